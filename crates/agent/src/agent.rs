@@ -1,0 +1,40 @@
+//! The port: one agent, run once.
+
+use std::sync::Arc;
+
+use rehearsal_core::{Activity, Evidence, Promise, ReportedTask, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use crate::RunRequest;
+
+/// Told of everything an agent does, while it does it. Must not block.
+pub type Watch = Arc<dyn Fn(Activity) + Send + Sync>;
+
+/// An agent, real or not.
+#[async_trait::async_trait]
+pub trait Agent: Send + Sync {
+    /// Runs it once, to its end. Every failure is an outcome: there is always a report, and no process is left.
+    async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport;
+
+    /// The driver's name, as listings show it: `claude`, `codex`, `command`, `scripted`, …
+    fn driver(&self) -> &str;
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunReport {
+    /// The outcome, and why.
+    pub verdict: Verdict,
+    /// What it was judged by.
+    pub evidence: Evidence,
+    /// The signal in the final text.
+    pub promise: Option<Promise>,
+    /// What it reported on tasks, through `result.json` and the report commands.
+    pub tasks: Vec<ReportedTask>,
+    /// What it wrote for the session's journal.
+    pub progress: Vec<String>,
+    /// Tries it took, when transient failures were tried again.
+    pub tries: u32,
+    /// What a person should know: flags that the CLI lacks, escaped processes that were ended.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,55 @@
+//! What is asked of an agent.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use rehearsal_core::{Budget, RunId, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One run's order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRequest {
+    /// The run; its id is also the name of its directory.
+    pub run: RunId,
+    /// The task it is for.
+    pub task: TaskId,
+    /// What the agent is to do. Goes to its standard input, never onto a command line.
+    pub prompt: String,
+    /// Where it works.
+    pub working_dir: Utf8PathBuf,
+    /// Where this attempt's files go: prompt, output, `result.json`, report. Given as `REHEARSAL_TASK_DIR`.
+    pub run_dir: Utf8PathBuf,
+    /// The model, if not the agent's own choice.
+    pub model: Option<String>,
+    /// Text appended to the agent's system prompt.
+    pub system_prompt: Option<String>,
+    /// What it may do without being asked.
+    pub permission: Permission,
+    /// The longest it may run.
+    pub timeout: Option<Duration>,
+    /// The longest it may be silent.
+    pub idle_timeout: Option<Duration>,
+    /// What it may use.
+    pub budget: Budget,
+    /// Variables of our own environment that it may see beyond the harmless ones (keys, addresses).
+    pub env_grants: Vec<String>,
+    /// Variables set for it.
+    pub env: BTreeMap<String, String>,
+    /// A session of the agent to go on with.
+    pub resume: Option<String>,
+}
+
+/// What an agent may do without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// Only look.
+    Plan,
+    /// Edit files; other tools by the agent's own rules.
+    #[default]
+    AcceptEdits,
+    /// Everything. Only on the user's word (`--trust`).
+    Trust,
+}

@@ -1,0 +1,1 @@
+//! The configuration: placeholder until the layers are written.

@@ -1,0 +1,293 @@
+//! Flows: the one graph format.
+//!
+//! A flow is a YAML state machine that a task moves through. A state works (an agent, then steps), waits, or
+//! ends. [`parse`] reads one and checks it; what it returns has no dangling edge, no unreachable state and no
+//! state without a way out.
+
+mod check;
+mod graph;
+mod parse;
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentName, FlowName, OutcomeName, Standing, StateName, Wait, WaitFor};
+
+pub use graph::mermaid;
+pub use parse::{FlowFile, parse};
+
+/// The flows that ship with the program: name and text.
+pub const SHIPPED: [(&str, &str); 1] = [("loop", include_str!("flows/loop.yaml"))];
+
+/// A checked flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Its name.
+    pub name: FlowName,
+    /// A short hash of its text: tasks stay with the version that they started with.
+    pub version: String,
+    /// The text it was read from.
+    pub source: String,
+    /// Where tasks begin.
+    pub start: StateName,
+    /// Its states, in the order of the file.
+    pub states: IndexMap<StateName, State>,
+}
+
+/// A state of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// An agent works, then steps run.
+    Work {
+        /// Which agent.
+        agent: AgentName,
+        /// What the engine does after it.
+        steps: Vec<Step>,
+        /// Where each outcome leads.
+        on: Edges,
+    },
+    /// Something has to happen first.
+    Wait {
+        /// What.
+        wait_for: WaitKind,
+        /// Where it leads.
+        on: Edges,
+    },
+    /// The way is over.
+    End(End),
+}
+
+/// What a state can wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitKind {
+    /// A person's decision.
+    Human,
+    /// A time.
+    Time,
+    /// Checks on the forge.
+    Ci,
+}
+
+/// How a task's way ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Well.
+    Success,
+    /// Not well.
+    Failure,
+    /// On request. No state of a flow: any state can be cancelled.
+    Cancelled,
+}
+
+/// An action of the engine between states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names are the documentation; each step's module describes it")]
+pub enum Step {
+    Rebase,
+    RunTests,
+    CommitLeftovers,
+    PushBranch,
+    CreatePr,
+    CheckConflicts,
+    MergePr,
+    Command,
+}
+
+impl Step {
+    /// Every step there is.
+    pub const ALL: [Self; 8] = [
+        Self::Rebase,
+        Self::RunTests,
+        Self::CommitLeftovers,
+        Self::PushBranch,
+        Self::CreatePr,
+        Self::CheckConflicts,
+        Self::MergePr,
+        Self::Command,
+    ];
+
+    /// The name as flows write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rebase => "rebase",
+            Self::RunTests => "run_tests",
+            Self::CommitLeftovers => "commit_leftovers",
+            Self::PushBranch => "push_branch",
+            Self::CreatePr => "create_pr",
+            Self::CheckConflicts => "check_conflicts",
+            Self::MergePr => "merge_pr",
+            Self::Command => "command",
+        }
+    }
+
+    /// The edge that its red verdict takes; none if it can only fail through the system.
+    pub fn needs_edge(self) -> Option<EdgeName> {
+        match self {
+            Self::Rebase | Self::CheckConflicts => Some(EdgeName::Conflict),
+            Self::RunTests => Some(EdgeName::TestsFailed),
+            Self::MergePr => Some(EdgeName::MergeFailed),
+            Self::Command => Some(EdgeName::CommandFailed),
+            Self::CommitLeftovers | Self::PushBranch | Self::CreatePr => None,
+        }
+    }
+}
+
+/// Where each outcome of a state leads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Edges {
+    /// By name.
+    pub named: IndexMap<EdgeName, Edge>,
+    /// For all others.
+    pub otherwise: Option<Edge>,
+}
+
+/// One way out of a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Where it leads.
+    pub to: StateName,
+    /// How often it may be taken.
+    pub limit: Option<Limit>,
+}
+
+/// How often an edge may be taken, and what comes then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// This often.
+    pub at_most: u32,
+    /// Then here.
+    pub then: StateName,
+}
+
+/// What an edge can be named after: an outcome of an agent, or a step's red verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EdgeName {
+    /// An agent's outcome.
+    Outcome(OutcomeName),
+    /// `run_tests` found failures.
+    TestsFailed,
+    /// The branch does not fit its base any more.
+    Conflict,
+    /// The merge was refused.
+    MergeFailed,
+    /// A command step failed.
+    CommandFailed,
+}
+
+impl From<OutcomeName> for EdgeName {
+    fn from(name: OutcomeName) -> Self {
+        Self::Outcome(name)
+    }
+}
+
+impl EdgeName {
+    /// All that a flow may write. Outcomes blamed on the system or a user have no edge: they wait and come back.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        use crate::Blame::{Agent, Nobody, Task};
+        OutcomeName::ALL
+            .into_iter()
+            .filter(|name| matches!(name.blame(), Nobody | Task | Agent))
+            .map(Self::Outcome)
+            .chain([Self::TestsFailed, Self::Conflict, Self::MergeFailed, Self::CommandFailed])
+    }
+
+    /// The name as flows write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Outcome(name) => name.as_str(),
+            Self::TestsFailed => "tests_failed",
+            Self::Conflict => "conflict",
+            Self::MergeFailed => "merge_failed",
+            Self::CommandFailed => "command_failed",
+        }
+    }
+
+    /// The more general edge that stands in for this one when it is not drawn.
+    pub fn stands_in(self) -> Option<Self> {
+        Some(Self::Outcome(match self {
+            Self::Outcome(OutcomeName::TimedOut | OutcomeName::ProtocolError | OutcomeName::EmptyOutput) => {
+                OutcomeName::Crashed
+            }
+            Self::Outcome(OutcomeName::BudgetReached | OutcomeName::NoChanges) => OutcomeName::Failed,
+            Self::Outcome(OutcomeName::Continue) => OutcomeName::NeedsContinuation,
+            _ => return None,
+        }))
+    }
+}
+
+impl fmt::Display for EdgeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Edges {
+    /// The edge for a name: its own, the one that stands in for it, or `otherwise`.
+    pub fn find(&self, name: EdgeName) -> Option<(EdgeName, &Edge)> {
+        let own = |name: EdgeName| self.named.get(&name).map(|edge| (name, edge));
+        own(name)
+            .or_else(|| name.stands_in().and_then(own))
+            .or_else(|| self.decides().then(|| own(EdgeName::Outcome(OutcomeName::Crashed))).flatten())
+            .or_else(|| self.otherwise.as_ref().map(|edge| (name, edge)))
+    }
+
+    /// Whether the state is a reviewer's: then every end without a decision is a breakdown of the reviewer.
+    pub fn decides(&self) -> bool {
+        [OutcomeName::Approved, OutcomeName::Rejected]
+            .into_iter()
+            .any(|name| self.named.contains_key(&EdgeName::Outcome(name)))
+    }
+
+    /// All edges, named ones first.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<EdgeName>, &Edge)> {
+        let named = self.named.iter().map(|(name, edge)| (Some(*name), edge));
+        named.chain(self.otherwise.iter().map(|edge| (None, edge)))
+    }
+}
+
+impl Flow {
+    /// A flow that ships with the program.
+    pub fn shipped(name: &str) -> Option<Self> {
+        let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
+        parse(text).ok()
+    }
+
+    /// How a task stands when it comes into a state.
+    pub fn standing_in(&self, state: &StateName) -> Standing {
+        match self.states.get(state) {
+            Some(State::End(end)) => Standing::Ended { end: *end },
+            Some(State::Wait { wait_for, .. }) => Standing::Waiting(Wait {
+                wait_for: match wait_for {
+                    WaitKind::Human => WaitFor::Human,
+                    WaitKind::Time => WaitFor::Time,
+                    WaitKind::Ci => WaitFor::Ci,
+                },
+                reason: format!("state `{state}` of flow `{}`", self.name),
+                until: None,
+            }),
+            Some(State::Work { .. }) | None => Standing::Ready,
+        }
+    }
+
+    /// The first state that ends well.
+    pub fn success_state(&self) -> Option<&StateName> {
+        self.states.iter().find(|(_, state)| matches!(state, State::End(End::Success))).map(|(name, _)| name)
+    }
+
+    /// The agent of a state that works.
+    pub fn agent_of(&self, state: &StateName) -> Option<&AgentName> {
+        match self.states.get(state)? {
+            State::Work { agent, .. } => Some(agent),
+            State::Wait { .. } | State::End(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! From YAML to a checked [`Flow`].
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_saphyr::Spanned;
+use sha2::{Digest, Sha256};
+
+use super::check::{Names, check};
+use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step, WaitKind};
+use crate::source::{nearest, place_of, yaml_error};
+use crate::{AgentName, FlowName, Place, SourceError, StateName};
+
+/// A flow file as people write it. Used through [`parse`]; public for its JSON Schema.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowFile {
+    /// The flow's name.
+    #[schemars(with = "String")]
+    name: Spanned<String>,
+    /// The state in which tasks begin.
+    #[schemars(with = "String")]
+    start: Spanned<String>,
+    /// The states, by name.
+    #[schemars(with = "std::collections::BTreeMap<String, StateFile>")]
+    states: Entries<Spanned<StateFile>>,
+}
+
+/// A state: one of `agent`, `wait` and `end`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StateFile {
+    /// The agent that works in it.
+    #[schemars(with = "Option<String>")]
+    #[serde(default)]
+    agent: Option<Spanned<String>>,
+    /// What the engine does after the agent.
+    #[schemars(with = "Option<Vec<Step>>")]
+    #[serde(default)]
+    steps: Vec<Spanned<String>>,
+    /// Where each outcome leads.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, EdgeFile>>")]
+    #[serde(default)]
+    on: Entries<Spanned<EdgeFile>>,
+    /// Where every outcome that has no edge of its own leads.
+    #[schemars(with = "Option<EdgeFile>")]
+    #[serde(default)]
+    otherwise: Option<Spanned<EdgeFile>>,
+    /// What it waits for.
+    #[serde(default)]
+    wait: Option<WaitKind>,
+    /// How it ends.
+    #[serde(default)]
+    end: Option<EndFile>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EndFile {
+    Success,
+    Failure,
+}
+
+/// An edge: a state's name, or `{ to, at_most, then }`.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum EdgeFile {
+    /// The state it leads to.
+    Plain(String),
+    /// The same with a limit.
+    Limited(LimitedEdge),
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LimitedEdge {
+    /// The state it leads to.
+    #[schemars(with = "String")]
+    to: Spanned<String>,
+    /// How often it may be taken.
+    #[serde(default)]
+    at_most: Option<u32>,
+    /// The state it leads to after that.
+    #[schemars(with = "Option<String>")]
+    #[serde(default)]
+    then: Option<Spanned<String>>,
+}
+
+/// Reads and checks a flow.
+pub fn parse(text: &str) -> Result<Flow, SourceError> {
+    let file: FlowFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
+    let mut names = Names::default();
+    let mut states = IndexMap::new();
+    for (key, state) in file.states.0 {
+        let name = state_name(&key)?;
+        names.states.insert(name.clone(), place_of(&key));
+        let state = read_state(&name, state, &mut names)?;
+        states.insert(name, state);
+    }
+    let start = known_state(&file.start, &states)?;
+    for (written, place) in &names.mentioned {
+        if !states.contains_key(written) {
+            return Err(unknown_state(written.as_str(), *place, &states));
+        }
+    }
+    let flow = Flow {
+        name: FlowName::new(file.name.value.clone())
+            .map_err(|error| SourceError::at(place_of(&file.name), error.to_string()))?,
+        version: version_of(text),
+        source: text.to_owned(),
+        start,
+        states,
+    };
+    check(&flow, &names)?;
+    Ok(flow)
+}
+
+/// Twelve hexadecimal digits are plenty to tell the versions of one flow apart.
+fn version_of(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn state_name(written: &Spanned<String>) -> Result<StateName, SourceError> {
+    StateName::new(written.value.clone()).map_err(|error| SourceError::at(place_of(written), error.to_string()))
+}
+
+fn known_state(
+    written: &Spanned<String>,
+    states: &IndexMap<StateName, State>,
+) -> Result<StateName, SourceError> {
+    let name = state_name(written)?;
+    if states.contains_key(&name) {
+        return Ok(name);
+    }
+    Err(unknown_state(&written.value, place_of(written), states))
+}
+
+fn unknown_state(written: &str, place: Option<Place>, states: &IndexMap<StateName, State>) -> SourceError {
+    let error = SourceError::at(place, format!("unknown state `{written}`"));
+    match nearest(written, states.keys().map(StateName::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => {
+            let known: Vec<_> = states.keys().map(StateName::as_str).collect();
+            error.hint(format!("known states: {}", known.join(", ")))
+        }
+    }
+}
+
+fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) -> Result<State, SourceError> {
+    let place = place_of(&state);
+    let file = state.value;
+    let agent_place = file.agent.as_ref().map(place_of);
+    match (file.agent, file.wait, file.end) {
+        (Some(agent), None, None) => {
+            let on = read_edges(file.on, file.otherwise, names)?;
+            let agent_name = AgentName::new(agent.value.clone())
+                .map_err(|error| SourceError::at(agent_place.flatten(), error.to_string()))?;
+            Ok(State::Work { agent: agent_name, steps: read_steps(&file.steps)?, on })
+        }
+        (None, Some(wait_for), None) => {
+            Ok(State::Wait { wait_for, on: read_edges(file.on, file.otherwise, names)? })
+        }
+        (None, None, Some(end)) => Ok(State::End(match end {
+            EndFile::Success => End::Success,
+            EndFile::Failure => End::Failure,
+        })),
+        _ => Err(SourceError::at(
+            place,
+            format!("state `{name}` must have exactly one of `agent`, `wait` and `end`"),
+        )
+        .hint("a state works (an agent, then steps), waits (human, time, ci), or ends (success, failure)")),
+    }
+}
+
+fn read_steps(steps: &[Spanned<String>]) -> Result<Vec<Step>, SourceError> {
+    let read = |step: &Spanned<String>| {
+        Step::ALL.into_iter().find(|known| known.as_str() == step.value).ok_or_else(|| {
+            unknown(&step.value, "step", place_of(step), Step::ALL.into_iter().map(Step::as_str))
+        })
+    };
+    steps.iter().map(read).collect()
+}
+
+fn read_edges(
+    on: Entries<Spanned<EdgeFile>>,
+    otherwise: Option<Spanned<EdgeFile>>,
+    names: &mut Names,
+) -> Result<Edges, SourceError> {
+    let mut named = IndexMap::new();
+    for (key, edge) in on.0 {
+        let name = EdgeName::all().find(|known| known.as_str() == key.value).ok_or_else(|| {
+            unknown(&key.value, "outcome", place_of(&key), EdgeName::all().map(EdgeName::as_str))
+        })?;
+        named.insert(name, read_edge(edge, names)?);
+    }
+    let otherwise = otherwise.map(|edge| read_edge(edge, names)).transpose()?;
+    Ok(Edges { named, otherwise })
+}
+
+fn read_edge(edge: Spanned<EdgeFile>, names: &mut Names) -> Result<Edge, SourceError> {
+    let place = place_of(&edge);
+    match edge.value {
+        EdgeFile::Plain(to) => {
+            let to = StateName::new(to).map_err(|error| SourceError::at(place, error.to_string()))?;
+            names.mentioned.push((to.clone(), place));
+            Ok(Edge { to, limit: None })
+        }
+        EdgeFile::Limited(LimitedEdge { to, at_most, then }) => {
+            let target = names.mention(&to)?;
+            let limit = match (at_most, then) {
+                (Some(at_most), Some(then)) => Some(Limit { at_most, then: names.mention(&then)? }),
+                (None, None) => None,
+                (Some(_), None) => {
+                    return Err(SourceError::at(place, "`at_most` needs a `then`")
+                        .hint("say which state follows when the edge was taken that often: `then: failed`"));
+                }
+                (None, Some(_)) => return Err(SourceError::at(place, "`then` needs an `at_most`")),
+            };
+            Ok(Edge { to: target, limit })
+        }
+    }
+}
+
+impl Names {
+    fn mention(&mut self, written: &Spanned<String>) -> Result<StateName, SourceError> {
+        let name = state_name(written)?;
+        self.mentioned.push((name.clone(), place_of(written)));
+        Ok(name)
+    }
+}
+
+fn unknown<'a>(
+    written: &str,
+    what: &str,
+    place: Option<Place>,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> SourceError {
+    let error = SourceError::at(place, format!("unknown {what} `{written}`"));
+    match nearest(written, known.clone()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("known {what}s: {}", known.collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// A mapping whose keys keep their order and their places.
+struct Entries<T>(Vec<(Spanned<String>, T)>);
+
+impl<T> Default for Entries<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
+            type Value = Entries<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping from names")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor(std::marker::PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for EdgeFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EdgeVisitor;
+        impl<'de> Visitor<'de> for EdgeVisitor {
+            type Value = EdgeFile;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a state's name, or `{ to: STATE, at_most: N, then: STATE }`")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<EdgeFile, E> {
+                Ok(EdgeFile::Plain(text.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EdgeFile, A::Error> {
+                LimitedEdge::deserialize(de::value::MapAccessDeserializer::new(map)).map(EdgeFile::Limited)
+            }
+        }
+        deserializer.deserialize_any(EdgeVisitor)
+    }
+}

@@ -1,0 +1,45 @@
+//! The words and the rules of Rehearsal.
+//!
+//! Everything another room of the house talks about is named here: tasks, sessions, flows, runs, outcomes,
+//! events. Everything that decides is a pure function here: [`judge`] turns the evidence of a run into its
+//! outcome, [`transition`](transition::transition) moves a task through its flow.
+//!
+//! **Invariant:** no I/O at all. No file, no process, no network, no wall clock, no environment. What a rule
+//! needs to know is an argument; what it wants done is a return value.
+//!
+//! ```
+//! use rehearsal_core::{Evidence, Exit, Outcome, judge};
+//!
+//! let evidence = Evidence::of_exit(Exit::Signal(9));
+//! assert_eq!(judge(&evidence).outcome, Outcome::Crashed { exit: Exit::Signal(9) });
+//! ```
+
+mod activity;
+mod clock;
+pub mod config;
+mod event;
+mod evidence;
+pub mod flow;
+mod ids;
+mod outcome;
+mod promise;
+mod run;
+mod session;
+mod source;
+mod task;
+pub mod transition;
+
+pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
+pub use clock::{Clock, Timestamp, VirtualClock};
+pub use event::{Actor, Event, EventKind};
+pub use evidence::{
+    Commit, Evidence, GitFacts, ResultFile, ResultFileError, ResultOutcome, ReportedDecision, ReportedTask, Stop,
+    Verdict, judge,
+};
+pub use ids::{AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId};
+pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
+pub use promise::Promise;
+pub use run::{Run, RunEnd, RunStart};
+pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
+pub use source::{Place, SourceError};
+pub use task::{Budget, Claim, NewTask, Priority, Standing, Task, TaskEdit, Wait, WaitFor};

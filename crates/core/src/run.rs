@@ -1,0 +1,78 @@
+//! One execution of an agent for a task.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, Commit, Exit, Fence, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens, Verdict,
+    WorkerId,
+};
+
+/// One attempt: what began it and, once over, how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// How it began.
+    #[serde(flatten)]
+    pub start: RunStart,
+    /// How it ended; none while it runs, or if its worker died.
+    pub end: Option<RunEnd>,
+}
+
+/// How a run began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunStart {
+    /// Its short id; also the name of its directory.
+    pub id: RunId,
+    /// The task it is for.
+    pub task: TaskId,
+    /// The session of that task.
+    pub session: Option<SessionName>,
+    /// The fence of the claim.
+    pub fence: Fence,
+    /// The agent.
+    pub agent: AgentName,
+    /// Which driver runs it.
+    pub driver: String,
+    /// The model that was asked for.
+    pub model: Option<String>,
+    /// The process that started it.
+    pub worker: WorkerId,
+    /// Which iteration of the loop it was.
+    pub iteration: u32,
+    /// When.
+    pub started_at: Timestamp,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunEnd {
+    /// The outcome and the evidence for it.
+    pub verdict: Verdict,
+    /// How the process ended.
+    pub exit: Option<Exit>,
+    /// The signal in its final text.
+    pub promise: Option<Promise>,
+    /// What it cost; none is unknown, not zero.
+    pub cost_usd: Option<f64>,
+    /// Tokens used; none is unknown.
+    pub tokens: Option<Tokens>,
+    /// Turns taken.
+    pub turns: Option<u64>,
+    /// The agent's own session.
+    pub agent_session: Option<String>,
+    /// Commits it made.
+    pub commits: Vec<Commit>,
+    /// Files that differ.
+    pub files_changed: Vec<String>,
+    /// Tries it took, when transient failures were tried again.
+    pub tries: u32,
+    /// When it was over.
+    pub ended_at: Timestamp,
+}
+
+impl Run {
+    /// Its outcome, once it has one.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.end.as_ref().map(|end| &end.verdict.outcome)
+    }
+}

@@ -1,0 +1,101 @@
+//! Errors in what people wrote, with the place where they wrote it.
+
+use std::fmt;
+
+/// A place in a text: both counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Something in a file that a person wrote is not right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SourceError {
+    /// What is wrong: one lowercase sentence.
+    pub message: String,
+    /// Where, if it can be told.
+    pub place: Option<Place>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl SourceError {
+    /// An error at a place.
+    pub fn at(place: Option<Place>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), place, hint: None }
+    }
+
+    /// The same with advice.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Where a value stood in its YAML.
+pub(crate) fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
+    place_at(spanned.referenced)
+}
+
+fn place_at(location: serde_saphyr::Location) -> Option<Place> {
+    (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
+}
+
+/// A YAML error in our words: the message in one line, the place apart.
+pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
+    let place = error.location().and_then(place_at);
+    let message = error.without_snippet().to_string();
+    let message = message.lines().next().unwrap_or_default();
+    // The library appends the place to some messages; it is kept apart here.
+    let message = message.split(" at line ").next().unwrap_or(message).trim_end_matches(&[':', ','][..]);
+    SourceError::at(place, message)
+}
+
+/// The name nearest to what was written, if one is near enough to be meant.
+pub(crate) fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (written.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|name| (edit_distance(written, name), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, name)| name)
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood_and_a_stranger_is_not() {
+        let known = ["implementer", "gatekeeper"];
+        assert_eq!(nearest("implementor", known), Some("implementer"));
+        assert_eq!(nearest("gatekeepr", known), Some("gatekeeper"));
+        assert_eq!(nearest("planner", known), None);
+    }
+}

@@ -1,0 +1,270 @@
+//! The unit of work.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::flow::End;
+use crate::{Fence, FlowName, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId, Timestamp, WorkerId};
+
+/// A piece of work that moves through a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    /// Its short id.
+    pub id: TaskId,
+    /// The session it belongs to.
+    pub session: Option<SessionName>,
+    /// One line.
+    pub title: String,
+    /// The whole description, Markdown.
+    pub body: String,
+    /// What must hold when it is done.
+    pub criteria: Vec<String>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Free labels.
+    pub labels: Vec<String>,
+    /// Tasks that must be done before.
+    pub depends_on: Vec<TaskId>,
+    /// What it may cost.
+    pub budget: Budget,
+    /// The flow it moves through.
+    pub flow: FlowName,
+    /// The version of that flow that it started with, and stays with.
+    pub flow_version: String,
+    /// Where in the flow it is.
+    pub state: StateName,
+    /// Whether it can be worked on in that state.
+    pub standing: Standing,
+    /// Grows with every take-over; a write with an older one is refused.
+    pub fence: Fence,
+    /// The state that led here, for the way back out of a wait.
+    pub came_from: Option<StateName>,
+    /// Runs that used up an attempt.
+    pub attempts: u32,
+    /// Runs that went on where the last one stopped.
+    pub continuations: u32,
+    /// Times a reviewer sent it back.
+    pub rejections: u32,
+    /// Failures of the system in a row: they cost no attempt, but lengthen the wait.
+    pub setbacks: u32,
+    /// How often each limited edge was taken: `state/outcome`.
+    pub edges_taken: BTreeMap<String, u32>,
+    /// How its last run ended.
+    pub last_outcome: Option<Outcome>,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Whether a task can be worked on in its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Standing {
+    /// It waits for nobody: the next worker may take it.
+    Ready,
+    /// Someone works on it.
+    Claimed(Claim),
+    /// It waits for something with a name.
+    Waiting(Wait),
+    /// It is over.
+    Ended {
+        /// How.
+        end: End,
+    },
+}
+
+/// Who works on a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// The process.
+    pub worker: WorkerId,
+    /// The run it started for it.
+    pub run: RunId,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    /// For what.
+    pub wait_for: WaitFor,
+    /// Why, in words.
+    pub reason: String,
+    /// When it may be tried again without anyone's doing.
+    pub until: Option<Timestamp>,
+}
+
+/// The things a task can wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFor {
+    /// A person.
+    Human,
+    /// A moment, because a flow says so.
+    Time,
+    /// Checks on the forge.
+    Ci,
+    /// A failure of the system to pass, or to be mended.
+    System(OutcomeName),
+}
+
+/// How urgent a task is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Before all others.
+    Urgent,
+    /// Before most.
+    High,
+    /// As usual.
+    #[default]
+    Medium,
+    /// When nothing else is left.
+    Low,
+}
+
+impl Priority {
+    /// All of them, most urgent first.
+    pub const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Medium, Self::Low];
+
+    /// Its place in the order: smaller is sooner.
+    pub fn rank(self) -> i64 {
+        self as i64
+    }
+
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Urgent => "urgent",
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+        }
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Limits; none means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// In US dollars.
+    pub usd: Option<f64>,
+    /// In tokens, in and out.
+    pub tokens: Option<u64>,
+    /// In turns of the agent.
+    pub turns: Option<u64>,
+}
+
+/// What it takes to add a task.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewTask {
+    /// The session it goes to.
+    pub session: Option<SessionName>,
+    /// One line.
+    pub title: String,
+    /// The whole description.
+    pub body: String,
+    /// What must hold when it is done.
+    pub criteria: Vec<String>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Free labels.
+    pub labels: Vec<String>,
+    /// Tasks that must be done before.
+    pub depends_on: Vec<TaskId>,
+    /// What it may cost.
+    pub budget: Budget,
+}
+
+/// What may be changed about a task at any time; none leaves it as it is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskEdit {
+    /// A new title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A new description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// New criteria, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub criteria: Option<Vec<String>>,
+    /// A new priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// New labels, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
+    /// New dependencies, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Vec<TaskId>>,
+    /// A new budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+}
+
+impl Task {
+    /// A new task at the start of a flow.
+    pub fn new(new: NewTask, id: TaskId, flow: &crate::flow::Flow, at: Timestamp) -> Self {
+        Self {
+            id,
+            session: new.session,
+            title: new.title,
+            body: new.body,
+            criteria: new.criteria,
+            priority: new.priority,
+            labels: new.labels,
+            depends_on: new.depends_on,
+            budget: new.budget,
+            flow: flow.name.clone(),
+            flow_version: flow.version.clone(),
+            state: flow.start.clone(),
+            standing: flow.standing_in(&flow.start),
+            fence: Fence::default(),
+            came_from: None,
+            attempts: 0,
+            continuations: 0,
+            rejections: 0,
+            setbacks: 0,
+            edges_taken: BTreeMap::new(),
+            last_outcome: None,
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    /// Whether nothing more will happen to it by itself.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.standing, Standing::Ended { .. })
+    }
+
+    /// Whether it ended well.
+    pub fn is_done(&self) -> bool {
+        matches!(self.standing, Standing::Ended { end: End::Success })
+    }
+
+    /// The word that listings show for where it is.
+    pub fn status(&self) -> &str {
+        match &self.standing {
+            Standing::Claimed(_) => "working",
+            Standing::Ended { end: End::Cancelled } => "cancelled",
+            Standing::Waiting(Wait { wait_for: WaitFor::Human, .. }) => "blocked",
+            Standing::Waiting(_) => "waiting",
+            Standing::Ready | Standing::Ended { .. } => self.state.as_str(),
+        }
+    }
+}

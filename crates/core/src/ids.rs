@@ -21,7 +21,11 @@ const LONGEST_NAME: usize = 64;
 
 /// Makes a short id out of 40 random bits.
 fn short_id(random: u64) -> String {
-    (0..GENERATED_LENGTH).map(|i| char::from(ALPHABET[(random >> (5 * i)) as usize & 31])).collect()
+    let letter = |i: usize| {
+        let index = u8::try_from((random >> (5 * i)) & 31).unwrap_or_default();
+        char::from(ALPHABET[usize::from(index)])
+    };
+    (0..GENERATED_LENGTH).map(letter).collect()
 }
 
 fn check(what: &'static str, text: &str) -> Result<(), IdError> {
@@ -31,12 +35,19 @@ fn check(what: &'static str, text: &str) -> Result<(), IdError> {
         "it is longer than 64 characters"
     } else if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         "it must begin with a letter or a digit"
-    } else if !text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
+    } else if !text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    {
         "only letters, digits, `-`, `_` and `.` are allowed"
     } else {
         return Ok(());
     };
-    Err(IdError { what, text: text.chars().take(80).collect(), why })
+    Err(IdError {
+        what,
+        text: text.chars().take(80).collect(),
+        why,
+    })
 }
 
 macro_rules! name {
@@ -119,7 +130,18 @@ generated!(RunId);
 
 /// A number that grows with every take-over of a task. A write that names an older one is refused.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Fence(pub i64);
@@ -144,7 +166,10 @@ mod tests {
     #[test]
     fn a_name_says_why_it_is_refused() {
         let error = SessionName::new("../etc").unwrap_err();
-        assert_eq!(error.to_string(), "`../etc` is not a valid session name: it must begin with a letter or a digit");
+        assert_eq!(
+            error.to_string(),
+            "`../etc` is not a valid session name: it must begin with a letter or a digit"
+        );
         let error = TaskId::new("a b").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -186,7 +186,10 @@ pub enum Outcome {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "each is described at the `Outcome` of the same name")]
+#[allow(
+    missing_docs,
+    reason = "each is described at the `Outcome` of the same name"
+)]
 pub enum OutcomeName {
     Done,
     Approved,
@@ -280,7 +283,9 @@ impl OutcomeName {
             | Self::NoChanges
             | Self::NeedsContinuation => Blame::Nobody,
             Self::Blocked | Self::Failed | Self::BudgetReached => Blame::Task,
-            Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => Blame::Agent,
+            Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => {
+                Blame::Agent
+            }
             Self::RateLimited
             | Self::QuotaExhausted
             | Self::Overloaded
@@ -301,7 +306,10 @@ impl OutcomeName {
 
     /// Whether waiting alone can cure it. The other failures of the system need a hand.
     pub fn passes_with_time(self) -> bool {
-        matches!(self, Self::RateLimited | Self::QuotaExhausted | Self::Overloaded | Self::Unreachable)
+        matches!(
+            self,
+            Self::RateLimited | Self::QuotaExhausted | Self::Overloaded | Self::Unreachable
+        )
     }
 }
 
@@ -367,7 +375,9 @@ impl Outcome {
             | Self::Unreachable { reason: text }
             | Self::AuthFailed { reason: text }
             | Self::PermissionDenied { reason: text }
-            | Self::SandboxUnavailable { reason: text } => Some(text.clone()).filter(|text| !text.is_empty()),
+            | Self::SandboxUnavailable { reason: text } => {
+                Some(text.clone()).filter(|text| !text.is_empty())
+            }
             Self::AgentMissing { program } => Some(format!("`{program}` was not found")),
             Self::DiskFull { path } => Some(format!("no space left at `{path}`")),
             Self::Crashed { exit } => Some(exit.to_string()),

@@ -32,7 +32,11 @@ pub struct SourceError {
 impl SourceError {
     /// An error at a place.
     pub fn at(place: Option<Place>, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place, hint: None }
+        Self {
+            message: message.into(),
+            place,
+            hint: None,
+        }
     }
 
     /// The same with advice.
@@ -48,7 +52,10 @@ pub(crate) fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
 }
 
 fn place_at(location: serde_saphyr::Location) -> Option<Place> {
-    (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
+    (location.line() > 0).then(|| Place {
+        line: location.line(),
+        column: location.column(),
+    })
 }
 
 /// A YAML error in our words: the message in one line, the place apart.
@@ -57,12 +64,36 @@ pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     let message = error.without_snippet().to_string();
     let message = message.lines().next().unwrap_or_default();
     // The library appends the place to some messages; it is kept apart here.
-    let message = message.split(" at line ").next().unwrap_or(message).trim_end_matches(&[':', ','][..]);
-    SourceError::at(place, message)
+    let message = message
+        .split(" at line ")
+        .next()
+        .unwrap_or(message)
+        .trim_end_matches(&[':', ','][..]);
+    let error = SourceError::at(place, message);
+    match unknown_key_hint(message) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// ``unknown field `agnts`, expected one of agents, …`` tells all names: find the one that was meant.
+fn unknown_key_hint(message: &str) -> Option<String> {
+    let (written, known) = message
+        .strip_prefix("unknown field `")?
+        .split_once("`, expected")?;
+    let known = known
+        .trim_start_matches(" one of")
+        .split(',')
+        .map(|name| name.trim().trim_matches('`'));
+    nearest(written, known.filter(|name| !name.is_empty()))
+        .map(|near| format!("did you mean `{near}`?"))
 }
 
 /// The name nearest to what was written, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let limit = (written.chars().count() / 3).max(1);
     known
         .into_iter()

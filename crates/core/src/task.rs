@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::End;
-use crate::{Fence, FlowName, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId, Timestamp, WorkerId};
+use crate::{
+    Fence, FlowName, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId, Timestamp,
+    WorkerId,
+};
 
 /// A piece of work that moves through a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -261,8 +264,13 @@ impl Task {
     pub fn status(&self) -> &str {
         match &self.standing {
             Standing::Claimed(_) => "working",
-            Standing::Ended { end: End::Cancelled } => "cancelled",
-            Standing::Waiting(Wait { wait_for: WaitFor::Human, .. }) => "blocked",
+            Standing::Ended {
+                end: End::Cancelled,
+            } => "cancelled",
+            Standing::Waiting(Wait {
+                wait_for: WaitFor::Human,
+                ..
+            }) => "blocked",
             Standing::Waiting(_) => "waiting",
             Standing::Ready | Standing::Ended { .. } => self.state.as_str(),
         }

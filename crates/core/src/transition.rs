@@ -9,7 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{End, Flow, State};
-use crate::{Blame, Claim, Fence, Outcome, RunId, Standing, StateName, Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId};
+use crate::{
+    Blame, Claim, Fence, Outcome, RunId, Standing, StateName, Task, TaskEdit, Timestamp, Wait,
+    WaitFor, WorkerId,
+};
 
 /// What can happen to a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +127,12 @@ const FIRST_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// Moves a task. The given task is as the store has it; the result replaces it.
-pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -> Result<Task, Refusal> {
+pub fn transition(
+    task: &Task,
+    input: &TaskInput,
+    flow: &Flow,
+    now: Timestamp,
+) -> Result<Task, Refusal> {
     let mut next = task.clone();
     next.updated_at = now;
     match input {
@@ -142,8 +150,11 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         TaskInput::Block { reason } => {
             refuse_ended(task)?;
             release_claim(&mut next);
-            next.standing =
-                Standing::Waiting(Wait { wait_for: WaitFor::Human, reason: reason.clone(), until: None });
+            next.standing = Standing::Waiting(Wait {
+                wait_for: WaitFor::Human,
+                reason: reason.clone(),
+                until: None,
+            });
         }
         TaskInput::Unblock => unblock(&mut next, flow)?,
         TaskInput::Finish => {
@@ -154,11 +165,16 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         TaskInput::Cancel => {
             refuse_ended(task)?;
             release_claim(&mut next);
-            next.standing = Standing::Ended { end: End::Cancelled };
+            next.standing = Standing::Ended {
+                end: End::Cancelled,
+            };
         }
         TaskInput::Retry => {
             if let Standing::Claimed(claim) = &task.standing {
-                return Err(Refusal::Claimed { task: task.id.to_string(), run: claim.run.clone() });
+                return Err(Refusal::Claimed {
+                    task: task.id.to_string(),
+                    run: claim.run.clone(),
+                });
             }
             release_claim(&mut next);
             begin_anew(&mut next, flow);
@@ -179,15 +195,25 @@ fn claim(task: &mut Task, worker: &WorkerId, run: &RunId, now: Timestamp) -> Res
     refuse_ended(task)?;
     match &task.standing {
         Standing::Claimed(claim) => {
-            return Err(Refusal::Claimed { task: task.id.to_string(), run: claim.run.clone() });
+            return Err(Refusal::Claimed {
+                task: task.id.to_string(),
+                run: claim.run.clone(),
+            });
         }
         Standing::Waiting(wait) if wait.until.is_none_or(|until| until > now) => {
-            return Err(Refusal::Waits { task: task.id.to_string(), reason: wait.reason.clone() });
+            return Err(Refusal::Waits {
+                task: task.id.to_string(),
+                reason: wait.reason.clone(),
+            });
         }
         Standing::Ready | Standing::Waiting(_) | Standing::Ended { .. } => {}
     }
     task.fence = task.fence.next();
-    task.standing = Standing::Claimed(Claim { worker: worker.clone(), run: run.clone(), since: now });
+    task.standing = Standing::Claimed(Claim {
+        worker: worker.clone(),
+        run: run.clone(),
+        since: now,
+    });
     Ok(())
 }
 
@@ -196,7 +222,9 @@ fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> R
     task.last_outcome = Some(outcome.clone());
     count(task, outcome);
     match outcome.blame() {
-        Blame::System => task.standing = Standing::Waiting(system_wait(outcome, task.setbacks, now)),
+        Blame::System => {
+            task.standing = Standing::Waiting(system_wait(outcome, task.setbacks, now))
+        }
         Blame::User => task.standing = Standing::Ready,
         Blame::Nobody | Blame::Task | Blame::Agent => follow_edge(task, outcome, flow)?,
     }
@@ -212,15 +240,29 @@ fn count(task: &mut Task, outcome: &Outcome) {
     if outcome.name().costs_attempt() {
         task.attempts += 1;
     }
-    task.setbacks = if outcome.blame() == Blame::System { task.setbacks + 1 } else { 0 };
+    task.setbacks = if outcome.blame() == Blame::System {
+        task.setbacks + 1
+    } else {
+        0
+    };
 }
 
 fn system_wait(outcome: &Outcome, setbacks: u32, now: Timestamp) -> Wait {
     let name = outcome.name();
-    let backoff = FIRST_WAIT.saturating_mul(1 << setbacks.saturating_sub(1).min(10)).min(LONGEST_WAIT);
+    let backoff = FIRST_WAIT
+        .saturating_mul(1 << setbacks.saturating_sub(1).min(10))
+        .min(LONGEST_WAIT);
     // What only a hand can mend has no hour; the next `run` may try again at once.
-    let until = if name.passes_with_time() { outcome.until().unwrap_or_else(|| now.plus(backoff)) } else { now };
-    Wait { wait_for: WaitFor::System(name), reason: outcome.to_string(), until: Some(until) }
+    let until = if name.passes_with_time() {
+        outcome.until().unwrap_or_else(|| now.plus(backoff))
+    } else {
+        now
+    };
+    Wait {
+        wait_for: WaitFor::System(name),
+        reason: outcome.to_string(),
+        until: Some(until),
+    }
 }
 
 fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Refusal> {
@@ -229,11 +271,16 @@ fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Re
         state: task.state.to_string(),
         outcome: outcome.name().to_string(),
     };
-    let Some(State::Work { on, .. }) = flow.states.get(&task.state) else { return Err(no_edge()) };
+    let Some(State::Work { on, .. }) = flow.states.get(&task.state) else {
+        return Err(no_edge());
+    };
     let (name, edge) = on.find(outcome.name().into()).ok_or_else(no_edge)?;
     let mut to = edge.to.clone();
     if let Some(limit) = &edge.limit {
-        let taken = task.edges_taken.entry(format!("{}/{name}", task.state)).or_insert(0);
+        let taken = task
+            .edges_taken
+            .entry(format!("{}/{name}", task.state))
+            .or_insert(0);
         *taken += 1;
         if *taken > limit.at_most {
             to = limit.then.clone();
@@ -259,7 +306,9 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
 fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
     refuse_ended(task)?;
     if !matches!(task.standing, Standing::Waiting(_)) {
-        return Err(Refusal::NotBlocked { task: task.id.to_string() });
+        return Err(Refusal::NotBlocked {
+            task: task.id.to_string(),
+        });
     }
     let back = match flow.states.get(&task.state) {
         Some(State::Work { .. }) => task.state.clone(),
@@ -292,11 +341,21 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
 
 fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
     let edit = edit.clone();
-    if edit.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
+    if edit
+        .title
+        .as_ref()
+        .is_some_and(|title| title.trim().is_empty())
+    {
         return Err(Refusal::NoTitle);
     }
-    if edit.depends_on.as_ref().is_some_and(|ids| ids.contains(&task.id)) {
-        return Err(Refusal::DependsOnItself { task: task.id.to_string() });
+    if edit
+        .depends_on
+        .as_ref()
+        .is_some_and(|ids| ids.contains(&task.id))
+    {
+        return Err(Refusal::DependsOnItself {
+            task: task.id.to_string(),
+        });
     }
     task.title = edit.title.unwrap_or_else(|| task.title.clone());
     task.body = edit.body.unwrap_or_else(|| task.body.clone());
@@ -310,7 +369,10 @@ fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
 
 fn refuse_ended(task: &Task) -> Result<(), Refusal> {
     if task.is_ended() {
-        return Err(Refusal::Ended { task: task.id.to_string(), status: task.status().to_owned() });
+        return Err(Refusal::Ended {
+            task: task.id.to_string(),
+            status: task.status().to_owned(),
+        });
     }
     Ok(())
 }
@@ -319,7 +381,11 @@ fn check_fence(task: &Task, given: Fence) -> Result<(), Refusal> {
     if task.fence == given && matches!(task.standing, Standing::Claimed(_)) {
         return Ok(());
     }
-    Err(Refusal::Stale { task: task.id.to_string(), given, current: task.fence })
+    Err(Refusal::Stale {
+        task: task.id.to_string(),
+        given,
+        current: task.fence,
+    })
 }
 
 #[cfg(test)]

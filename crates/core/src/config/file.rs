@@ -1,0 +1,174 @@
+//! A configuration file as people write it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HumanDuration;
+use crate::source::{nearest, yaml_error};
+use crate::{AgentName, Budget, SourceError};
+
+/// `.rehearsal/config.yaml`. Everything is optional.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConfigFile {
+    /// Where editors find the schema of this file.
+    #[serde(rename = "$schema")]
+    pub schema: Option<String>,
+    /// The branch that work starts from.
+    pub base_branch: Option<String>,
+    /// The agent that `run` uses.
+    pub agent: Option<AgentName>,
+    /// The agents, by name.
+    pub agents: BTreeMap<AgentName, AgentConfig>,
+    /// How the loop runs.
+    #[serde(rename = "loop")]
+    pub loop_: LoopConfig,
+    /// How the repository's tests run.
+    pub testing: TestingConfig,
+}
+
+/// An agent: a role, and how it is run.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentConfig {
+    /// What kind of agent it is.
+    pub driver: Option<DriverKind>,
+    /// The program, if it is not on the PATH under its usual name. For `command`: the program to run.
+    pub program: Option<String>,
+    /// Arguments put before those that the driver adds.
+    pub args: Option<Vec<String>>,
+    /// The model.
+    pub model: Option<String>,
+    /// What it may do without being asked.
+    pub permission: Option<PermissionMode>,
+    /// Text appended to its system prompt.
+    pub system_prompt: Option<String>,
+    /// The longest a run may take.
+    pub timeout: Option<HumanDuration>,
+    /// The longest it may be silent.
+    pub idle_timeout: Option<HumanDuration>,
+    /// What one run may use.
+    pub budget: Option<Budget>,
+    /// Variables of your environment that it may see: names, or `PREFIX_*`.
+    pub pass_env: Option<Vec<String>>,
+    /// Variables set for it. Not for secrets: this file is committed.
+    pub env: Option<BTreeMap<String, String>>,
+}
+
+/// The kinds of agents.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverKind {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+    /// Any program that keeps the process contract.
+    Command,
+}
+
+impl DriverKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Command,
+    ];
+
+    /// The name as files write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Command => "command",
+        }
+    }
+}
+
+impl std::fmt::Display for DriverKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for DriverKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            let near = nearest(text, Self::ALL.map(Self::as_str));
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            format!("unknown driver `{text}`: there are claude, codex, gemini, opencode and command{hint}")
+        })
+    }
+}
+
+/// What an agent may do without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// Only look.
+    Plan,
+    /// Edit files; other tools by the agent's own rules.
+    #[default]
+    AcceptEdits,
+    /// Everything. Only on the user's word (`--trust`).
+    Trust,
+}
+
+impl std::fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Plan => "plan",
+            Self::AcceptEdits => "accept_edits",
+            Self::Trust => "trust",
+        })
+    }
+}
+
+/// How the loop runs.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoopConfig {
+    /// At most this many iterations.
+    pub iterations: Option<u32>,
+    /// Stop after this many failed runs in a row.
+    pub max_failures: Option<u32>,
+    /// Stop when the runs of one loop have cost this many dollars.
+    pub max_cost: Option<f64>,
+    /// The longest wait for a rate limit or a quota; beyond it the loop ends.
+    pub max_wait: Option<HumanDuration>,
+    /// Take the agent's word that all is complete.
+    pub accept_complete: Option<bool>,
+}
+
+/// How the repository's tests run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TestingConfig {
+    /// The command; agents are told to use it.
+    pub command: Option<String>,
+}
+
+/// Reads a configuration file.
+pub fn parse(text: &str) -> Result<ConfigFile, SourceError> {
+    // An empty file, or one with nothing but comments, is a configuration that changes nothing.
+    if text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+    {
+        return Ok(ConfigFile::default());
+    }
+    serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))
+}

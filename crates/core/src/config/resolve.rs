@@ -1,0 +1,406 @@
+//! From layers to settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{
+    AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, TestingConfig,
+};
+use crate::{AgentName, Budget, SourceError};
+
+/// One source of settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What it says.
+    pub file: ConfigFile,
+}
+
+/// Where a setting comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// The user's own file.
+    User(String),
+    /// The project's file.
+    Project(String),
+    /// A `REHEARSAL_*` variable.
+    Environment,
+    /// The command line.
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::User(path) | Self::Project(path) => f.write_str(path),
+            Self::Environment => f.write_str("environment"),
+            Self::Flag => f.write_str("command line"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Who set it.
+    pub origin: Origin,
+}
+
+/// What one run, or one environment, says over the files. Agent settings apply to the agent that is used.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[allow(
+    missing_docs,
+    reason = "each field is named after the setting that it overrides"
+)]
+pub struct Overrides {
+    pub agent: Option<AgentName>,
+    pub model: Option<String>,
+    pub permission: Option<PermissionMode>,
+    pub timeout: Option<HumanDuration>,
+    pub idle_timeout: Option<HumanDuration>,
+    pub iterations: Option<u32>,
+    pub max_failures: Option<u32>,
+    pub max_cost: Option<f64>,
+    pub max_wait: Option<HumanDuration>,
+    pub accept_complete: Option<bool>,
+    pub base_branch: Option<String>,
+    pub test_command: Option<String>,
+}
+
+impl Overrides {
+    fn into_layer(self, origin: Origin, agent: &AgentName) -> Layer {
+        let for_agent = AgentConfig {
+            model: self.model,
+            permission: self.permission,
+            timeout: self.timeout,
+            idle_timeout: self.idle_timeout,
+            ..AgentConfig::default()
+        };
+        let agents = if for_agent == AgentConfig::default() {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([(agent.clone(), for_agent)])
+        };
+        let file = ConfigFile {
+            schema: None,
+            base_branch: self.base_branch,
+            agent: self.agent,
+            agents,
+            loop_: LoopConfig {
+                iterations: self.iterations,
+                max_failures: self.max_failures,
+                max_cost: self.max_cost,
+                max_wait: self.max_wait,
+                accept_complete: self.accept_complete,
+            },
+            testing: TestingConfig {
+                command: self.test_command,
+            },
+        };
+        Layer { origin, file }
+    }
+}
+
+/// All settings, each with its origin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The branch that work starts from; none: the current one.
+    pub base_branch: Setting<Option<String>>,
+    /// The agent that `run` uses.
+    pub agent: Setting<AgentName>,
+    /// All agents.
+    pub agents: BTreeMap<AgentName, Profile>,
+    /// At most this many iterations.
+    pub iterations: Setting<u32>,
+    /// Stop after this many failed runs in a row.
+    pub max_failures: Setting<u32>,
+    /// Stop at this cost in dollars.
+    pub max_cost: Setting<Option<f64>>,
+    /// The longest wait.
+    pub max_wait: Setting<HumanDuration>,
+    /// Take the agent's word.
+    pub accept_complete: Setting<bool>,
+    /// The command that runs the tests.
+    pub test_command: Setting<Option<String>>,
+}
+
+/// An agent, resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// What kind of agent it is.
+    pub driver: Setting<DriverKind>,
+    /// The program, if not the usual one.
+    pub program: Setting<Option<String>>,
+    /// Arguments before the driver's own.
+    pub args: Setting<Vec<String>>,
+    /// The model.
+    pub model: Setting<Option<String>>,
+    /// What it may do.
+    pub permission: Setting<PermissionMode>,
+    /// Text for its system prompt.
+    pub system_prompt: Setting<Option<String>>,
+    /// The longest a run may take.
+    pub timeout: Setting<HumanDuration>,
+    /// The longest it may be silent.
+    pub idle_timeout: Setting<HumanDuration>,
+    /// What one run may use.
+    pub budget: Setting<Budget>,
+    /// Variables it may see.
+    pub pass_env: Setting<Vec<String>>,
+    /// Variables set for it.
+    pub env: Setting<BTreeMap<String, String>>,
+}
+
+/// The agent there is without any configuration.
+const DEFAULT_AGENT: &str = "implementer";
+const DEFAULT_ITERATIONS: u32 = 10;
+const DEFAULT_MAX_FAILURES: u32 = 3;
+/// Long enough for a five-hour quota window to pass in a night.
+const DEFAULT_MAX_WAIT: HumanDuration = HumanDuration(std::time::Duration::from_secs(6 * 3600));
+/// A task that takes an agent more than an hour is too big for one run.
+const DEFAULT_TIMEOUT: HumanDuration = HumanDuration(std::time::Duration::from_secs(3600));
+/// Agents are silent while a long test suite runs inside a tool call.
+const DEFAULT_IDLE_TIMEOUT: HumanDuration = HumanDuration(std::time::Duration::from_secs(15 * 60));
+
+/// Puts the layers on top of each other. `files` in rising strength, then the environment, then the flags.
+pub fn resolve(
+    mut files: Vec<Layer>,
+    environment: Overrides,
+    flags: Overrides,
+) -> Result<Settings, SourceError> {
+    let agent = flags
+        .agent
+        .clone()
+        .or_else(|| environment.agent.clone())
+        .or_else(|| {
+            files
+                .iter()
+                .rev()
+                .find_map(|layer| layer.file.agent.clone())
+        })
+        .map_or_else(|| AgentName::new(DEFAULT_AGENT), Ok)
+        .map_err(|error| SourceError::at(None, error.to_string()))?;
+    files.push(environment.into_layer(Origin::Environment, &agent));
+    files.push(flags.into_layer(Origin::Flag, &agent));
+    let layers = Layers(files);
+    let agents = layers.agents(&agent)?;
+    Ok(Settings {
+        base_branch: layers.optional(|file| file.base_branch.clone()),
+        agent: layers.pick(|file| file.agent.clone(), agent),
+        agents,
+        iterations: layers.pick(|file| file.loop_.iterations, DEFAULT_ITERATIONS),
+        max_failures: layers.pick(|file| file.loop_.max_failures, DEFAULT_MAX_FAILURES),
+        max_cost: layers.optional(|file| file.loop_.max_cost),
+        max_wait: layers.pick(|file| file.loop_.max_wait, DEFAULT_MAX_WAIT),
+        accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
+        test_command: layers.optional(|file| file.testing.command.clone()),
+    })
+}
+
+struct Layers(Vec<Layer>);
+
+impl Layers {
+    fn pick<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>, default: T) -> Setting<T> {
+        let found = self.0.iter().rev().find_map(|layer| {
+            get(&layer.file).map(|value| Setting {
+                value,
+                origin: layer.origin.clone(),
+            })
+        });
+        found.unwrap_or(Setting {
+            value: default,
+            origin: Origin::Default,
+        })
+    }
+
+    fn optional<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>) -> Setting<Option<T>> {
+        self.pick(|file| get(file).map(Some), None)
+    }
+
+    fn agents(&self, used: &AgentName) -> Result<BTreeMap<AgentName, Profile>, SourceError> {
+        let mut names: BTreeSet<&AgentName> = self
+            .0
+            .iter()
+            .flat_map(|layer| layer.file.agents.keys())
+            .collect();
+        let written_in_files = self
+            .0
+            .iter()
+            .filter(|layer| !matches!(layer.origin, Origin::Environment | Origin::Flag))
+            .flat_map(|layer| layer.file.agents.keys());
+        let known: BTreeSet<&AgentName> = written_in_files.collect();
+        // Without any agent in any file there is the default one; otherwise the one that is used must exist.
+        if !known.contains(used) {
+            if used.as_str() == DEFAULT_AGENT {
+                names.insert(used);
+            } else {
+                return Err(unknown_agent(used, &known));
+            }
+        }
+        Ok(names
+            .into_iter()
+            .map(|name| (name.clone(), self.profile(name)))
+            .collect())
+    }
+
+    fn profile(&self, name: &AgentName) -> Profile {
+        macro_rules! of_agent {
+            ($field:ident) => {
+                |file: &ConfigFile| file.agents.get(name).and_then(|agent| agent.$field.clone())
+            };
+        }
+        Profile {
+            driver: self.pick(of_agent!(driver), DriverKind::Claude),
+            program: self.optional(of_agent!(program)),
+            args: self.pick(of_agent!(args), Vec::new()),
+            model: self.optional(of_agent!(model)),
+            permission: self.pick(of_agent!(permission), PermissionMode::AcceptEdits),
+            system_prompt: self.optional(of_agent!(system_prompt)),
+            timeout: self.pick(of_agent!(timeout), DEFAULT_TIMEOUT),
+            idle_timeout: self.pick(of_agent!(idle_timeout), DEFAULT_IDLE_TIMEOUT),
+            budget: self.pick(of_agent!(budget), Budget::default()),
+            pass_env: self.pick(of_agent!(pass_env), Vec::new()),
+            env: self.pick(of_agent!(env), BTreeMap::new()),
+        }
+    }
+}
+
+fn unknown_agent(used: &AgentName, known: &BTreeSet<&AgentName>) -> SourceError {
+    let error = SourceError::at(None, format!("unknown agent `{used}`"));
+    let names: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+    match crate::source::nearest(used.as_str(), names.iter().copied()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None if names.is_empty() => error.hint(format!(
+            "no agents are configured; without a configuration there is only `{DEFAULT_AGENT}`"
+        )),
+        None => error.hint(format!("known agents: {}", names.join(", "))),
+    }
+}
+
+impl Settings {
+    /// The profile of the agent that `run` uses.
+    pub fn profile(&self) -> Option<&Profile> {
+        self.agents.get(&self.agent.value)
+    }
+
+    /// Every setting as a line: key, value, origin.
+    pub fn lines(&self) -> Vec<(String, String, Origin)> {
+        let mut lines = Vec::new();
+        let mut put =
+            |key: String, value: String, origin: &Origin| lines.push((key, value, origin.clone()));
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
+        put(
+            "base_branch".into(),
+            text(&self.base_branch.value),
+            &self.base_branch.origin,
+        );
+        put(
+            "agent".into(),
+            self.agent.value.to_string(),
+            &self.agent.origin,
+        );
+        put(
+            "loop.iterations".into(),
+            self.iterations.value.to_string(),
+            &self.iterations.origin,
+        );
+        put(
+            "loop.max_failures".into(),
+            self.max_failures.value.to_string(),
+            &self.max_failures.origin,
+        );
+        let cost = self
+            .max_cost
+            .value
+            .map_or_else(|| "-".into(), |cost| format!("{cost}"));
+        put("loop.max_cost".into(), cost, &self.max_cost.origin);
+        put(
+            "loop.max_wait".into(),
+            self.max_wait.value.to_string(),
+            &self.max_wait.origin,
+        );
+        put(
+            "loop.accept_complete".into(),
+            self.accept_complete.value.to_string(),
+            &self.accept_complete.origin,
+        );
+        put(
+            "testing.command".into(),
+            text(&self.test_command.value),
+            &self.test_command.origin,
+        );
+        for (name, profile) in &self.agents {
+            for (key, value, origin) in profile.lines() {
+                put(format!("agents.{name}.{key}"), value, origin);
+            }
+        }
+        lines
+    }
+}
+
+impl Profile {
+    fn lines(&self) -> Vec<(&'static str, String, &Origin)> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
+        let list = |values: &[String]| {
+            if values.is_empty() {
+                "-".into()
+            } else {
+                values.join(" ")
+            }
+        };
+        let env: Vec<String> = self
+            .env
+            .value
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let budget = &self.budget.value;
+        let limits: Vec<String> = [
+            budget.usd.map(|usd| format!("{usd} usd")),
+            budget.tokens.map(|tokens| format!("{tokens} tokens")),
+            budget.turns.map(|turns| format!("{turns} turns")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        vec![
+            ("driver", self.driver.value.to_string(), &self.driver.origin),
+            ("program", text(&self.program.value), &self.program.origin),
+            ("args", list(&self.args.value), &self.args.origin),
+            ("model", text(&self.model.value), &self.model.origin),
+            (
+                "permission",
+                self.permission.value.to_string(),
+                &self.permission.origin,
+            ),
+            (
+                "system_prompt",
+                text(&self.system_prompt.value),
+                &self.system_prompt.origin,
+            ),
+            (
+                "timeout",
+                self.timeout.value.to_string(),
+                &self.timeout.origin,
+            ),
+            (
+                "idle_timeout",
+                self.idle_timeout.value.to_string(),
+                &self.idle_timeout.origin,
+            ),
+            ("budget", list(&limits), &self.budget.origin),
+            (
+                "pass_env",
+                list(&self.pass_env.value),
+                &self.pass_env.origin,
+            ),
+            ("env", list(&env), &self.env.origin),
+        ]
+    }
+}

@@ -94,7 +94,7 @@ pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let limit = (written.chars().count() / 3).max(1);
+    let limit = ((written.chars().count() + 1) / 3).max(1);
     known
         .into_iter()
         .map(|name| (edit_distance(written, name), name))

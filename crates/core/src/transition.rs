@@ -223,7 +223,7 @@ fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> R
     count(task, outcome);
     match outcome.blame() {
         Blame::System => {
-            task.standing = Standing::Waiting(system_wait(outcome, task.setbacks, now))
+            task.standing = Standing::Waiting(system_wait(outcome, task.setbacks, now));
         }
         Blame::User => task.standing = Standing::Ready,
         Blame::Nobody | Blame::Task | Blame::Agent => follow_edge(task, outcome, flow)?,

@@ -31,7 +31,7 @@ pub fn mermaid(flow: &Flow) -> String {
                 edges(&this, on, &mut line);
             }
             State::End(End::Success | End::Failure | End::Cancelled) => {
-                line(format!("{this} --> [*]"))
+                line(format!("{this} --> [*]"));
             }
         }
     }

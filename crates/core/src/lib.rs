@@ -21,6 +21,7 @@ mod event;
 mod evidence;
 pub mod flow;
 mod ids;
+pub mod import;
 mod outcome;
 mod promise;
 mod run;

@@ -1,0 +1,24 @@
+//! Moves tasks through flows.
+//!
+//! The [`SessionLoop`] works through a session's tasks with a fresh context each time; [`why`](why::why) tells
+//! why a task is not moving; [`LoopLock`] keeps two loops out of one checkout.
+//!
+//! **Invariants:** state changes only through the store's one writer path. What an agent says is applied when
+//! its run is over, in one transaction with the run's end. The engine prints nothing: it tells a reporter.
+
+mod agents;
+mod clock;
+mod lock;
+pub mod prompt;
+mod session_loop;
+pub mod why;
+
+pub use agents::{AgentSetup, agent_of, driver_of, request_of};
+pub use clock::SystemClock;
+pub use lock::{LockError, LoopLock};
+pub use session_loop::{LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch};
+
+/// Randomness for short ids.
+pub fn random_bits() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}

@@ -1,0 +1,294 @@
+//! The loop: one agent, fresh context each time, until a session's tasks are done.
+//!
+//! A visible state machine: look at the session ([`SessionLoop::next_step`]), then iterate, wait or end. Each
+//! iteration claims one task, runs the agent, and writes all that came of it in one transaction.
+
+mod event;
+mod iteration;
+mod recovery;
+mod tally;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use rehearsal_agent::Agent;
+use rehearsal_core::config::Profile;
+use rehearsal_core::{
+    AgentName, Clock, Outcome, RunId, Session, SessionName, Standing, Task, TaskId, Timestamp, Wait, WorkerId,
+};
+use rehearsal_store::{CommitError, Store, StoreError, TaskCounts, TaskFilter, TaskQuery};
+use tokio_util::sync::CancellationToken;
+
+use crate::prompt::PromptError;
+use tally::Tally;
+
+pub use event::{LoopEnd, LoopEvent, LoopSummary};
+
+/// Told of everything that happens in a loop. Must not block.
+pub type Reporter = Arc<dyn Fn(LoopEvent) + Send + Sync>;
+
+/// What a loop needs.
+pub struct SessionLoop {
+    /// Where tasks live.
+    pub store: Arc<dyn Store>,
+    /// The agent.
+    pub agent: Arc<dyn Agent>,
+    /// The agent's name.
+    pub agent_name: AgentName,
+    /// How the agent is set up.
+    pub profile: Profile,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Where the agent works.
+    pub working_dir: Utf8PathBuf,
+    /// Where runs keep their files.
+    pub runs_dir: Utf8PathBuf,
+    /// The prompt's template.
+    pub template: String,
+    /// The rest.
+    pub options: LoopOptions,
+    /// Who is told.
+    pub reporter: Reporter,
+    /// How it is stopped.
+    pub stop: StopSwitch,
+}
+
+/// What a user can say about a loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopOptions {
+    /// Which session.
+    pub session: SessionName,
+    /// At most so many iterations.
+    pub iterations: u32,
+    /// Stop after so many failed runs in a row.
+    pub max_failures: u32,
+    /// Stop at this cost.
+    pub max_cost: Option<f64>,
+    /// The longest wait.
+    pub max_wait: Duration,
+    /// Take the agent's word that all is complete.
+    pub accept_complete: bool,
+    /// A message for every prompt.
+    pub message: Option<String>,
+    /// How the tests are run.
+    pub test_command: Option<String>,
+}
+
+/// Two ways to stop: after the iteration, or now.
+#[derive(Debug, Clone, Default)]
+pub struct StopSwitch {
+    /// Ends the loop when the iteration is over.
+    pub after_iteration: CancellationToken,
+    /// Ends the agent, too.
+    pub now: CancellationToken,
+}
+
+/// Why a loop could not go on. Failures of agents are no errors: they are outcomes.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// There is no such session.
+    #[error("there is no session `{0}`")]
+    UnknownSession(SessionName),
+    /// The store did not take it.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    /// The prompt cannot be made.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A run's directory cannot be made.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// The same failure of the system so often in a row stops the line.
+const STOP_THE_LINE_AFTER: u32 = 2;
+
+/// What the loop carries from one iteration to the next.
+struct Progress {
+    worker: WorkerId,
+    started_at: Timestamp,
+    iteration: u32,
+    tally: Tally,
+    runs: Vec<RunId>,
+    touched: BTreeSet<TaskId>,
+    notes: Vec<String>,
+    failures_in_a_row: u32,
+    hard_setbacks_in_a_row: u32,
+}
+
+/// What to do next.
+enum NextStep {
+    Iterate(Box<Task>),
+    Wait(Wait, Timestamp),
+    End(LoopEnd),
+}
+
+impl SessionLoop {
+    /// Runs to the end.
+    pub async fn run(&self) -> Result<LoopSummary, LoopError> {
+        let session = self.session().await?;
+        let mut progress = Progress::new(self.clock.now());
+        self.recover(&progress.worker).await?;
+        let counts = self.counts().await?;
+        self.tell(LoopEvent::LoopStarted {
+            session: session.name.clone(),
+            agent: self.agent_name.clone(),
+            open_tasks: counts.open(),
+            iterations: self.options.iterations,
+        });
+        let end = loop {
+            match self.next_step(&progress).await? {
+                NextStep::End(end) => break end,
+                NextStep::Wait(wait, until) => {
+                    if let Some(end) = self.wait(&wait, until).await {
+                        break end;
+                    }
+                }
+                NextStep::Iterate(task) => {
+                    if let Some(end) = self.iterate(&session.name, *task, &mut progress).await? {
+                        break end;
+                    }
+                }
+            }
+        };
+        self.summary(end, progress).await
+    }
+
+    /// Looks at the session as it is now: people edit it while the loop runs.
+    async fn next_step(&self, progress: &Progress) -> Result<NextStep, LoopError> {
+        let end = |end| Ok(NextStep::End(end));
+        if self.stop.after_iteration.is_cancelled() {
+            return end(LoopEnd::Interrupted);
+        }
+        let counts = self.counts().await?;
+        if counts.open() == 0 {
+            return end(match (progress.iteration, counts.failed) {
+                (0, _) => LoopEnd::NothingToDo,
+                (_, 0) => LoopEnd::AllDone,
+                (_, failed) => LoopEnd::SomeFailed { failed },
+            });
+        }
+        if progress.iteration >= self.options.iterations {
+            return end(LoopEnd::MaxIterations);
+        }
+        if let Some(limit) = self.options.max_cost
+            && progress.tally.cost_usd.unwrap_or(0.0) >= limit
+        {
+            return end(LoopEnd::BudgetReached { spent_usd: progress.tally.cost_usd.unwrap_or(0.0) });
+        }
+        let now = self.clock.now();
+        if let Some(task) = self.store.next_task(&self.options.session, now).await? {
+            return Ok(NextStep::Iterate(Box::new(task)));
+        }
+        self.what_it_waits_for().await
+    }
+
+    async fn what_it_waits_for(&self) -> Result<NextStep, LoopError> {
+        let query = TaskQuery {
+            session: Some(self.options.session.clone()),
+            filter: TaskFilter::Open,
+            limit: Some(1_000),
+            ..TaskQuery::default()
+        };
+        let tasks = self.store.tasks(&query).await?;
+        let timed = tasks.iter().filter_map(|task| match &task.standing {
+            Standing::Waiting(wait) => wait.until.map(|until| (until, wait.clone())),
+            Standing::Ready | Standing::Claimed(_) | Standing::Ended { .. } => None,
+        });
+        if let Some((until, wait)) = timed.min_by_key(|(until, _)| *until) {
+            return Ok(NextStep::Wait(wait, until));
+        }
+        let waiting = tasks.iter().map(|task| format!("{} {}: {}", task.id, task.title, crate::why::in_short(task)));
+        Ok(NextStep::End(LoopEnd::NeedsHuman { waiting: waiting.collect() }))
+    }
+
+    async fn wait(&self, wait: &Wait, until: Timestamp) -> Option<LoopEnd> {
+        if until.since(self.clock.now()) > self.options.max_wait {
+            return Some(LoopEnd::WaitTooLong { wait: wait.reason.clone(), until });
+        }
+        self.tell(LoopEvent::Waiting { wait_for: wait.wait_for, reason: wait.reason.clone(), until });
+        tokio::select! {
+            () = self.clock.sleep_until(until) => None,
+            () = self.stop.after_iteration.cancelled() => Some(LoopEnd::Interrupted),
+        }
+    }
+
+    async fn summary(&self, end: LoopEnd, progress: Progress) -> Result<LoopSummary, LoopError> {
+        let counts = self.counts().await?;
+        let mut tasks = Vec::new();
+        for id in &progress.touched {
+            tasks.extend(self.store.task(id).await?);
+        }
+        tasks.sort_by_key(|task| (task.priority, task.created_at, task.id.clone()));
+        Ok(LoopSummary {
+            session: self.options.session.clone(),
+            end,
+            iterations: progress.iteration,
+            runs: progress.runs,
+            tasks,
+            done_tasks: counts.done,
+            open_tasks: counts.open(),
+            cost_usd: progress.tally.cost_usd,
+            runs_without_cost: progress.tally.runs_without_cost,
+            tokens: progress.tally.tokens,
+            duration_ms: u64::try_from(self.clock.now().since(progress.started_at).as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    async fn session(&self) -> Result<Session, LoopError> {
+        let name = &self.options.session;
+        self.store.session(name).await?.ok_or_else(|| LoopError::UnknownSession(name.clone()))
+    }
+
+    async fn counts(&self) -> Result<TaskCounts, LoopError> {
+        Ok(self.store.count_tasks(Some(&self.options.session)).await?)
+    }
+
+    fn tell(&self, event: LoopEvent) {
+        (self.reporter)(event);
+    }
+}
+
+impl Progress {
+    fn new(started_at: Timestamp) -> Self {
+        // A worker is one start of one process.
+        let worker = WorkerId::new(uuid::Uuid::now_v7().to_string());
+        #[expect(clippy::expect_used, reason = "a UUID has only letters, digits and dashes")]
+        let worker = worker.expect("a UUID is a valid name");
+        Self {
+            worker,
+            started_at,
+            iteration: 0,
+            tally: Tally::default(),
+            runs: Vec::new(),
+            touched: BTreeSet::new(),
+            notes: Vec::new(),
+            failures_in_a_row: 0,
+            hard_setbacks_in_a_row: 0,
+        }
+    }
+
+    /// Counts an outcome, and says whether it is one too many.
+    fn count(&mut self, outcome: &Outcome, max_failures: u32) -> Option<LoopEnd> {
+        use rehearsal_core::Blame;
+        let name = outcome.name();
+        let failed = outcome.blame() == Blame::Agent || matches!(outcome, Outcome::Failed { .. });
+        let hard = outcome.blame() == Blame::System && !name.passes_with_time();
+        if outcome.blame() != Blame::System {
+            self.failures_in_a_row = if failed { self.failures_in_a_row + 1 } else { 0 };
+        }
+        self.hard_setbacks_in_a_row = if hard { self.hard_setbacks_in_a_row + 1 } else { 0 };
+        if failed && self.failures_in_a_row >= max_failures {
+            return Some(LoopEnd::TooManyFailures { last: outcome.clone() });
+        }
+        if self.hard_setbacks_in_a_row >= STOP_THE_LINE_AFTER {
+            return Some(LoopEnd::LineStopped { cause: outcome.clone() });
+        }
+        None
+    }
+}

@@ -1,0 +1,58 @@
+//! What a worker that died has left: put in order before the loop begins, each run exactly once.
+
+use rehearsal_agent::{RunReport, process};
+use rehearsal_core::{Actor, Outcome, Run, RunEnd, Verdict, WorkerId};
+
+use super::iteration::{REPORT_FILE, end_of};
+use super::{LoopError, LoopEvent, SessionLoop};
+
+impl SessionLoop {
+    /// Finishes the runs that have no end. The lock of the checkout is held, so nobody else works on them.
+    pub(super) async fn recover(&self, worker: &WorkerId) -> Result<(), LoopError> {
+        for run in self.store.unfinished_runs().await? {
+            let left = process::kill_processes_of_run(&run.start.id);
+            if !left.is_empty() {
+                let message = format!("{} processes of run {} were still alive and were ended", left.len(), run.start.id);
+                self.tell(LoopEvent::Warning { message });
+            }
+            self.finish_left_run(run, worker).await?;
+        }
+        Ok(())
+    }
+
+    async fn finish_left_run(&self, run: Run, worker: &WorkerId) -> Result<(), LoopError> {
+        let start = run.start;
+        // The agent may have come to its end before its worker died: then its result counts.
+        let report = fs_err::read(self.run_dir(&start.id).join(REPORT_FILE))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<RunReport>(&bytes).ok());
+        let (end, tasks, journal) = match report {
+            Some(report) => (end_of(&report, self.clock.now()), report.tasks, report.progress),
+            None => (self.end_of_a_lost_run(), Vec::new(), Vec::new()),
+        };
+        let outcome = end.verdict.outcome.clone();
+        self.apply_end(Actor::Worker(worker.clone()), &start, &end, &tasks, &journal).await?;
+        self.tell(LoopEvent::Recovered { run: start.id, task: start.task, outcome });
+        Ok(())
+    }
+
+    /// Nobody's fault but the worker's: it costs the task nothing, and what is in the tree stays there.
+    fn end_of_a_lost_run(&self) -> RunEnd {
+        RunEnd {
+            verdict: Verdict {
+                outcome: Outcome::Cancelled,
+                because: vec!["the process that ran it died before it ended".into()],
+            },
+            exit: None,
+            promise: None,
+            cost_usd: None,
+            tokens: None,
+            turns: None,
+            agent_session: None,
+            commits: Vec::new(),
+            files_changed: Vec::new(),
+            tries: 1,
+            ended_at: self.clock.now(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The command line.
+
+use camino::Utf8PathBuf;
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::exit;
+
+/// Runs coding agents unattended on a git repository, and rehearses all of it first.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rehearsal",
+    version,
+    after_help = exit::TABLE,
+    after_long_help = exit::TABLE,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    /// Answer with a JSON document on standard output
+    #[arg(long, global = true, display_order = 900)]
+    pub(crate) json: bool,
+
+    /// Work on the repository in this directory
+    #[arg(long, global = true, value_name = "DIR", display_order = 901)]
+    pub(crate) repo: Option<Utf8PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Watch a whole loop on a scratch repository, with a scripted agent
+    Demo(commands::demo::DemoArgs),
+    /// Look at the repository and write a commented configuration
+    Init(commands::init::InitArgs),
+    /// Check what works here, what does not, and what to do about it
+    Doctor(commands::doctor::DoctorArgs),
+    /// Groups of tasks with a context and a journal
+    #[command(subcommand)]
+    Session(commands::session::SessionCommand),
+    /// Pieces of work
+    #[command(subcommand)]
+    Task(commands::task::TaskCommand),
+    /// Work through a session's tasks, a fresh agent each time
+    Run(commands::run::RunArgs),
+    /// Show where everything stands
+    Status(commands::status::StatusArgs),
+    /// Show what an agent did in a run
+    Logs(commands::logs::LogsArgs),
+    /// Say why a task is not moving
+    Why(commands::why::WhyArgs),
+    /// Runs of agents
+    #[command(subcommand)]
+    Runs(commands::runs::RunsCommand),
+    /// Agents, and whether they work
+    #[command(subcommand)]
+    Agent(commands::agent::AgentCommand),
+    /// Settings, and where each comes from
+    #[command(subcommand)]
+    Config(commands::config::ConfigCommand),
+    /// Flows: the ways that tasks go
+    #[command(subcommand)]
+    Flow(commands::flow::FlowCommand),
+    /// Print the JSON Schema of a file or of a `--json` document
+    Schema(commands::schema::SchemaArgs),
+    /// Write all JSON Schemas, shell completions and man pages to a directory
+    Generate(commands::generate::GenerateArgs),
+    /// Print a completion script for a shell
+    Completions(commands::generate::CompletionsArgs),
+    /// Play an agent: a scripted stand-in that is a real process
+    MockAgent(commands::mock_agent::MockAgentArgs),
+}

@@ -1,0 +1,64 @@
+//! One module a command.
+
+pub(crate) mod agent;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod flow;
+pub(crate) mod generate;
+pub(crate) mod init;
+pub(crate) mod logs;
+pub(crate) mod mock_agent;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod schema;
+pub(crate) mod session;
+pub(crate) mod status;
+pub(crate) mod task;
+pub(crate) mod why;
+
+use std::future::Future;
+
+use crate::cli::{Cli, Command};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// What a command comes to.
+pub(crate) type Done = Result<Exit, CliError>;
+
+/// Finds the command's room and waits for it.
+pub(crate) fn dispatch(cli: Cli) -> Done {
+    let ui = Ui { json: cli.json };
+    // These need no repository and no runtime.
+    match &cli.command {
+        Command::MockAgent(args) => return Ok(mock_agent::run(args)),
+        Command::Schema(args) => return schema::run(args, ui),
+        Command::Generate(args) => return generate::run(args, ui),
+        Command::Completions(args) => return Ok(generate::completions(args)),
+        _ => {}
+    }
+    let context = Context::new(ui, cli.repo)?;
+    match cli.command {
+        Command::Demo(args) => wait_for(demo::run(args, &context)),
+        Command::Init(args) => init::run(&args, &context),
+        Command::Doctor(args) => wait_for(doctor::run(args, &context)),
+        Command::Session(command) => wait_for(session::run(command, &context)),
+        Command::Task(command) => wait_for(task::run(command, &context)),
+        Command::Run(args) => wait_for(run::run(args, &context)),
+        Command::Status(args) => wait_for(status::run(args, &context)),
+        Command::Logs(args) => wait_for(logs::run(args, &context)),
+        Command::Why(args) => wait_for(why::run(args, &context)),
+        Command::Runs(command) => wait_for(runs::run(command, &context)),
+        Command::Agent(command) => wait_for(agent::run(command, &context)),
+        Command::Config(command) => config::run(&command, &context),
+        Command::Flow(command) => flow::run(&command, &context),
+        Command::MockAgent(_) | Command::Schema(_) | Command::Generate(_) | Command::Completions(_) => Ok(Exit::Ok),
+    }
+}
+
+/// One thread is enough: the work is done by other processes.
+fn wait_for(command: impl Future<Output = Done>) -> Done {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
+}

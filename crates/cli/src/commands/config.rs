@@ -1,0 +1,62 @@
+//! `config show`.
+
+use clap::{Args, Subcommand};
+use rehearsal_core::config::Overrides;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::ui::table;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show all settings as they come together
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal config show --origin
+
+Flag > environment (REHEARSAL_*) > .rehearsal/config.yaml > user's config.yaml > default.")]
+pub(crate) struct ShowArgs {
+    /// Say where each comes from
+    #[arg(long)]
+    origin: bool,
+}
+
+/// `config show --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ConfigDocument {
+    settings: Vec<SettingView>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SettingView {
+    /// Its name in the file.
+    key: String,
+    /// Its value; `-` is none.
+    value: String,
+    /// Who set it: `default`, a file, `environment`, `command line`.
+    origin: String,
+}
+
+pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Done {
+    let ConfigCommand::Show(args) = command;
+    let settings = context.project()?.settings(Overrides::default())?;
+    let settings: Vec<SettingView> = settings
+        .lines()
+        .into_iter()
+        .map(|(key, value, origin)| SettingView { key, value, origin: origin.to_string() })
+        .collect();
+    let row = |setting: &SettingView| {
+        let mut row = vec![setting.key.clone(), setting.value.clone()];
+        row.extend(args.origin.then(|| setting.origin.clone()));
+        row
+    };
+    let headings: &[&str] = if args.origin { &["SETTING", "VALUE", "ORIGIN"] } else { &["SETTING", "VALUE"] };
+    context.ui.say(table(headings, &settings.iter().map(row).collect::<Vec<_>>()));
+    context.ui.document(ConfigDocument { settings });
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,169 @@
+//! `demo`: the main job, whole, in a scratch directory: real git, real store, real processes, a scripted agent.
+
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use rehearsal_agent::git;
+use rehearsal_engine::LoopSummary;
+use rehearsal_store::{RunQuery, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::run::{RunArgs, exit_of, run_loop};
+use super::{Done, session, task};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::project::Project;
+use crate::ui::{BOLD, GOOD, Ui, styled, table};
+use crate::words;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal demo --keep /tmp/greet")]
+pub(crate) struct DemoArgs {
+    /// Keep the scratch repository here, to look around in it
+    #[arg(long, value_name = "DIR")]
+    keep: Option<Utf8PathBuf>,
+}
+
+/// `demo --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DemoDocument {
+    /// The tests before the loop.
+    before: TestResult,
+    /// The tests after it.
+    after: TestResult,
+    /// What the loop came to.
+    summary: LoopSummary,
+    /// Where it happened, if it was kept.
+    kept: Option<String>,
+}
+
+/// What the little test script said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+struct TestResult {
+    passed: usize,
+    failed: usize,
+}
+
+const TESTS: &str = include_str!("demo/run-tests");
+const SCRIPT: &str = include_str!("demo/script.yaml");
+const GREET: &str = "#!/bin/sh\necho TODO\n";
+const SESSION: &str = "greet";
+const TASKS: [(&str, &str); 3] = [
+    ("Say hello", "`sh greet.sh` begins with Hello"),
+    ("Greet by name", "`sh greet.sh Ada` says Hello, Ada!"),
+    ("Tell how to use it", "README.md shows `sh greet.sh NAME`"),
+];
+
+pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
+    let scratch = tempfile::Builder::new().prefix("rehearsal-demo-").tempdir()?;
+    let root = match &args.keep {
+        Some(directory) => {
+            let directory = context.directory.join(directory);
+            fs_err::create_dir_all(&directory)?;
+            if fs_err::read_dir(&directory)?.next().is_some() {
+                return Err(CliError::usage(format!("`{directory}` is not empty")).hint("name a new directory"));
+            }
+            directory
+        }
+        None => Utf8PathBuf::from_path_buf(scratch.path().join("greet"))
+            .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?,
+    };
+    let project = prepare(&root)?;
+    let quiet = Context { ui: Ui { json: false }, directory: root.clone(), clock: context.clock.clone() };
+    let before = run_tests(&root)?;
+    context.ui.say(format!("a scratch repository with a failing test: {}", in_words(before)));
+    let store = project.store().await?;
+    add_tasks(&*store, &quiet, &project).await?;
+    let loop_context = Context { ui: context.ui, ..quiet };
+    let (summary, interrupted) = run_loop(&RunArgs::default(), &project, &loop_context).await?;
+    let after = run_tests(&root)?;
+    show(&summary, &*store, before, after, &args, context).await?;
+    let exit = if after.failed == 0 { exit_of(&summary.end, interrupted) } else { Exit::Red };
+    let kept = args.keep.map(|_| root.to_string());
+    context.ui.document(DemoDocument { before, after, summary, kept });
+    Ok(exit)
+}
+
+/// A tiny real repository, and a configuration whose agent is the stand-in.
+fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
+    fs_err::create_dir_all(root.join(".rehearsal"))?;
+    fs_err::write(root.join("greet.sh"), GREET)?;
+    fs_err::write(root.join("run-tests"), TESTS)?;
+    fs_err::write(root.join("README.md"), "# greet\n")?;
+    fs_err::write(root.join(".rehearsal/agent.yaml"), SCRIPT)?;
+    let program = std::env::current_exe()?;
+    let config = format!(
+        "agents:\n  implementer:\n    driver: claude\n    program: {}\n    args: [mock-agent, --as, claude, --script, .rehearsal/agent.yaml]\ntesting:\n  command: sh run-tests\n",
+        serde_json::to_string(&program.display().to_string()).map_err(std::io::Error::other)?
+    );
+    fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
+    git::init_with_commit(root, "A greeting to be")?;
+    Ok(Project { root: root.to_owned() })
+}
+
+async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {
+    session::add(store, context, SESSION, "A script that greets people").await?;
+    for (title, criterion) in TASKS {
+        task::add_simple(store, context, project, SESSION, title, criterion).await?;
+    }
+    Ok(())
+}
+
+fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {
+    let output = std::process::Command::new("sh").arg("run-tests").current_dir(root).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let count = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
+    Ok(TestResult { passed: count("ok "), failed: count("FAIL ") })
+}
+
+fn in_words(tests: TestResult) -> String {
+    format!("{} passed, {} failed", tests.passed, tests.failed)
+}
+
+async fn show(
+    summary: &LoopSummary,
+    store: &dyn Store,
+    before: TestResult,
+    after: TestResult,
+    args: &DemoArgs,
+    context: &Context,
+) -> Result<(), CliError> {
+    let ui = context.ui;
+    let runs = store.runs(&RunQuery::default()).await?;
+    let commits_of = |task: &rehearsal_core::Task| {
+        let of_task = runs.iter().filter(|run| run.start.task == task.id).filter_map(|run| run.end.as_ref());
+        let commits: Vec<String> = of_task
+            .flat_map(|end| &end.commits)
+            .map(|commit| format!("{} {}", commit.id.get(..7).unwrap_or(&commit.id), commit.subject))
+            .collect();
+        commits.join(", ")
+    };
+    let rows: Vec<Vec<String>> = summary
+        .tasks
+        .iter()
+        .map(|task| vec![task.title.clone(), task.status().to_owned(), commits_of(task)])
+        .collect();
+    ui.say(format!("\n{}", table(&["TASK", "STATUS", "COMMITS"], &rows)));
+    ui.say(format!("\ntests before: {}", in_words(before)));
+    ui.say(format!("tests after:  {}", styled(if after.failed == 0 { GOOD } else { crate::ui::BAD }, in_words(after))));
+    ui.say(format!(
+        "{} in {}, cost {} (the agent was scripted: no tokens)",
+        words::count(u64::from(summary.iterations), "iteration"),
+        words::duration(Duration::from_millis(summary.duration_ms)),
+        words::cost(summary.cost_usd),
+    ));
+    ui.say(format!("\n{}", styled(BOLD, "Now in a repository of yours:")));
+    ui.say("  rehearsal init                                   # look around, write a configuration");
+    ui.say("  rehearsal session new work -d 'What it is about'");
+    ui.say("  rehearsal task add 'The first thing to do'");
+    ui.say("  rehearsal run work --dry-run                     # the prompt and the command, nothing runs");
+    ui.say("  rehearsal run work");
+    match &args.keep {
+        Some(directory) => ui.say(format!("\nThe scratch repository is in {directory}: try `rehearsal --repo {directory} runs list` there.")),
+        None => ui.say("\n`rehearsal demo --keep DIR` keeps the scratch repository to look around in."),
+    }
+    Ok(())
+}

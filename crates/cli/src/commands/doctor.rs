@@ -1,0 +1,206 @@
+//! `doctor`: what works, what does not, what to do.
+
+use camino::Utf8Path;
+use clap::Args;
+use rehearsal_agent::{git, process};
+use rehearsal_core::config::{DriverKind, Overrides, Settings};
+use rehearsal_engine::LoopLock;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::project::Project;
+use crate::ui::{BAD, GOOD, ODD, harmless, styled};
+use crate::words;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal doctor\n\nEnds with 3 if something does not work.")]
+pub(crate) struct DoctorArgs {}
+
+/// `doctor --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DoctorDocument {
+    /// Whether all that is needed works.
+    healthy: bool,
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Check {
+    /// What was looked at.
+    what: String,
+    health: Health,
+    /// What was found.
+    found: String,
+    /// What to do about it.
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Health {
+    /// It works.
+    Ok,
+    /// It works, with a limit.
+    Note,
+    /// It does not work.
+    Bad,
+}
+
+impl Check {
+    fn ok(what: &str, found: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Ok, found: found.into(), hint: None }
+    }
+
+    fn note(what: &str, found: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Note, found: found.into(), hint: Some(hint.into()) }
+    }
+
+    fn bad(what: &str, found: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), health: Health::Bad, found: found.into(), hint: Some(hint.into()) }
+    }
+}
+
+pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
+    let mut checks = vec![check_git(), check_supervision()];
+    match context.project() {
+        Ok(project) => check_project(&project, context, &mut checks).await,
+        Err(error) => checks.push(Check::bad("repository", first_line(&error), "go to a git repository, or run `git init`")),
+    }
+    let healthy = checks.iter().all(|check| check.health != Health::Bad);
+    for check in &checks {
+        let mark = match check.health {
+            Health::Ok => styled(GOOD, "ok  "),
+            Health::Note => styled(ODD, "note"),
+            Health::Bad => styled(BAD, "bad "),
+        };
+        context.ui.say(format!("{mark}  {:<14}  {}", check.what, harmless(&check.found)));
+        if let Some(hint) = &check.hint {
+            context.ui.say(format!("      hint: {}", harmless(hint)));
+        }
+    }
+    context.ui.document(DoctorDocument { healthy, checks });
+    Ok(if healthy { Exit::Ok } else { Exit::Red })
+}
+
+async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Check>) {
+    checks.push(Check::ok("repository", project.root.to_string()));
+    match project.settings(Overrides::default()) {
+        Ok(settings) => {
+            let found = if project.config_path().exists() { project.shown(&project.config_path()) } else { "defaults only".into() };
+            checks.push(Check::ok("configuration", found));
+            check_agents(&settings, checks);
+        }
+        Err(error) => checks.push(Check::bad("configuration", told(&error), "mend the file; `rehearsal schema config` has its form")),
+    }
+    check_flows(project, checks);
+    check_store(project, context, checks).await;
+    check_disk(&project.root, checks);
+}
+
+fn check_git() -> Check {
+    match git::git_version() {
+        Ok(version) => Check::ok("git", version),
+        Err(error) => Check::bad("git", error.to_string(), "install git"),
+    }
+}
+
+/// Grandchildren of agents are found through /proc and a subreaper.
+fn check_supervision() -> Check {
+    match process::supervision() {
+        Ok(()) => Check::ok("supervision", "agents and all that they start can be ended"),
+        Err(reason) => Check::bad("supervision", reason, "mount /proc; without it processes of agents could be left behind"),
+    }
+}
+
+fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
+    for (name, profile) in &settings.agents {
+        let driver = profile.driver.value;
+        let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
+        let what = format!("agent {name}");
+        let used = *name == settings.agent.value;
+        match which::which(&program) {
+            Ok(path) => checks.push(Check::ok(&what, format!("{driver}: {}", path.display()))),
+            Err(_) if driver == DriverKind::Command && profile.program.value.is_none() => {
+                checks.push(Check::bad(&what, "driver `command` has no `program`", "set `program:` in the configuration"));
+            }
+            Err(_) => {
+                let found = format!("{driver}: `{program}` is not on the PATH");
+                let hint = "install it, or set `program:`; `rehearsal agent list` shows what is found";
+                checks.push(if used { Check::bad(&what, found, hint) } else { Check::note(&what, found, hint) });
+                continue;
+            }
+        }
+        check_key(&what, driver, checks);
+    }
+}
+
+/// Only whether a variable is there; its value is never looked at.
+fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
+    let keys = rehearsal_agent::environment::key_variables(driver);
+    if keys.is_empty() || keys.iter().any(|key| std::env::var_os(key).is_some()) {
+        return;
+    }
+    checks.push(Check::note(
+        what,
+        format!("none of {} is set", keys.join(", ")),
+        "fine if its CLI is logged in by itself; otherwise set one",
+    ));
+}
+
+fn check_flows(project: &Project, checks: &mut Vec<Check>) {
+    let names = match project.own_flows() {
+        Ok(names) => names,
+        Err(error) => return checks.push(Check::bad("flows", told(&error), "check the directory's mode")),
+    };
+    let broken: Vec<CliError> = names.iter().filter_map(|name| project.flow(name).err()).collect();
+    match broken.first() {
+        Some(error) => checks.push(Check::bad("flows", told(error), "`rehearsal flow check` shows it whole")),
+        None => checks.push(Check::ok("flows", format!("{} of your own", names.len()))),
+    }
+}
+
+async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Check>) {
+    let store = match project.store().await {
+        Ok(store) => store,
+        Err(error) => {
+            checks.push(Check::bad("store", told(&error), "restore `.rehearsal/state` from a backup, or move it away"));
+            return;
+        }
+    };
+    match store.verify().await {
+        Ok(findings) if findings.is_empty() => checks.push(Check::ok("store", "every task is what its events say")),
+        Ok(findings) => {
+            checks.push(Check::bad("store", findings.join("; "), "keep a copy of `.rehearsal/state` and report it"));
+        }
+        Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
+    }
+    if LoopLock::holder(&project.state_dir()).is_none()
+        && let Ok(runs) = store.unfinished_runs().await
+        && let Some(run) = runs.first()
+    {
+        let since = words::relative(run.start.started_at, context.now());
+        checks.push(Check::note("runs", format!("run {} was left by a dead worker, started {since}", run.start.id), "the next `rehearsal run` puts it in order"));
+    }
+}
+
+/// Below this an agent's build may fail half-way.
+const LITTLE_SPACE: u64 = 1 << 30;
+
+fn check_disk(root: &Utf8Path, checks: &mut Vec<Check>) {
+    let Ok(stat) = rustix::fs::statvfs(root.as_std_path()) else { return };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let found = format!("{:.1} GiB free", free as f64 / f64::from(1 << 30));
+    checks.push(if free < LITTLE_SPACE { Check::note("disk", found, "free some space") } else { Check::ok("disk", found) });
+}
+
+fn told(error: &CliError) -> String {
+    error.render().trim_end().trim_start_matches("error: ").replace('\n', " ")
+}
+
+fn first_line(error: &CliError) -> String {
+    told(error).lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,158 @@
+//! `init`: looks at the repository, then writes a commented configuration.
+
+use std::fmt::Write as _;
+
+use camino::Utf8Path;
+use clap::Args;
+use rehearsal_agent::git;
+use rehearsal_core::config::DriverKind;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::inside::InsideRun;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal init")]
+pub(crate) struct InitArgs {
+    /// Write over a configuration that is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// `init --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InitDocument {
+    /// The file that was written.
+    config: String,
+    /// What was found.
+    found: Findings,
+}
+
+/// What a look at the repository found.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Findings {
+    /// The branch that work starts from.
+    base_branch: Option<String>,
+    /// How the tests run.
+    test_command: Option<String>,
+    /// Agent CLIs on the PATH.
+    agents: Vec<DriverKind>,
+}
+
+pub(crate) fn run(args: &InitArgs, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let project = context.project()?;
+    let path = project.config_path();
+    if path.exists() && !args.force {
+        return Err(CliError::usage(format!("`{}` is already there", project.shown(&path)))
+            .hint("`rehearsal config show --origin` shows what it says; `rehearsal init --force` writes it anew"));
+    }
+    let found = look(&project.root);
+    fs_err::create_dir_all(project.directory())?;
+    fs_err::write(&path, config_text(&found))?;
+    let ui = context.ui;
+    let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none found".into());
+    let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
+    ui.say(format!("base branch: {}", or_none(&found.base_branch)));
+    ui.say(format!("tests: {}", or_none(&found.test_command)));
+    ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
+    ui.say(format!("{} is written; read it, then:", project.shown(&path)));
+    ui.say("next: rehearsal session new NAME");
+    ui.say("next: rehearsal doctor");
+    ui.document(InitDocument { config: project.shown(&path), found });
+    Ok(Exit::Ok)
+}
+
+fn look(root: &Utf8Path) -> Findings {
+    let on_path = |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
+    Findings {
+        base_branch: git::base_branch(root).ok().flatten(),
+        test_command: test_command(root),
+        agents: DriverKind::ALL.into_iter().filter(on_path).collect(),
+    }
+}
+
+/// Files that give a test runner away, in the order of how sure they make us.
+const TEST_RUNNERS: &[(&str, &str)] = &[
+    ("Cargo.toml", "cargo test"),
+    ("go.mod", "go test ./..."),
+    ("pytest.ini", "pytest"),
+    ("conftest.py", "pytest"),
+    ("pyproject.toml", "pytest"),
+    ("pom.xml", "mvn --batch-mode test"),
+    ("gradlew", "./gradlew test"),
+    (".rspec", "bundle exec rspec"),
+    ("phpunit.xml", "vendor/bin/phpunit"),
+    ("phpunit.xml.dist", "vendor/bin/phpunit"),
+    ("CTestTestfile.cmake", "ctest"),
+];
+
+fn test_command(root: &Utf8Path) -> Option<String> {
+    let has = |file: &str| root.join(file).is_file();
+    let contains = |file: &str, text: &str| {
+        fs_err::read_to_string(root.join(file)).is_ok_and(|content| content.lines().any(|line| line.contains(text)))
+    };
+    if has("package.json") && contains("package.json", "\"test\":") {
+        return Some("npm test".into());
+    }
+    if let Some((_, command)) = TEST_RUNNERS.iter().find(|(file, _)| has(file)) {
+        return Some((*command).to_owned());
+    }
+    if has("Makefile") && contains("Makefile", "test:") {
+        return Some("make test".into());
+    }
+    ["test", "test.sh", "run-tests.sh"].iter().find(|file| has(file)).map(|file| format!("./{file}"))
+}
+
+fn config_text(found: &Findings) -> String {
+    let driver = found.agents.first().copied().unwrap_or(DriverKind::Claude);
+    let optional = |key: &str, value: &Option<String>, example: &str| match value {
+        Some(value) => format!("{key}: {}", yaml_string(value)),
+        None => format!("# {key}: {example}"),
+    };
+    let mut text = String::new();
+    let _ = write!(
+        text,
+        "\
+# Settings of this repository for `rehearsal`. Everything is optional; `rehearsal config show --origin` shows
+# what holds and why, and `rehearsal schema config` the JSON Schema of this file.
+
+# The branch that work starts from.
+{}
+
+# The agent that `rehearsal run` uses.
+agent: implementer
+
+agents:
+  implementer:
+    driver: {driver}              # claude, codex, gemini, opencode, or command (any program)
+    # model: MODEL                # the agent's own choice otherwise
+    # permission: accept_edits    # plan: only look; everything only with `run --trust`
+    # timeout: 1h                 # the longest a run may take
+    # idle_timeout: 15m           # the longest it may be silent
+    # budget: {{ usd: 5, turns: 100 }}
+    # pass_env: [MY_API_KEY]      # variables it may see beyond its own keys
+
+loop:
+  iterations: 10
+  # max_failures: 3               # failed runs in a row that end the loop
+  # max_cost: 10                  # dollars
+  # max_wait: 6h                  # for rate limits and quotas
+
+testing:
+  {}
+",
+        optional("base_branch", &found.base_branch, "main"),
+        optional("command", &found.test_command, "./run-tests      # agents are told to use it"),
+    );
+    text
+}
+
+fn yaml_string(text: &str) -> String {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " -_./".contains(c)) && !text.starts_with(['-', ' ', '.']);
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
+}

@@ -1,0 +1,224 @@
+//! `run SESSION`.
+
+mod signals;
+mod summary;
+mod view;
+
+use std::sync::Arc;
+
+use clap::Args;
+use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode};
+use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
+use rehearsal_engine::{
+    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch, random_bits,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use super::session::the_session;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::inside::InsideRun;
+use crate::project::Project;
+use crate::ui::{Document, emit, harmless};
+
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:
+  rehearsal run hello
+  rehearsal run hello --agent reviewer --iterations 3 --max-cost 2.50
+  rehearsal run hello --dry-run          # print the prompt and the command, run nothing
+
+Ctrl-C once finishes the iteration and ends the loop; twice stops the agent now. Nothing is lost either way.")]
+pub(crate) struct RunArgs {
+    /// Which session; can be left out if there is only one
+    session: Option<SessionName>,
+    /// At most so many iterations [default: 10]
+    #[arg(long, short = 'n', value_name = "N")]
+    iterations: Option<u32>,
+    /// The longest a run may take, like 45m [default: 1h]
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<HumanDuration>,
+    /// The longest an agent may be silent [default: 15m]
+    #[arg(long, value_name = "DURATION")]
+    idle_timeout: Option<HumanDuration>,
+    /// Let the agent do everything without being asked
+    #[arg(long)]
+    trust: bool,
+    /// The model
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Which agent of the configuration [default: implementer]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<AgentName>,
+    /// Stop when the runs of this loop have cost so much
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Stop after so many failed runs in a row [default: 3]
+    #[arg(long, value_name = "N")]
+    max_failures: Option<u32>,
+    /// The longest wait for a rate limit or a quota [default: 6h]
+    #[arg(long, value_name = "DURATION")]
+    max_wait: Option<HumanDuration>,
+    /// Take the agent's word that all is complete
+    #[arg(long)]
+    accept_complete: bool,
+    /// A message to put into every prompt
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+    /// Print the prompt and the command, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// With --json: every event as a line, the summary last
+    #[arg(long, requires = "json")]
+    follow: bool,
+}
+
+/// `run --dry-run --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DryRun {
+    /// The task that would be worked on.
+    task: String,
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// What cannot be had from this version of the agent.
+    warnings: Vec<String>,
+    /// What it would be told.
+    prompt: String,
+}
+
+pub(crate) async fn run(args: RunArgs, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let project = context.project()?;
+    if args.dry_run {
+        let session_loop = prepare(&args, &project, context).await?;
+        return dry_run(&session_loop, context).await;
+    }
+    let (summary, interrupted) = run_loop(&args, &project, context).await?;
+    summary::show(&summary, context);
+    let exit = exit_of(&summary.end, interrupted);
+    context.ui.document(summary);
+    Ok(exit)
+}
+
+/// The loop alone, for whoever shows its summary in another way.
+pub(crate) async fn run_loop(
+    args: &RunArgs,
+    project: &Project,
+    context: &Context,
+) -> Result<(LoopSummary, Exit), CliError> {
+    let session_loop = prepare(args, project, context).await?;
+    let _lock = LoopLock::take(&project.state_dir())?;
+    let interruption = signals::listen(session_loop.stop.clone(), context.ui)?;
+    let summary = session_loop.run().await?;
+    Ok((summary, interruption.exit()))
+}
+
+fn overrides(args: &RunArgs) -> Overrides {
+    Overrides {
+        agent: args.agent.clone(),
+        model: args.model.clone(),
+        permission: args.trust.then_some(PermissionMode::Trust),
+        timeout: args.timeout,
+        idle_timeout: args.idle_timeout,
+        iterations: args.iterations,
+        max_failures: args.max_failures,
+        max_cost: args.max_cost,
+        max_wait: args.max_wait,
+        accept_complete: args.accept_complete.then_some(true),
+        ..Overrides::default()
+    }
+}
+
+/// Everything that a loop needs, from the settings.
+async fn prepare(args: &RunArgs, project: &Project, context: &Context) -> Result<SessionLoop, CliError> {
+    let settings = project.settings(overrides(args))?;
+    let store = project.store().await?;
+    let session = the_session(&*store, args.session.clone()).await?;
+    let profile = settings.profile().cloned().ok_or_else(|| CliError::usage("no agent is configured"))?;
+    check_permission(&profile, args.trust)?;
+    let setup = AgentSetup::new(&profile, Arc::clone(&context.clock)).await;
+    Ok(SessionLoop {
+        store,
+        agent: setup.agent(),
+        agent_name: settings.agent.value,
+        profile,
+        clock: Arc::clone(&context.clock),
+        working_dir: project.root.clone(),
+        runs_dir: project.runs_dir(),
+        template: project.loop_template()?,
+        options: LoopOptions {
+            session,
+            iterations: settings.iterations.value,
+            max_failures: settings.max_failures.value,
+            max_cost: settings.max_cost.value,
+            max_wait: settings.max_wait.value.0,
+            accept_complete: settings.accept_complete.value,
+            message: args.message.clone(),
+            test_command: settings.test_command.value,
+        },
+        reporter: reporter(args.follow, context),
+        stop: StopSwitch::default(),
+    })
+}
+
+/// Trust is given on the command line, by whoever runs it; a committed file cannot give it.
+fn check_permission(profile: &rehearsal_core::config::Profile, trust: bool) -> Result<(), CliError> {
+    if profile.permission.value == PermissionMode::Trust && !trust {
+        return Err(CliError::usage(format!("`permission: trust` in {} needs your word", profile.permission.origin))
+            .hint("run it with `--trust`, or set `permission: accept_edits`"));
+    }
+    Ok(())
+}
+
+fn reporter(follow: bool, context: &Context) -> Reporter {
+    if follow {
+        return Arc::new(|event: LoopEvent| emit(&Document::new(event)));
+    }
+    view::live(context)
+}
+
+async fn dry_run(session_loop: &SessionLoop, context: &Context) -> Done {
+    let session = &session_loop.options.session;
+    let Some(task) = session_loop.store.next_task(Some(session), context.now()).await? else {
+        return Err(CliError::usage(format!("session `{session}` has no task that could be worked on now"))
+            .hint(format!("`rehearsal task list --session {session}` shows what there is")));
+    };
+    let run = RunId::from_random(random_bits());
+    let request = session_loop.request(&run, &task, 1).await?;
+    let prompt = request.prompt.clone();
+    let line = session_loop.agent.command_line(&request);
+    let mut command = vec![line.program];
+    command.extend(line.args);
+    let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
+    let ui = context.ui;
+    ui.say(format!("# command (the prompt goes to its standard input)\n{}", harmless(&quoted.join(" "))));
+    for warning in &line.warnings {
+        ui.say(format!("# note: {warning}"));
+    }
+    ui.say(format!("\n# prompt for task {}\n{}", task.id, harmless(&prompt)));
+    ui.document(DryRun { task: task.id.to_string(), command, warnings: line.warnings, prompt });
+    Ok(Exit::Ok)
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// What the end of a loop means for a script.
+pub(crate) fn exit_of(end: &LoopEnd, interrupted: Exit) -> Exit {
+    match end {
+        LoopEnd::NothingToDo | LoopEnd::AllDone | LoopEnd::Complete { .. } | LoopEnd::MaxIterations => Exit::Ok,
+        LoopEnd::Blocked { .. } | LoopEnd::NeedsHuman { .. } => Exit::NeedsHuman,
+        LoopEnd::SomeFailed { .. } => Exit::Agent,
+        LoopEnd::BudgetReached { .. } => Exit::Budget,
+        LoopEnd::TooManyFailures { last: Outcome::TimedOut { .. } } => Exit::Timeout,
+        LoopEnd::TooManyFailures { .. } => Exit::Agent,
+        LoopEnd::LineStopped { cause } if cause.name() == OutcomeName::SandboxUnavailable => Exit::Sandbox,
+        LoopEnd::LineStopped { .. } => Exit::Agent,
+        LoopEnd::WaitTooLong { .. } => Exit::TryLater,
+        LoopEnd::Interrupted => interrupted,
+    }
+}

@@ -1,0 +1,93 @@
+//! `schema NAME`.
+
+use clap::Args;
+use rehearsal_core::config::ConfigFile;
+use rehearsal_core::flow::FlowFile;
+use rehearsal_core::import::ImportedTask;
+use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
+use schemars::{JsonSchema, Schema, schema_for};
+
+use super::{Done, agent, config, demo, doctor, flow, init, logs, run, runs, session, status, task};
+use crate::error::{CliError, ErrorDocument};
+use crate::exit::Exit;
+use crate::ui::{Document, Ui};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  rehearsal schema                # all names\n  rehearsal schema config > config.schema.json")]
+pub(crate) struct SchemaArgs {
+    /// Which; without it all names are listed
+    name: Option<String>,
+}
+
+/// Makes a schema.
+type Make = fn() -> Schema;
+
+fn document<T: JsonSchema>() -> Schema {
+    schema_for!(Document<T>)
+}
+
+/// Every file that people write, and every document that `--json` prints.
+pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
+    ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
+    ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
+    ("import", "a line of `task import`", || schema_for!(ImportedTask)),
+    ("mock-script", "`mock-agent --script FILE`", || schema_for!(rehearsal_agent::mock::Script)),
+    ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
+    ("activity", "a line of activity.jsonl in a run's directory", || schema_for!(Activity)),
+    ("event", "an event of the log", || schema_for!(Event)),
+    ("error", "any command that fails", document::<ErrorDocument>),
+    ("init", "init", document::<init::InitDocument>),
+    ("doctor", "doctor", document::<doctor::DoctorDocument>),
+    ("demo", "demo", document::<demo::DemoDocument>),
+    ("session", "session new, show, context", document::<session::SessionDocument>),
+    ("session-list", "session list", document::<session::SessionList>),
+    ("session-progress", "session progress", document::<session::ProgressDocument>),
+    ("task", "task add, edit, done, block, unblock, cancel, retry", document::<task::TaskDocument>),
+    ("task-list", "task list", document::<task::TaskList>),
+    ("task-show", "task show", document::<task::TaskDetails>),
+    ("task-import", "task import", document::<task::ImportDocument>),
+    ("run", "run", document::<LoopSummary>),
+    ("run-event", "a line of run --follow", document::<LoopEvent>),
+    ("run-dry", "run --dry-run", document::<run::DryRun>),
+    ("status", "status, and a line of status --watch", document::<status::Status>),
+    ("logs", "a line of logs", document::<logs::LogLine>),
+    ("why", "why", document::<Why>),
+    ("runs", "runs list", document::<runs::RunList>),
+    ("runs-show", "runs show", document::<runs::RunDocument>),
+    ("agent-list", "agent list", document::<agent::AgentList>),
+    ("agent-check", "agent check", document::<agent::CheckDocument>),
+    ("agent-explain", "agent explain", document::<rehearsal_agent::explain::Explanation>),
+    ("config-show", "config show", document::<config::ConfigDocument>),
+    ("flow-check", "flow check", document::<flow::FlowCheck>),
+    ("flow-graph", "flow graph", document::<flow::FlowGraph>),
+];
+
+/// `schema --json` without a name.
+#[derive(Debug, serde::Serialize, JsonSchema)]
+struct SchemaNames {
+    schemas: Vec<SchemaName>,
+}
+
+#[derive(Debug, serde::Serialize, JsonSchema)]
+struct SchemaName {
+    name: &'static str,
+    describes: &'static str,
+}
+
+pub(crate) fn run(args: &SchemaArgs, ui: Ui) -> Done {
+    let Some(name) = &args.name else {
+        let rows: Vec<Vec<String>> =
+            SCHEMAS.iter().map(|(name, what, _)| vec![(*name).to_owned(), (*what).to_owned()]).collect();
+        ui.say(crate::ui::table(&["NAME", "DESCRIBES"], &rows));
+        let schemas = SCHEMAS.iter().map(|(name, describes, _)| SchemaName { name, describes }).collect();
+        ui.document(SchemaNames { schemas });
+        return Ok(Exit::Ok);
+    };
+    let Some((_, _, make)) = SCHEMAS.iter().find(|(known, _, _)| known == name) else {
+        return Err(CliError::usage(format!("there is no schema `{name}`")).hint("`rehearsal schema` lists all of them"));
+    };
+    // The schema itself is the answer, for people and for programs.
+    crate::ui::emit(&make());
+    Ok(Exit::Ok)
+}

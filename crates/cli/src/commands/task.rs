@@ -1,0 +1,73 @@
+//! `task add|list|show|edit|done|block|unblock|cancel|retry|import`.
+
+mod add;
+mod change;
+mod import;
+mod list;
+
+use clap::Subcommand;
+use rehearsal_core::Task;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use crate::context::Context;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskCommand {
+    /// Add a task
+    Add(add::AddArgs),
+    /// List tasks, most urgent first
+    List(list::ListArgs),
+    /// Show a task and its runs
+    Show(list::ShowArgs),
+    /// Change a task; also while a loop runs
+    Edit(change::EditArgs),
+    /// Mark a task as done
+    Done(change::OneTask),
+    /// Mark a task as needing a human
+    Block(change::BlockArgs),
+    /// Let a blocked task go on
+    Unblock(change::OneTask),
+    /// Give a task up
+    Cancel(change::OneTask),
+    /// Begin a task anew
+    Retry(change::OneTask),
+    /// Add tasks from a Markdown checklist or JSON lines
+    Import(import::ImportArgs),
+}
+
+/// A task as an answer: what commands that change one print with `--json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TaskDocument {
+    /// The task as it is now.
+    task: Task,
+    /// The word that listings show.
+    status: String,
+    /// Whether the change was only reported, because an agent asked for it.
+    reported: bool,
+}
+
+impl TaskDocument {
+    fn new(task: Task) -> Self {
+        Self { status: task.status().to_owned(), task, reported: false }
+    }
+}
+
+pub(crate) use import::ImportDocument;
+pub(crate) use list::{TaskDetails, TaskList};
+
+pub(crate) async fn run(command: TaskCommand, context: &Context) -> Done {
+    match command {
+        TaskCommand::Add(args) => add::run(args, context).await,
+        TaskCommand::List(args) => list::list(args, context).await,
+        TaskCommand::Show(args) => list::show(args, context).await,
+        TaskCommand::Edit(args) => change::edit(args, context).await,
+        TaskCommand::Done(args) => change::done(args, context).await,
+        TaskCommand::Block(args) => change::block(args, context).await,
+        TaskCommand::Unblock(args) => change::unblock(args, context).await,
+        TaskCommand::Cancel(args) => change::cancel(args, context).await,
+        TaskCommand::Retry(args) => change::retry(args, context).await,
+        TaskCommand::Import(args) => import::run(args, context).await,
+    }
+}

@@ -1,0 +1,130 @@
+//! The commands that change one task.
+
+use clap::Args;
+use rehearsal_agent::report::ReportLine;
+use rehearsal_core::transition::TaskInput;
+use rehearsal_core::{Budget, TaskEdit};
+use rehearsal_store::{Change, Committed};
+
+use super::add::{PriorityArg, whole_ids};
+use super::{Done, TaskDocument};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::inside::InsideRun;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal task done k3f")]
+pub(crate) struct OneTask {
+    /// The task's id, or a unique prefix of it
+    task: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal task block k3f --reason 'needs the staging password'")]
+pub(crate) struct BlockArgs {
+    /// The task's id, or a unique prefix of it
+    task: String,
+    /// What it needs
+    #[arg(long, short)]
+    reason: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal task edit k3f --priority urgent --criterion 'no warnings'")]
+#[group(required = true, multiple = true, id = "what")]
+pub(crate) struct EditArgs {
+    /// The task's id, or a unique prefix of it
+    #[arg(group = "which")]
+    task: String,
+    /// A new title
+    #[arg(long, group = "what")]
+    title: Option<String>,
+    /// A new description; `-` reads it from standard input
+    #[arg(long, short, group = "what", allow_hyphen_values = true)]
+    body: Option<String>,
+    /// New criteria, in place of all that were there; may be given again
+    #[arg(long = "criterion", short = 'c', value_name = "TEXT", group = "what")]
+    criteria: Option<Vec<String>>,
+    /// A new priority
+    #[arg(long, short, value_enum, group = "what")]
+    priority: Option<PriorityArg>,
+    /// New labels, in place of all that were there; may be given again
+    #[arg(long = "label", short, value_name = "LABEL", group = "what")]
+    labels: Option<Vec<String>>,
+    /// New dependencies, in place of all that were there; may be given again
+    #[arg(long = "after", value_name = "TASK", group = "what")]
+    depends_on: Option<Vec<String>>,
+    /// What one run may cost, in dollars
+    #[arg(long, value_name = "USD", group = "what")]
+    max_cost: Option<f64>,
+}
+
+pub(super) async fn done(args: OneTask, context: &Context) -> Done {
+    let line = ReportLine::TaskDone { id: args.task.clone() };
+    report_or_change(&args.task, line, TaskInput::Finish, "is done", context).await
+}
+
+pub(super) async fn block(args: BlockArgs, context: &Context) -> Done {
+    let line = ReportLine::TaskBlocked { id: args.task.clone(), reason: args.reason.clone() };
+    report_or_change(&args.task, line, TaskInput::Block { reason: args.reason }, "waits for a human", context).await
+}
+
+pub(super) async fn unblock(args: OneTask, context: &Context) -> Done {
+    change(&args.task, TaskInput::Unblock, "goes on", context).await
+}
+
+pub(super) async fn cancel(args: OneTask, context: &Context) -> Done {
+    change(&args.task, TaskInput::Cancel, "is cancelled", context).await
+}
+
+pub(super) async fn retry(args: OneTask, context: &Context) -> Done {
+    change(&args.task, TaskInput::Retry, "begins anew", context).await
+}
+
+pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let store = context.store().await?;
+    let task = store.find_task(&args.task).await?;
+    let body = match args.body.as_deref() {
+        Some("-") => Some(std::io::read_to_string(std::io::stdin())?),
+        _ => args.body,
+    };
+    let depends_on = match &args.depends_on {
+        Some(prefixes) => Some(whole_ids(&*store, prefixes).await?),
+        None => None,
+    };
+    let edit = TaskEdit {
+        title: args.title,
+        body,
+        criteria: args.criteria,
+        priority: args.priority.map(Into::into),
+        labels: args.labels,
+        depends_on,
+        budget: args.max_cost.map(|usd| Budget { usd: Some(usd), ..task.budget }),
+    };
+    change(&args.task, TaskInput::Edit { edit }, "is changed", context).await
+}
+
+/// From inside a run the command reports; from outside it acts.
+async fn report_or_change(prefix: &str, line: ReportLine, input: TaskInput, what: &str, context: &Context) -> Done {
+    let Some(inside) = InsideRun::detect() else { return change(prefix, input, what, context).await };
+    // The agent learns at once of a wrong id; the store is only read.
+    let task = context.store().await?.find_task(prefix).await?;
+    inside.report(&line)?;
+    context.ui.say(format!("noted: {} {what}; it counts when the run is over", task.id));
+    context.ui.document(TaskDocument { reported: true, ..TaskDocument::new(task) });
+    Ok(Exit::Ok)
+}
+
+async fn change(prefix: &str, input: TaskInput, what: &str, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let store = context.store().await?;
+    let id = store.find_task(prefix).await?.id;
+    let committed = context.commit(&*store, vec![Change::ChangeTask { id, input }]).await?;
+    let task = committed.into_iter().find_map(Committed::task);
+    let task = task.ok_or_else(|| CliError::new(Exit::Internal, "the store gave no task back"))?;
+    context.ui.say(format!("{} {what}: {}", task.id, crate::ui::harmless(&task.title)));
+    context.ui.document(TaskDocument::new(task));
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,158 @@
+//! `task import`.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use clap::{Args, ValueEnum};
+use rehearsal_core::import::{ImportedTask, json_lines, markdown};
+use rehearsal_core::{NewTask, SessionName, TaskId};
+use rehearsal_store::{Change, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use crate::commands::session::the_session;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::inside::InsideRun;
+use crate::words;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal task import PLAN.md --session hello
+  rehearsal task import tasks.jsonl
+  generate-tasks | rehearsal task import - --format json-lines
+
+Markdown: `- [ ] title` is a task; items below it are its acceptance criteria, indented text is its description,
+the heading above it becomes a label; `- [x]` items are left out.
+JSON lines: one object a line; `rehearsal schema import` has the fields.")]
+pub(crate) struct ImportArgs {
+    /// The file; `-` is standard input
+    file: Utf8PathBuf,
+    /// Which session; can be left out if there is only one
+    #[arg(long, short)]
+    session: Option<SessionName>,
+    /// What the file is; told by its ending otherwise
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Markdown,
+    JsonLines,
+}
+
+/// `task import --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ImportDocument {
+    /// The new tasks, in the order of the file.
+    added: Vec<TaskId>,
+    /// Items that were done already and left out.
+    left_out: usize,
+}
+
+/// More than any backlog, less than memory.
+const LARGEST_FILE: u64 = 64 << 20;
+
+pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let project = context.project()?;
+    let format = args.format.or_else(|| format_of(&args.file)).ok_or_else(|| {
+        CliError::usage(format!("cannot tell what `{}` is", args.file)).hint("say it with `--format markdown` or `--format json-lines`")
+    })?;
+    let text = read(&args.file, context)?;
+    let parsed = match format {
+        Format::Markdown => markdown(&text),
+        Format::JsonLines => json_lines(&text),
+    };
+    let tasks = parsed.map_err(|error| CliError::in_file(error, args.file.as_str()))?;
+    let store = project.store().await?;
+    let session = the_session(&*store, args.session).await?;
+    let all = tasks.len();
+    let open: Vec<ImportedTask> = tasks.into_iter().filter(|task| !task.done).collect();
+    let left_out = all - open.len();
+    if open.is_empty() {
+        return Err(CliError::usage(format!("`{}` has no open tasks", args.file))
+            .hint("in Markdown a task is a line `- [ ] title`; in JSON lines an object with a `title`"));
+    }
+    let tasks = with_ids(&*store, &session, open).await?;
+    let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
+    let flow = Arc::new(project.flow("loop")?);
+    context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
+    let ignored = if left_out == 0 { String::new() } else { format!(", {left_out} done ones left out") };
+    context.ui.say(format!("{} added to session `{session}`{ignored}", words::count(added.len() as u64, "task")));
+    context.ui.document(ImportDocument { added, left_out });
+    Ok(Exit::Ok)
+}
+
+fn format_of(file: &camino::Utf8Path) -> Option<Format> {
+    match file.extension()? {
+        "md" | "markdown" => Some(Format::Markdown),
+        "jsonl" | "ndjson" | "json" => Some(Format::JsonLines),
+        _ => None,
+    }
+}
+
+fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    if file == "-" {
+        std::io::stdin().take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    } else {
+        fs_err::File::open(context.directory.join(file))
+            .map_err(|error| CliError::usage(error.to_string()))?
+            .take(LARGEST_FILE + 1)
+            .read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(CliError::usage(format!("`{file}` is larger than 64 MiB")).hint("split it"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        CliError::usage(format!("`{file}` is not text: line {line} is not valid UTF-8"))
+    })
+}
+
+/// Draws ids, and turns the file's keys into them.
+async fn with_ids(
+    store: &dyn Store,
+    session: &SessionName,
+    imported: Vec<ImportedTask>,
+) -> Result<Vec<(TaskId, NewTask)>, CliError> {
+    let mut keys: HashMap<String, TaskId> = HashMap::new();
+    let ids: Vec<TaskId> =
+        imported.iter().map(|_| TaskId::from_random(rehearsal_engine::random_bits())).collect();
+    for (task, id) in imported.iter().zip(&ids) {
+        if let Some(key) = &task.key
+            && keys.insert(key.clone(), id.clone()).is_some()
+        {
+            return Err(CliError::usage(format!("the key `{key}` is used twice")));
+        }
+    }
+    let mut tasks = Vec::with_capacity(ids.len());
+    for (task, id) in imported.into_iter().zip(ids) {
+        let mut depends_on = Vec::new();
+        for name in &task.depends_on {
+            depends_on.push(match keys.get(name) {
+                Some(id) => id.clone(),
+                None => store.find_task(name).await?.id,
+            });
+        }
+        let new = NewTask {
+            session: Some(session.clone()),
+            title: task.title,
+            body: task.body,
+            criteria: task.criteria,
+            priority: task.priority,
+            labels: task.labels,
+            depends_on,
+            budget: task.budget,
+        };
+        tasks.push((id, new));
+    }
+    Ok(tasks)
+}

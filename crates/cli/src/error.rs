@@ -1,0 +1,220 @@
+//! What went wrong, in words: first what, then where, then what to do. Made once, here, from typed errors.
+
+use std::fmt::Write as _;
+
+use rehearsal_agent::git::GitError;
+use rehearsal_core::{IdError, SourceError};
+use rehearsal_engine::prompt::PromptError;
+use rehearsal_engine::{LockError, LoopError};
+use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::exit::Exit;
+
+/// An error on its way to a person.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) exit: Exit,
+    message: String,
+    place: Option<String>,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
+/// An error as a document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ErrorDocument {
+    error: ErrorBody,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ErrorBody {
+    /// The exit code.
+    code: u8,
+    /// What happened.
+    message: String,
+    /// `file:line:column`, if there is one.
+    place: Option<String>,
+    /// What led to it.
+    causes: Vec<String>,
+    /// What to do.
+    hints: Vec<String>,
+}
+
+impl CliError {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), place: None, causes: Vec::new(), hints: Vec::new() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// From any error, with its whole chain of causes.
+    pub(crate) fn of(exit: Exit, error: &dyn std::error::Error) -> Self {
+        let mut this = Self::new(exit, error.to_string());
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if !this.message.contains(&text) && !this.causes.contains(&text) {
+                this.causes.push(text);
+            }
+            source = cause.source();
+        }
+        this
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// An error in a file that a person wrote.
+    pub(crate) fn in_file(error: SourceError, file: &str) -> Self {
+        let place = error.place.map_or_else(|| file.to_owned(), |place| format!("{file}:{place}"));
+        let mut this = Self::usage(error.message);
+        this.place = Some(place);
+        this.hints.extend(error.hint);
+        this
+    }
+
+    /// As people read it, on standard error.
+    pub(crate) fn render(&self) -> String {
+        let mut text = format!("error: {}\n", self.message);
+        // Writing to a string cannot fail.
+        if let Some(place) = &self.place {
+            let _ = writeln!(text, "  --> {place}");
+        }
+        for cause in &self.causes {
+            let _ = writeln!(text, "  because: {cause}");
+        }
+        for hint in &self.hints {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        text
+    }
+
+    pub(crate) fn document(self) -> ErrorDocument {
+        ErrorDocument {
+            error: ErrorBody {
+                code: self.exit as u8,
+                message: self.message,
+                place: self.place,
+                causes: self.causes,
+                hints: self.hints,
+            },
+        }
+    }
+}
+
+impl From<std::io::Error> for CliError {
+    fn from(error: std::io::Error) -> Self {
+        let this = Self::of(Exit::Internal, &error);
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => this.hint("free some space and run the command again; nothing is lost"),
+            std::io::ErrorKind::PermissionDenied => {
+                Self { exit: Exit::Usage, ..this }.hint("check who owns the file and what its mode is")
+            }
+            _ => this,
+        }
+    }
+}
+
+impl From<IdError> for CliError {
+    fn from(error: IdError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let this = Self::of(Exit::Internal, &error);
+        match error {
+            StoreError::Busy => this.hint("another `rehearsal` writes at this moment; run the command again"),
+            StoreError::DiskFull => this.hint("free some space and run the command again; nothing is lost"),
+            StoreError::Corrupt { .. } => this.hint("run `rehearsal doctor` to see what is wrong"),
+            StoreError::Other(_) => this,
+        }
+    }
+}
+
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> Self {
+        Self::of(Exit::Usage, &error)
+    }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        let this = Self::usage(error.to_string());
+        match error {
+            FindError::NotFound { near: Some(near), .. } => this.hint(format!("did you mean `{near}`?")),
+            FindError::NotFound { what, .. } => this.hint(format!("`rehearsal {} list` shows what there is", listing(what))),
+            FindError::Ambiguous { .. } => this.hint("give more characters of the id"),
+            FindError::Store(error) => error.into(),
+        }
+    }
+}
+
+fn listing(what: &str) -> &str {
+    if what == "run" { "runs" } else { what }
+}
+
+impl From<CommitError> for CliError {
+    fn from(error: CommitError) -> Self {
+        use rehearsal_core::transition::Refusal;
+        let this = Self::usage(error.to_string());
+        match error {
+            CommitError::Store(error) => error.into(),
+            CommitError::UnknownSession { near: Some(near), .. } => this.hint(format!("did you mean `{near}`?")),
+            CommitError::UnknownSession { name, .. } => this.hint(format!("make it with `rehearsal session new {name}`")),
+            CommitError::SessionExists { name } => this.hint(format!("look at it with `rehearsal session show {name}`")),
+            CommitError::Refused { refusal: Refusal::Ended { task, .. }, .. } => {
+                this.hint(format!("`rehearsal task retry {task}` begins it anew"))
+            }
+            CommitError::Refused { refusal: Refusal::Claimed { run, .. }, .. } => {
+                this.hint(format!("`rehearsal logs {run} --follow` shows what it does"))
+            }
+            _ => this,
+        }
+    }
+}
+
+impl From<LoopError> for CliError {
+    fn from(error: LoopError) -> Self {
+        match error {
+            LoopError::Commit(error) => error.into(),
+            LoopError::Read(error) => error.into(),
+            LoopError::Session(error) => error.into(),
+            LoopError::Io(error) => error.into(),
+            LoopError::Prompt(error) => error.into(),
+        }
+    }
+}
+
+impl From<PromptError> for CliError {
+    fn from(error: PromptError) -> Self {
+        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
+        let mut this = Self::usage(error.to_string());
+        this.place = Some(format!(".rehearsal/prompts/loop.md{line}"));
+        this.hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")
+    }
+}
+
+impl From<LockError> for CliError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { .. } => {
+                Self::usage(error.to_string()).hint("`rehearsal status` shows what it does; wait for it, or stop it with Ctrl-C")
+            }
+            LockError::Io(error) => error.into(),
+        }
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        Self::of(Exit::Git, &error)
+    }
+}

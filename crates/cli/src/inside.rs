@@ -1,0 +1,37 @@
+//! Called by an agent, from inside a run: then a command reports, and changes nothing by itself.
+
+use camino::Utf8PathBuf;
+use rehearsal_agent::report::{ReportLine, append_report};
+
+use crate::error::CliError;
+
+/// The run that this call comes from.
+pub(crate) struct InsideRun {
+    run: String,
+    directory: Utf8PathBuf,
+}
+
+impl InsideRun {
+    /// Some, if an agent calls.
+    pub(crate) fn detect() -> Option<Self> {
+        let run = std::env::var("REHEARSAL_RUN_ID").ok().filter(|run| !run.is_empty())?;
+        let directory = std::env::var("REHEARSAL_TASK_DIR").ok().filter(|dir| !dir.is_empty())?;
+        Some(Self { run, directory: directory.into() })
+    }
+
+    /// Writes to the run's report. The engine reads, checks and applies it when the run is over.
+    pub(crate) fn report(&self, line: &ReportLine) -> Result<(), CliError> {
+        append_report(&self.directory, line).map_err(|error| {
+            CliError::usage(format!("the report of run `{}` cannot be written: {error}", self.run))
+        })
+    }
+
+    /// What to say when something else than a report is asked for.
+    pub(crate) fn refuse_changes() -> Result<(), CliError> {
+        match Self::detect() {
+            None => Ok(()),
+            Some(inside) => Err(CliError::usage(format!("an agent cannot do this from inside run `{}`", inside.run))
+                .hint("`rehearsal task done ID`, `rehearsal task block ID --reason …` and `rehearsal session progress TEXT` report")),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Words and documents on their way out. The one place that prints.
+
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The version of every `--json` document. It grows when a field changes its meaning or goes away.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// A document with its version.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Document<T> {
+    /// The version of this form.
+    schema_version: u32,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl<T> Document<T> {
+    pub(crate) fn new(body: T) -> Self {
+        Self { schema_version: SCHEMA_VERSION, body }
+    }
+}
+
+/// How this call wants to be answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ui {
+    pub(crate) json: bool,
+}
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const ODD: Style = AnsiColor::Yellow.on_default();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+
+impl Ui {
+    /// Prints text for people; nothing in JSON mode.
+    pub(crate) fn say(self, text: impl std::fmt::Display) {
+        if !self.json {
+            out(&format!("{text}\n"));
+        }
+    }
+
+    /// Prints a document, on one line of its own; nothing for people.
+    pub(crate) fn document<T: Serialize>(self, body: T) {
+        if self.json {
+            emit(&Document::new(body));
+        }
+    }
+
+    /// Tells something on the side, on standard error.
+    #[expect(clippy::unused_self, reason = "everything that is said goes through the ui")]
+    pub(crate) fn aside(self, text: impl std::fmt::Display) {
+        // Nobody reads standard error any more: nothing can be said about that.
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+
+    /// Whether a person looks at a live screen.
+    pub(crate) fn is_live(self) -> bool {
+        !self.json && std::io::stderr().is_terminal()
+    }
+}
+
+/// One JSON document on a line.
+pub(crate) fn emit<T: Serialize>(document: &T) {
+    match serde_json::to_string(document) {
+        Ok(text) => out(&format!("{text}\n")),
+        Err(error) => {
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+        }
+    }
+}
+
+fn out(text: &str) {
+    // A reader that went away (`| head`) wants no more; that is no error of ours.
+    let mut stdout = anstream::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Text in a style.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Columns under headings, aligned. Widths count characters, not styles, so cells are plain text.
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .chain(headings.get(column).map(|heading| heading.len()))
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: Vec<String> =
+            cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec![styled(BOLD, line(&mut headings.iter().copied()))];
+    lines.extend(rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
+    lines.join("\n")
+}
+
+/// A text of unknown origin on a terminal: control characters could move the cursor or change the title.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// The first line, cut to a width.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    let line = harmless(text.lines().next().unwrap_or_default());
+    if line.chars().count() <= width {
+        return line;
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}

@@ -1,0 +1,70 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+use rehearsal_core::{Timestamp, Tokens};
+
+/// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+pub(crate) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..=9 => format!("{:.1} s", duration.as_secs_f64()),
+        10..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..=86_399 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// A cost; unknown is not zero.
+pub(crate) fn cost(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "unknown".into(), |usd| if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") })
+}
+
+/// `1.2k in, 340 out`.
+pub(crate) fn tokens(tokens: Option<Tokens>) -> String {
+    tokens.map_or_else(|| "unknown".into(), |tokens| format!("{} in, {} out", thousands(tokens.input), thousands(tokens.output)))
+}
+
+fn thousands(number: u64) -> String {
+    match number {
+        0..=999 => number.to_string(),
+        1_000..=999_999 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+/// `1 task`, `2 tasks`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// How long ago, or in how long.
+pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
+    if at > now { format!("in {}", duration(at.since(now))) } else { format!("{} ago", duration(now.since(at))) }
+}
+
+/// A moment in the user's time zone.
+pub(crate) fn moment(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(
+        |_| at.to_string(),
+        |at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_units_and_unknown_is_not_zero() {
+        assert_eq!(duration(Duration::from_millis(420)), "0.4 s");
+        assert_eq!(duration(Duration::from_secs(200)), "3 min 20 s");
+        assert_eq!(duration(Duration::from_secs(7500)), "2 h 5 min");
+        assert_eq!(cost(None), "unknown");
+        assert_eq!(cost(Some(0.0)), "$0.00");
+        assert_eq!(cost(Some(0.0024)), "$0.0024");
+        assert_eq!(tokens(Some(Tokens { input: 1234, cached: 0, output: 60 })), "1.2k in, 60 out");
+        assert_eq!(count(1, "task"), "1 task");
+    }
+}

@@ -62,7 +62,7 @@ pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
 }
 
 /// The name nearest to what was written, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (written.chars().count() / 3).max(1);
     known
         .into_iter()

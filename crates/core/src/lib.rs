@@ -46,5 +46,5 @@ pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::Promise;
 pub use run::{Run, RunEnd, RunStart};
 pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
-pub use source::{Place, SourceError};
+pub use source::{Place, SourceError, nearest};
 pub use task::{Budget, Claim, NewTask, Priority, Standing, Task, TaskEdit, Wait, WaitFor};

@@ -90,10 +90,7 @@ fn unknown_key_hint(message: &str) -> Option<String> {
 }
 
 /// The name nearest to what was written, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = ((written.chars().count() + 1) / 3).max(1);
     known
         .into_iter()

@@ -1,0 +1,102 @@
+-- Times are integers: milliseconds since 1970-01-01 UTC. Documents are JSON; the columns beside them are what
+-- is searched and sorted by, derived from the document by the one writer.
+
+CREATE TABLE flows (
+    version TEXT PRIMARY KEY,
+    name    TEXT NOT NULL,
+    source  TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+    name       TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    doc        TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE progress (
+    num     INTEGER PRIMARY KEY,
+    session TEXT NOT NULL REFERENCES sessions (name),
+    at      INTEGER NOT NULL,
+    run_id  TEXT,
+    text    TEXT NOT NULL
+) STRICT;
+CREATE INDEX progress_of_session ON progress (session, num);
+
+-- `num` is the order of arrival: it decides between tasks that were added in the same millisecond.
+CREATE TABLE tasks (
+    num          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT NOT NULL UNIQUE,
+    session      TEXT REFERENCES sessions (name),
+    flow_version TEXT NOT NULL REFERENCES flows (version),
+    priority     INTEGER NOT NULL,
+    state        TEXT NOT NULL,
+    status       TEXT NOT NULL,
+    standing     TEXT NOT NULL CHECK (standing IN ('ready', 'claimed', 'waiting', 'ended')),
+    done         INTEGER NOT NULL CHECK (done IN (0, 1)),
+    claimable_at INTEGER,                      -- from when a worker may take it; null: not by itself
+    open_deps    INTEGER NOT NULL DEFAULT 0,   -- how many of its dependencies are not done
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    fence        INTEGER NOT NULL,
+    doc          TEXT NOT NULL
+) STRICT;
+CREATE INDEX tasks_order ON tasks (priority, created_at, num);
+CREATE INDEX tasks_order_of_session ON tasks (session, priority, created_at, num);
+CREATE INDEX tasks_open ON tasks (priority, created_at, num) WHERE standing <> 'ended';
+CREATE INDEX tasks_open_of_session ON tasks (session, priority, created_at, num) WHERE standing <> 'ended';
+CREATE INDEX tasks_claimable ON tasks (priority, created_at, num, claimable_at)
+    WHERE claimable_at IS NOT NULL AND open_deps = 0;
+CREATE INDEX tasks_claimable_of_session ON tasks (session, priority, created_at, num, claimable_at)
+    WHERE claimable_at IS NOT NULL AND open_deps = 0;
+CREATE INDEX tasks_status ON tasks (session, status, standing, done);
+
+CREATE TABLE task_deps (
+    task       TEXT NOT NULL REFERENCES tasks (id),
+    depends_on TEXT NOT NULL REFERENCES tasks (id),
+    PRIMARY KEY (task, depends_on)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX task_deps_back ON task_deps (depends_on);
+
+CREATE TABLE runs (
+    num           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id            TEXT NOT NULL UNIQUE,
+    task          TEXT NOT NULL REFERENCES tasks (id),
+    session       TEXT,
+    fence         INTEGER NOT NULL,
+    started_at    INTEGER NOT NULL,
+    ended_at      INTEGER,
+    cost_usd      REAL,
+    tokens_input  INTEGER,
+    tokens_cached INTEGER,
+    tokens_output INTEGER,
+    turns         INTEGER,
+    start_doc     TEXT NOT NULL,
+    end_doc       TEXT
+) STRICT;
+CREATE INDEX runs_of_task ON runs (task, num);
+CREATE INDEX runs_of_session ON runs (session, num) WHERE session IS NOT NULL;
+CREATE INDEX runs_unfinished ON runs (num) WHERE end_doc IS NULL;
+-- A fence is given out once.
+CREATE UNIQUE INDEX runs_fence ON runs (task, fence);
+
+CREATE TABLE events (
+    seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+    at      INTEGER NOT NULL,
+    actor   TEXT NOT NULL,
+    kind    TEXT NOT NULL,
+    task_id TEXT,
+    session TEXT,
+    run_id  TEXT,
+    body    TEXT NOT NULL
+) STRICT;
+CREATE INDEX events_of_task ON events (task_id, seq) WHERE task_id IS NOT NULL;
+CREATE INDEX events_of_session ON events (session, seq) WHERE session IS NOT NULL;
+CREATE INDEX events_of_run ON events (run_id, seq) WHERE run_id IS NOT NULL;
+CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
+BEGIN
+    SELECT RAISE(ABORT, 'the log is append-only');
+END;
+CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
+BEGIN
+    SELECT RAISE(ABORT, 'the log is append-only');
+END;

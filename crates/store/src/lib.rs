@@ -1,0 +1,44 @@
+//! Where Rehearsal keeps what it knows: sessions, tasks, runs, and the log of all that happened to them.
+//!
+//! There is one way to write, [`Store::commit`]: a list of [`Change`]s that are all made or none, each with its
+//! event in the append-only log, in one transaction. Tasks move only through
+//! [`transition`](rehearsal_core::transition::transition), with the version of the flow that they started with.
+//! So every row equals the fold of its events, and [`Store::verify`] can prove it.
+//!
+//! **Invariant:** no rule about tasks lives here, and no clock: whoever writes says who and when. Two processes
+//! may write at once; a change that was answered is on the disk.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use rehearsal_core::{Actor, NewTask, TaskId, Timestamp, flow::Flow};
+//! # use rehearsal_store::{Change, SqliteStore, Store};
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let (now, id) = (Timestamp(0), TaskId::from_random(7));
+//! let store: Arc<dyn Store> = Arc::new(SqliteStore::open(directory.path()).await?);
+//! let flow = Arc::new(Flow::shipped("loop").ok_or("no such flow")?);
+//! let task = Box::new(NewTask { title: "add a greeting".into(), ..NewTask::default() });
+//! store.commit(Actor::User, now, vec![Change::AddTask { task, id, flow }]).await?;
+//!
+//! let next = store.next_task(None, now).await?.ok_or("nothing to do")?;
+//! assert_eq!(next.title, "add a greeting");
+//! # Ok(()) }
+//! ```
+
+mod change;
+mod check;
+mod columns;
+mod cycle;
+mod error;
+pub mod policy;
+mod query;
+mod sqlite;
+mod store;
+
+pub use change::{Change, Committed};
+pub use error::{CommitError, FindError, OpenError, StoreError};
+pub use query::{
+    Cost, Counts, EventQuery, RunQuery, Scope, SessionSummary, StatusFilter, TaskQuery,
+};
+pub use sqlite::SqliteStore;
+pub use store::Store;

@@ -1,0 +1,105 @@
+//! Finding tasks and runs by the beginning of their ids.
+
+use rehearsal_core::{Run, Task, nearest};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{query_as, query_scalar};
+
+use super::runs::{RunRow, read_run};
+use super::tasks::read_task;
+use crate::policy::MOST_CANDIDATES;
+use crate::{FindError, StoreError};
+
+/// A shorter beginning is near to everything.
+const SHORTEST_WITH_NEIGHBOURS: usize = 3;
+
+/// Where to look for ids.
+struct Ids {
+    what: &'static str,
+    in_range: &'static str,
+    all: &'static str,
+}
+
+const TASKS: Ids = Ids {
+    what: "task",
+    in_range: "SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3",
+    all: "SELECT id FROM tasks ORDER BY id",
+};
+
+const RUNS: Ids = Ids {
+    what: "run",
+    in_range: "SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3",
+    all: "SELECT id FROM runs ORDER BY id",
+};
+
+pub(super) async fn task(
+    connection: &mut SqliteConnection,
+    prefix: &str,
+) -> Result<Task, FindError> {
+    let id = find(connection, &TASKS, prefix).await?;
+    let doc: String = query_scalar("SELECT doc FROM tasks WHERE id = ?1")
+        .bind(id)
+        .fetch_one(connection)
+        .await?;
+    Ok(read_task(&doc)?)
+}
+
+pub(super) async fn run(connection: &mut SqliteConnection, prefix: &str) -> Result<Run, FindError> {
+    let id = find(connection, &RUNS, prefix).await?;
+    let row: RunRow = query_as("SELECT start_doc, end_doc FROM runs WHERE id = ?1")
+        .bind(id)
+        .fetch_one(connection)
+        .await?;
+    Ok(read_run(&row)?)
+}
+
+async fn find(
+    connection: &mut SqliteConnection,
+    ids: &Ids,
+    prefix: &str,
+) -> Result<String, FindError> {
+    let mut candidates: Vec<String> = if prefix.is_empty() {
+        Vec::new()
+    } else {
+        query_scalar(ids.in_range)
+            .bind(prefix)
+            .bind(format!("{prefix}{}", char::MAX))
+            .bind(MOST_CANDIDATES)
+            .fetch_all(&mut *connection)
+            .await?
+    };
+    // The whole id comes before all that begin with it.
+    match candidates.first() {
+        Some(first) if first == prefix || candidates.len() == 1 => Ok(candidates.swap_remove(0)),
+        Some(_) => Err(FindError::Ambiguous {
+            what: ids.what,
+            prefix: prefix.to_owned(),
+            candidates,
+        }),
+        None => {
+            let near = near(connection, ids, prefix).await?;
+            Err(FindError::NotFound {
+                what: ids.what,
+                text: prefix.to_owned(),
+                near,
+            })
+        }
+    }
+}
+
+/// The id whose beginning differs by a slip of the finger.
+async fn near(
+    connection: &mut SqliteConnection,
+    ids: &Ids,
+    prefix: &str,
+) -> Result<Option<String>, StoreError> {
+    let length = prefix.chars().count();
+    if length < SHORTEST_WITH_NEIGHBOURS {
+        return Ok(None);
+    }
+    let known: Vec<String> = query_scalar(ids.all).fetch_all(connection).await?;
+    let beginnings = known.iter().filter_map(|id| id.get(..length.min(id.len())));
+    let Some(beginning) = nearest(prefix, beginnings) else {
+        return Ok(None);
+    };
+    Ok(known.iter().find(|id| id.starts_with(beginning)).cloned())
+}

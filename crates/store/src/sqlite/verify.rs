@@ -1,0 +1,78 @@
+//! Checking everything against everything, for a doctor.
+//!
+//! The log is the truth: each row must equal the fold of its events. All of it reads one moment of the database,
+//! a thousand rows at a time.
+
+mod runs;
+mod sessions;
+mod tasks;
+
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, query_as, query_scalar};
+
+use super::flows::FlowCache;
+use crate::StoreError;
+use crate::policy::MOST_FINDINGS;
+
+/// What is wrong, in words.
+pub(super) async fn verify(
+    connection: &mut SqliteConnection,
+    flows: &FlowCache,
+) -> Result<Vec<String>, StoreError> {
+    let mut moment = connection.begin().await?;
+    let mut findings = Findings::default();
+    match check_file(&mut moment, &mut findings).await {
+        // Whoever reads on in a damaged file finds nonsense.
+        Err(StoreError::Corrupt { what }) => {
+            return Ok(vec![format!("the file is damaged: {what}")]);
+        }
+        result => result?,
+    }
+    if findings.0.is_empty() {
+        sessions::check(&mut moment, &mut findings).await?;
+        tasks::check(&mut moment, flows, &mut findings).await?;
+        runs::check(&mut moment, &mut findings).await?;
+    }
+    Ok(findings.0)
+}
+
+/// A list that does not grow without end.
+#[derive(Debug, Default)]
+struct Findings(Vec<String>);
+
+impl Findings {
+    fn add(&mut self, finding: impl Into<String>) {
+        if self.0.len() < MOST_FINDINGS {
+            self.0.push(finding.into());
+        } else if self.0.len() == MOST_FINDINGS {
+            self.0.push("and more".to_owned());
+        }
+    }
+
+    /// What a document or an event says, or the finding that it cannot be read.
+    fn readable<T>(&mut self, read: Result<T, StoreError>) -> Option<T> {
+        read.map_err(|error| self.add(error.to_string())).ok()
+    }
+}
+
+async fn check_file(
+    connection: &mut SqliteConnection,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let lines: Vec<String> = query_scalar("PRAGMA integrity_check(20)")
+        .fetch_all(&mut *connection)
+        .await?;
+    for line in lines.into_iter().filter(|line| line != "ok") {
+        findings.add(format!("the file is damaged: {line}"));
+    }
+    let dangling: Vec<(String, String)> =
+        query_as("SELECT \"table\", parent FROM pragma_foreign_key_check LIMIT 20")
+            .fetch_all(connection)
+            .await?;
+    for (table, parent) in dangling {
+        findings.add(format!(
+            "a row of `{table}` points to one of `{parent}` that is not there"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Tasks against their events, their columns and their dependencies.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rehearsal_core::transition::transition;
+use rehearsal_core::{EventKind, Task, Timestamp};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{FromRow, Row, query_as, query_scalar};
+
+use super::Findings;
+use crate::StoreError;
+use crate::columns::TaskColumns;
+use crate::policy::PAGE;
+use crate::sqlite::error::from_json;
+use crate::sqlite::flows::FlowCache;
+use crate::sqlite::tasks::read_task;
+
+pub(super) async fn check(
+    connection: &mut SqliteConnection,
+    flows: &FlowCache,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut after = String::new();
+    loop {
+        let rows: Vec<TaskRow> = query_as(
+            "SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at, created_at,
+                    updated_at, fence, doc
+             FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?2",
+        )
+        .bind(&after)
+        .bind(PAGE)
+        .fetch_all(&mut *connection)
+        .await?;
+        // After the last row there must be no events either.
+        let upto = rows
+            .last()
+            .map_or_else(|| char::MAX.to_string(), |last| last.columns.id.clone());
+        let is_end = rows.is_empty();
+        let range = Range {
+            after: &after,
+            upto: &upto,
+        };
+        let folded = fold(connection, flows, range, findings).await?;
+        let edges = dependencies(connection, range).await?;
+        compare(rows, folded, &edges, findings);
+        if is_end {
+            break;
+        }
+        after = upto;
+    }
+    check_counters(connection, findings).await
+}
+
+/// Ids after one and up to another.
+#[derive(Clone, Copy)]
+struct Range<'a> {
+    after: &'a str,
+    upto: &'a str,
+}
+
+struct TaskRow {
+    columns: TaskColumns,
+    doc: String,
+}
+
+impl FromRow<'_, SqliteRow> for TaskRow {
+    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        let columns = TaskColumns {
+            id: row.try_get("id")?,
+            session: row.try_get("session")?,
+            flow_version: row.try_get("flow_version")?,
+            priority: row.try_get("priority")?,
+            state: row.try_get("state")?,
+            status: row.try_get("status")?,
+            standing: row.try_get("standing")?,
+            done: row.try_get("done")?,
+            claimable_at: row.try_get("claimable_at")?,
+            created_at: row.try_get("created_at")?,
+            updated_at: row.try_get("updated_at")?,
+            fence: row.try_get("fence")?,
+        };
+        Ok(Self {
+            columns,
+            doc: row.try_get("doc")?,
+        })
+    }
+}
+
+type Edges = HashMap<String, BTreeSet<String>>;
+
+async fn dependencies(
+    connection: &mut SqliteConnection,
+    range: Range<'_>,
+) -> Result<Edges, StoreError> {
+    let rows: Vec<(String, String)> =
+        query_as("SELECT task, depends_on FROM task_deps WHERE task > ?1 AND task <= ?2")
+            .bind(range.after)
+            .bind(range.upto)
+            .fetch_all(connection)
+            .await?;
+    let mut edges = Edges::new();
+    for (task, depends_on) in rows {
+        edges.entry(task).or_default().insert(depends_on);
+    }
+    Ok(edges)
+}
+
+fn compare(
+    rows: Vec<TaskRow>,
+    mut folded: BTreeMap<String, Fold>,
+    edges: &Edges,
+    findings: &mut Findings,
+) {
+    for TaskRow { columns, doc } in rows {
+        let id = &columns.id;
+        let Some(task) = findings.readable(read_task(&doc)) else {
+            continue;
+        };
+        if TaskColumns::of(&task) != columns {
+            findings.add(format!("task `{id}`: its columns differ from its document"));
+        }
+        let named: BTreeSet<String> = task.depends_on.iter().map(ToString::to_string).collect();
+        if named != edges.get(id).cloned().unwrap_or_default() {
+            findings.add(format!(
+                "task `{id}`: its dependencies differ from its document"
+            ));
+        }
+        match folded.remove(id) {
+            None => findings.add(format!("task `{id}` is not in the log")),
+            Some(Fold::To(folded)) if *folded != task => {
+                findings.add(format!("task `{id}` differs from what the log says"));
+            }
+            Some(Fold::To(_) | Fold::Broken) => {}
+        }
+    }
+    for id in folded.keys() {
+        findings.add(format!("the log has a task `{id}` that is not there"));
+    }
+}
+
+/// How far the events of a task lead.
+enum Fold {
+    To(Box<Task>),
+    /// To a finding that was told already.
+    Broken,
+}
+
+/// `task_id, seq, at, body`.
+type TaskEventRow = (String, i64, i64, String);
+
+async fn fold(
+    connection: &mut SqliteConnection,
+    flows: &FlowCache,
+    range: Range<'_>,
+    findings: &mut Findings,
+) -> Result<BTreeMap<String, Fold>, StoreError> {
+    let mut folded = BTreeMap::new();
+    let mut after = (range.after.to_owned(), i64::MAX);
+    loop {
+        let rows: Vec<TaskEventRow> = query_as(
+            "SELECT task_id, seq, at, body FROM events
+             WHERE task_id <= ?1 AND (task_id, seq) > (?2, ?3) AND kind IN ('task_added', 'task_changed')
+             ORDER BY task_id, seq LIMIT ?4",
+        )
+        .bind(range.upto)
+        .bind(&after.0)
+        .bind(after.1)
+        .bind(PAGE)
+        .fetch_all(&mut *connection)
+        .await?;
+        let Some(last) = rows.last() else {
+            return Ok(folded);
+        };
+        after = (last.0.clone(), last.1);
+        for row in rows {
+            let id = row.0.clone();
+            let before = folded.remove(&id);
+            let step = fold_event(connection, flows, before, row).await?;
+            let fold = step.unwrap_or_else(|finding| {
+                findings.add(finding);
+                Fold::Broken
+            });
+            folded.insert(id, fold);
+        }
+    }
+}
+
+/// One event further; what does not fit comes back in words.
+async fn fold_event(
+    connection: &mut SqliteConnection,
+    flows: &FlowCache,
+    before: Option<Fold>,
+    (id, seq, at, body): TaskEventRow,
+) -> Result<Result<Fold, String>, StoreError> {
+    let kind: EventKind = match from_json(&format!("event {seq}"), &body) {
+        Ok(kind) => kind,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let task = match (before, kind) {
+        (Some(Fold::Broken), _) => return Ok(Ok(Fold::Broken)),
+        (None, EventKind::TaskAdded { task }) if task.id.as_str() == id => {
+            return Ok(Ok(Fold::To(task)));
+        }
+        (
+            Some(Fold::To(before)),
+            EventKind::TaskChanged {
+                task,
+                input,
+                from,
+                to,
+            },
+        ) if task == before.id => {
+            let flow = match flows.get(connection, &before.flow_version).await {
+                Ok(flow) => flow,
+                Err(StoreError::Corrupt { what }) => return Ok(Err(what)),
+                Err(error) => return Err(error),
+            };
+            match transition(&before, &input, &flow, Timestamp(at)) {
+                Ok(after) if before.state == from && after.state == to => after,
+                Ok(_) => {
+                    return Ok(Err(format!(
+                        "event {seq} leads task `{id}` elsewhere than it says"
+                    )));
+                }
+                Err(refusal) => {
+                    return Ok(Err(format!(
+                        "event {seq} of task `{id}` cannot have been: {refusal}"
+                    )));
+                }
+            }
+        }
+        (None | Some(Fold::To(_)), _) => {
+            return Ok(Err(format!(
+                "event {seq} does not fit what came before it for task `{id}`"
+            )));
+        }
+    };
+    Ok(Ok(Fold::To(Box::new(task))))
+}
+
+async fn check_counters(
+    connection: &mut SqliteConnection,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let ids: Vec<String> = query_scalar(
+        "SELECT id FROM tasks
+         WHERE open_deps <> (SELECT count(*) FROM task_deps d JOIN tasks t ON t.id = d.depends_on
+                             WHERE d.task = tasks.id AND NOT t.done)
+         ORDER BY id LIMIT ?1",
+    )
+    .bind(PAGE)
+    .fetch_all(connection)
+    .await?;
+    for id in ids {
+        findings.add(format!("task `{id}`: its open dependencies are miscounted"));
+    }
+    Ok(())
+}

@@ -6,6 +6,33 @@ use rehearsal_core::{Activity, Exit, Timestamp, WireReport};
 
 use crate::RunRequest;
 
+mod bounds;
+pub mod check;
+mod claude;
+mod codex;
+mod command;
+mod explain;
+mod fault;
+mod flags;
+mod gemini;
+mod json;
+mod kind;
+mod lines;
+mod offer;
+mod opencode;
+mod stream;
+mod tool;
+mod wait;
+
+pub use claude::ClaudeDriver;
+pub use codex::CodexDriver;
+pub use command::CommandDriver;
+pub use explain::{EXPLANATION_VERSION, ExplainFacts, Explanation, explain, parse_exit};
+pub use flags::Capabilities;
+pub use gemini::GeminiDriver;
+pub use kind::{DriverKind, UnknownDriver, driver_for, driver_with};
+pub use opencode::OpencodeDriver;
+
 /// A kind of agent.
 pub trait Driver: Send + Sync {
     /// Its name: `claude`, `codex`, `gemini`, `opencode`, `command`.

@@ -12,5 +12,5 @@ pub mod driver;
 mod request;
 
 pub use agent::{Agent, RunReport, Watch};
-pub use driver::{CommandLine, Driver, WireParser};
+pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
 pub use request::{Permission, RunRequest};

@@ -262,6 +262,11 @@ fn of_exit(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
         return None;
     }
     because.push(exit.to_string());
+    if let Some(signal) = exit.signal_told_as_status() {
+        let exit = Exit::Signal(signal);
+        because.push(format!("that status stands for {exit}"));
+        return Some(Outcome::Crashed { exit });
+    }
     (!exit.is_success()).then_some(Outcome::Crashed { exit })
 }
 

@@ -22,6 +22,15 @@ impl Exit {
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
+
+    /// The signal that a status stands for: shells, and programs that catch a signal, return 128 and its number.
+    /// Only the signals that end processes; other high statuses have other meanings (gemini: 401 becomes 145).
+    pub fn signal_told_as_status(self) -> Option<i32> {
+        match self {
+            Self::Code(code @ (129..=132 | 134..=137 | 139 | 141 | 143)) => Some(code - 128),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Exit {

@@ -1,0 +1,373 @@
+//! What kind of error a structured error is.
+//!
+//! Only what an agent's own error fields say is read here: a status, a code, and the message beside them. What
+//! the model said or a tool printed never comes this way.
+
+use rehearsal_core::{Timestamp, WireEnd, WireError, WireErrorKind};
+
+use super::bounds::{MESSAGE, cut};
+use super::wait;
+
+/// A structured error, as it was found.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Fault<'a> {
+    /// The HTTP status behind it.
+    pub(super) status: Option<u16>,
+    /// The vendor's name for it: `rate_limit_error`, `RESOURCE_EXHAUSTED`, `connection_failed`.
+    pub(super) code: &'a str,
+    /// What it says.
+    pub(super) message: &'a str,
+    /// When it may go on, where a field of its own says so.
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Fault<'_> {
+    /// The end that it is.
+    pub(super) fn end(&self, now: Timestamp) -> WireEnd {
+        let status = self
+            .status
+            .filter(|status| (100..600).contains(status))
+            .or_else(|| status_in(self.message));
+        let kind = match self.kind(status) {
+            WireErrorKind::RateLimit { .. } => WireErrorKind::RateLimit {
+                until: self.until(now),
+            },
+            WireErrorKind::Quota { .. } => WireErrorKind::Quota {
+                until: self.until(now),
+            },
+            other => other,
+        };
+        WireEnd::Error(WireError {
+            kind,
+            status,
+            message: cut(self.message.trim(), MESSAGE),
+        })
+    }
+
+    fn until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.until.or_else(|| wait::told(self.message, now))
+    }
+
+    fn kind(&self, status: Option<u16>) -> WireErrorKind {
+        let message = cut(self.message, MESSAGE)
+            .to_lowercase()
+            .replace('\u{2019}', "'");
+        let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        // Vendors answer 400, 403 and 429 alike when a plan or a credit is used up; their words tell.
+        let may_be_quota = status.is_none_or(|status| matches!(status, 400 | 402 | 403 | 429));
+        if may_be_quota && says(QUOTA) {
+            return WireErrorKind::Quota { until: None };
+        }
+        let by_status = status
+            .map(WireErrorKind::of_status)
+            .filter(|kind| *kind != WireErrorKind::Other);
+        let by_code = by_status.or_else(|| of_code(self.code));
+        if let Some(kind) = by_code {
+            return kind;
+        }
+        if status.is_some() {
+            return WireErrorKind::Other;
+        }
+        let by_words = MEANINGS.iter().find(|(_, words)| says(words));
+        by_words.map_or(WireErrorKind::Other, |(kind, _)| *kind)
+    }
+}
+
+/// A plan or a credit that is used up.
+const QUOTA: &[&str] = &[
+    "usage limit",
+    "hit your limit",
+    "session limit",
+    "weekly limit",
+    "credit balance is too low",
+    "out of credits",
+    "insufficient_quota",
+    "quota exceeded. check your plan",
+    "exhausted your capacity",
+    "exhausted your daily quota",
+    "perday",
+    "upgrade to plus",
+];
+
+/// What the words of a structured error mean where neither status nor code say it; the first that fits counts.
+const MEANINGS: &[(WireErrorKind, &[&str])] = &[
+    (
+        WireErrorKind::Interrupted,
+        &[
+            "interrupted (ctrl-c)",
+            "request interrupted by user",
+            "turn aborted",
+        ],
+    ),
+    (
+        WireErrorKind::RateLimit { until: None },
+        &[
+            "rate limit",
+            "rate_limit",
+            "too many requests",
+            "resource_exhausted",
+        ],
+    ),
+    (
+        WireErrorKind::Quota { until: None },
+        &["exceeded your current quota", "quota exceeded"],
+    ),
+    (
+        WireErrorKind::Auth,
+        &[
+            "not logged in",
+            "please run /login",
+            "api key",
+            "api_key",
+            "missing environment variable",
+            "unauthorized",
+            "unauthenticated",
+            "authenticat",
+            "access token",
+            "oauth",
+            "auth method",
+            "sign in again",
+        ],
+    ),
+    (
+        WireErrorKind::Overloaded,
+        &[
+            "overloaded",
+            "high demand",
+            "at capacity",
+            "internal server error",
+            "service unavailable",
+        ],
+    ),
+    // A stream that stops is the network's doing, also where a parser noticed it first.
+    (
+        WireErrorKind::Unreachable,
+        &["stream disconnected", "stream closed", "idle timeout"],
+    ),
+    (
+        WireErrorKind::BadAnswer,
+        &[
+            "malformed response",
+            "json parse error",
+            "incomplete json",
+            "invalid json",
+            "unexpected token",
+            "unexpected end of json",
+            "unterminated string",
+            "failed to parse",
+            "could not parse",
+            "type validation failed",
+            "error decoding response body",
+        ],
+    ),
+    (
+        WireErrorKind::Unreachable,
+        &[
+            "econnrefused",
+            "econnreset",
+            "enotfound",
+            "etimedout",
+            "eai_again",
+            "ehostunreach",
+            "enetunreach",
+            "epipe",
+            "connection refused",
+            "connection reset",
+            "connection error",
+            "connection failed",
+            "connection closed",
+            "error sending request",
+            "error while reading the server response",
+            "unable to connect",
+            "cannot connect",
+            "can't reach",
+            "fetch failed",
+            "network error",
+            "timed out",
+            "timeout",
+            "socket",
+            "other side closed",
+            "api error: terminated",
+            "getaddrinfo",
+            "certificate",
+        ],
+    ),
+    (
+        WireErrorKind::Sandbox,
+        &["landlock", "seccomp", "codex-linux-sandbox"],
+    ),
+];
+
+fn of_code(code: &str) -> Option<WireErrorKind> {
+    Some(match code {
+        "authentication_error"
+        | "authentication_failed"
+        | "permission_error"
+        | "UNAUTHENTICATED"
+        | "PERMISSION_DENIED"
+        | "FatalAuthenticationError"
+        | "UnauthorizedError"
+        | "ForbiddenError"
+        | "ProviderAuthError"
+        | "invalid_api_key"
+        | "oauth_org_not_allowed" => WireErrorKind::Auth,
+        "billing_error" | "insufficient_quota" | "usage_limit_reached" | "TerminalQuotaError" => {
+            WireErrorKind::Quota { until: None }
+        }
+        "rate_limit_error"
+        | "rate_limit"
+        | "rate_limit_exceeded"
+        | "RESOURCE_EXHAUSTED"
+        | "RetryableQuotaError" => WireErrorKind::RateLimit { until: None },
+        "overloaded_error"
+        | "overloaded"
+        | "server_error"
+        | "api_error"
+        | "server_is_overloaded"
+        | "UNAVAILABLE"
+        | "INTERNAL" => WireErrorKind::Overloaded,
+        "connection_failed" | "timeout_error" | "DEADLINE_EXCEEDED" => WireErrorKind::Unreachable,
+        "FatalSandboxError" => WireErrorKind::Sandbox,
+        "FatalCancellationError" | "CanceledError" | "MessageAbortedError" | "AbortError" => {
+            WireErrorKind::Interrupted
+        }
+        "FatalUntrustedWorkspaceError" => WireErrorKind::Permission,
+        _ => return None,
+    })
+}
+
+/// What stands before an HTTP status in the messages of agents.
+const BEFORE_STATUS: &[&str] = &[
+    "unexpected status ",
+    "last status: ",
+    "status: ",
+    "status ",
+    "status code ",
+    "API Error: ",
+    "HTTP ",
+    "\"code\":",
+    "(",
+];
+
+/// The HTTP status that a structured message names: `unexpected status 401 Unauthorized`, `rejected (429)`.
+pub(super) fn status_in(message: &str) -> Option<u16> {
+    BEFORE_STATUS.iter().find_map(|before| {
+        message.match_indices(before).find_map(|(at, _)| {
+            let rest = message[at + before.len()..].trim_start();
+            let digits = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let status = rest[..digits].parse().ok()?;
+            (400..600).contains(&status).then_some(status)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    const NOW: Timestamp = Timestamp(1_794_772_800_000);
+
+    fn kind(status: Option<u16>, code: &str, message: &str) -> WireErrorKind {
+        match (Fault {
+            status,
+            code,
+            message,
+            until: None,
+        })
+        .end(NOW)
+        {
+            WireEnd::Error(error) => error.kind,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[rstest]
+    #[case(
+        "unexpected status 401 Unauthorized: no, url: http://x",
+        WireErrorKind::Auth
+    )]
+    #[case("unexpected status 403 Forbidden: no", WireErrorKind::Auth)]
+    #[case("unexpected status 404 Not Found: no model", WireErrorKind::Other)]
+    #[case("unexpected status 502 Bad Gateway", WireErrorKind::Overloaded)]
+    #[case("exceeded retry limit, last status: 429 Too Many Requests", WireErrorKind::RateLimit { until: None })]
+    #[case(
+        "exceeded retry limit, last status: 500 Internal Server Error",
+        WireErrorKind::Overloaded
+    )]
+    #[case("You\u{2019}ve hit your usage limit. Try again later.", WireErrorKind::Quota { until: None })]
+    #[case("Quota exceeded. Check your plan and billing details.", WireErrorKind::Quota { until: None })]
+    #[case(
+        "We're currently experiencing high demand, which may cause temporary errors.",
+        WireErrorKind::Overloaded
+    )]
+    #[case("Connection failed: error sending request", WireErrorKind::Unreachable)]
+    #[case(
+        "Cannot connect to API: Unable to connect. Is the computer able to access the url?",
+        WireErrorKind::Unreachable
+    )]
+    #[case(
+        "stream disconnected before completion: idle timeout waiting for SSE",
+        WireErrorKind::Unreachable
+    )]
+    #[case("Missing environment variable: `SOME_KEY`.", WireErrorKind::Auth)]
+    #[case("Incomplete JSON segment at the end", WireErrorKind::BadAnswer)]
+    #[case(
+        "Codex ran out of room in the model's context window.",
+        WireErrorKind::Other
+    )]
+    fn the_words_of_a_structured_error_are_understood(
+        #[case] message: &str,
+        #[case] expected: WireErrorKind,
+    ) {
+        assert_eq!(kind(None, "", message), expected);
+    }
+
+    #[test]
+    fn a_status_says_more_than_a_code_and_a_code_more_than_words() {
+        assert_eq!(kind(Some(529), "", "timeout"), WireErrorKind::Overloaded);
+        assert_eq!(
+            kind(
+                Some(400),
+                "invalid_request_error",
+                "the api key field is unknown"
+            ),
+            WireErrorKind::Other
+        );
+        assert_eq!(
+            kind(None, "rate_limit_error", "connection"),
+            WireErrorKind::RateLimit { until: None }
+        );
+        assert_eq!(
+            kind(Some(400), "", "Credit balance is too low"),
+            WireErrorKind::Quota { until: None }
+        );
+    }
+
+    #[test]
+    fn a_limit_knows_when_it_ends() {
+        let message = "You've hit your usage limit. Try again in 1 hour.";
+        assert_eq!(
+            kind(Some(429), "", message),
+            WireErrorKind::Quota {
+                until: Some(Timestamp(NOW.0 + 3_600_000))
+            }
+        );
+        let told = Fault {
+            status: Some(429),
+            until: Some(Timestamp(NOW.0 + 5)),
+            ..Fault::default()
+        };
+        let WireEnd::Error(error) = told.end(NOW) else {
+            panic!()
+        };
+        assert_eq!(
+            error.kind,
+            WireErrorKind::RateLimit {
+                until: Some(Timestamp(NOW.0 + 5))
+            }
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! Reading JSON that may be anything.
+//!
+//! A field whose type is not certain is taken as it stands ([`RawValue`]) and read here: a vendor that changes
+//! one field does not cost us the event it is in.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The value, if it is a text.
+pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<Text<'_>>(raw?.get())
+        .ok()
+        .map(|text| text.0)
+}
+
+/// The value, if it has the type.
+pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// A whole line; or what is wrong with it, in words that do not repeat its content.
+pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| describe(&error))
+}
+
+pub(super) fn describe(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Eof => format!("the JSON is cut off after column {}", error.column()),
+        Category::Syntax => format!("broken JSON at column {}", error.column()),
+        Category::Data | Category::Io => {
+            format!("an event of unknown form (column {})", error.column())
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What all structured formats have in common: lines of JSON, among which anything may come.
+
+use rehearsal_core::{Activity, Exit, WireReport, WireShape};
+
+use super::WireParser;
+use super::bounds::{ACTIVITY_TEXT, END_OF_FINAL_TEXT, Ends, cut};
+use super::lines::{Line, LineSplitter};
+
+/// A flood of garbage is told of this often; the rest is in the run's log.
+const MOST_UNREADABLE: u32 = 100;
+
+/// A vendor's format.
+pub(super) trait Format: Send {
+    /// Reads one line, which is not blank.
+    fn read(&mut self, line: &str, out: &mut Vec<Activity>) -> Reading;
+
+    /// Whether the final event was the last thing that came.
+    fn has_ended(&self) -> bool;
+
+    /// What is still open when the output ends.
+    fn unfinished(&self) -> Option<String> {
+        None
+    }
+
+    /// The report. Its shape, and the final text of plain output, are filled in by the caller.
+    fn report(self, close: &Close) -> WireReport;
+}
+
+/// What a line turned out to be.
+pub(super) enum Reading {
+    /// An event of the format, known or not.
+    Event,
+    /// A part of something that is not complete.
+    Part,
+    /// Something else: plain text, or JSON of another kind.
+    Foreign,
+    /// An attempt at an event; the reason why it is none.
+    Broken(String),
+}
+
+/// What is known beside the output, once the process is gone.
+pub(super) struct Close {
+    pub(super) exit: Option<Exit>,
+    /// The last part of the standard error. It is the agent's own: tools write elsewhere.
+    pub(super) stderr: String,
+    /// Nothing came on standard output.
+    pub(super) silent: bool,
+}
+
+impl Close {
+    /// The process returned a status other than zero by itself.
+    pub(super) fn failed_by_itself(&self) -> bool {
+        matches!(self.exit, Some(Exit::Code(code)) if code != 0)
+    }
+
+    /// The first line of the standard error for which `is` holds, without its decoration.
+    pub(super) fn stderr_line(&self, is: impl Fn(&str) -> bool) -> Option<String> {
+        self.stderr.lines().map(undecorated).find(|line| is(line))
+    }
+}
+
+/// A line without terminal colours and without the word `Error:` before it.
+fn undecorated(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find("\u{1b}[") {
+        plain.push_str(&rest[..at]);
+        let sequence = &rest[at + 2..];
+        let end = sequence
+            .find(|c: char| c.is_ascii_alphabetic())
+            .map_or(sequence.len(), |end| end + 1);
+        rest = &sequence[end..];
+    }
+    plain.push_str(rest);
+    let plain = plain.trim();
+    plain
+        .strip_prefix("Error:")
+        .unwrap_or(plain)
+        .trim()
+        .to_owned()
+}
+
+/// The parser of a format that comes in lines of JSON.
+pub(super) struct JsonLines<F> {
+    lines: LineSplitter,
+    reader: Reader<F>,
+    /// What came before the first event: if none comes, it was plain text.
+    plain: Ends,
+}
+
+struct Reader<F> {
+    format: F,
+    any_event: bool,
+    blank: bool,
+    /// The first line is broken JSON: it was meant to be the format.
+    began_as_json: bool,
+    /// What went wrong since the last event.
+    trouble: Option<String>,
+    unreadable: u32,
+}
+
+impl<F: Format> JsonLines<F> {
+    pub(super) fn new(format: F) -> Self {
+        let reader = Reader {
+            format,
+            any_event: false,
+            blank: true,
+            began_as_json: false,
+            trouble: None,
+            unreadable: 0,
+        };
+        Self {
+            lines: LineSplitter::new(),
+            reader,
+            plain: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT),
+        }
+    }
+}
+
+impl<F: Format> WireParser for JsonLines<F> {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Activity>) {
+        let Self {
+            lines,
+            reader,
+            plain,
+        } = self;
+        if !reader.any_event {
+            plain.push(bytes);
+        }
+        lines.push(bytes, |line| reader.take(line, out));
+        if reader.any_event {
+            plain.clear();
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.reader.format.has_ended()
+    }
+
+    fn finish(mut self: Box<Self>, exit: Option<Exit>, stderr: &[u8]) -> WireReport {
+        let mut unseen = Vec::new();
+        self.lines
+            .finish(|line| self.reader.take(line, &mut unseen));
+        let Self {
+            mut reader, plain, ..
+        } = *self;
+        if let Some(open) = reader.format.unfinished() {
+            reader.began_as_json |= !reader.any_event;
+            reader.trouble = Some(open);
+        }
+        let close = Close {
+            exit,
+            stderr: String::from_utf8_lossy(stderr).into_owned(),
+            silent: reader.blank,
+        };
+        let shape = reader.shape();
+        let mut report = reader.format.report(&close);
+        if shape == WireShape::PlainText {
+            report.final_text = plain.into_text();
+        }
+        // Trouble matters only where it hides the end.
+        let hidden = matches!(shape, WireShape::Broken { .. }) && report.end.is_none();
+        report.shape = if hidden || !matches!(shape, WireShape::Broken { .. }) {
+            shape
+        } else {
+            WireShape::Structured
+        };
+        report
+    }
+}
+
+impl<F: Format> Reader<F> {
+    fn take(&mut self, line: Line<'_>, out: &mut Vec<Activity>) {
+        let bytes = line.bytes.trim_ascii();
+        if bytes.is_empty() {
+            return;
+        }
+        let reading = match (line.oversized, str::from_utf8(line.bytes)) {
+            (Some(length), _) => {
+                Reading::Broken(format!("a line of {length} bytes is too long to be read"))
+            }
+            (None, Err(_)) => Reading::Broken("a line that is not UTF-8".to_owned()),
+            (None, Ok(text)) => self.format.read(text, out),
+        };
+        match reading {
+            Reading::Event => {
+                self.any_event = true;
+                self.trouble = None;
+            }
+            Reading::Part => {}
+            Reading::Foreign if self.any_event => {
+                self.unreadable("a line that is no event".to_owned(), out)
+            }
+            Reading::Foreign => {
+                let text = cut(&String::from_utf8_lossy(bytes), ACTIVITY_TEXT);
+                out.push(Activity::Text { text });
+            }
+            Reading::Broken(reason) => {
+                self.began_as_json |= self.blank && bytes.starts_with(b"{");
+                self.unreadable(reason, out);
+            }
+        }
+        self.blank = false;
+    }
+
+    fn unreadable(&mut self, reason: String, out: &mut Vec<Activity>) {
+        self.unreadable = self.unreadable.saturating_add(1);
+        if self.unreadable <= MOST_UNREADABLE {
+            out.push(Activity::Unreadable {
+                reason: reason.clone(),
+            });
+        }
+        self.trouble = Some(reason);
+    }
+
+    fn shape(&mut self) -> WireShape {
+        let broken = self
+            .trouble
+            .take()
+            .filter(|_| self.any_event || self.began_as_json);
+        match broken {
+            _ if self.blank => WireShape::Empty,
+            Some(reason) => WireShape::Broken { reason },
+            None if self.any_event => WireShape::Structured,
+            None => WireShape::PlainText,
+        }
+    }
+}
+
+/// Whether a line may be an object of JSON.
+pub(super) fn may_be_object(line: &str) -> bool {
+    line.trim_start().starts_with('{')
+}

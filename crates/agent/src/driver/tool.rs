@@ -1,0 +1,128 @@
+//! What a tool call is for, in one line; and which call a result belongs to.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::bounds::{DETAIL, one_line};
+use super::json::text;
+
+/// The arguments that say what a call is for, over all agents. Others (file contents) are skipped unread.
+#[derive(Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    file_path: Option<&'a RawValue>,
+    #[serde(borrow, rename = "filePath")]
+    file_path_camel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    path: Option<&'a RawValue>,
+    #[serde(borrow)]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cmd: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pattern: Option<&'a RawValue>,
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    query: Option<&'a RawValue>,
+    #[serde(borrow)]
+    description: Option<&'a RawValue>,
+    #[serde(borrow)]
+    prompt: Option<&'a RawValue>,
+}
+
+/// A path, a command, or the beginning of the arguments as they are.
+pub(super) fn detail(arguments: Option<&RawValue>) -> String {
+    let Some(raw) = arguments else {
+        return String::new();
+    };
+    let telling = serde_json::from_str::<Arguments<'_>>(raw.get())
+        .ok()
+        .and_then(|of| {
+            let by_worth = [
+                of.file_path,
+                of.file_path_camel,
+                of.path,
+                of.command,
+                of.cmd,
+                of.pattern,
+                of.url,
+                of.query,
+                of.description,
+                of.prompt,
+            ];
+            by_worth.into_iter().find_map(text)
+        });
+    one_line(&telling.unwrap_or(Cow::Borrowed(raw.get())), DETAIL)
+}
+
+/// More calls than this are never under way at once; older ones got no result.
+const REMEMBERED: usize = 64;
+
+/// The calls under way: results name only the call's id.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls(VecDeque<OpenCall>);
+
+/// A call under way.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    id: String,
+    pub(super) tool: String,
+    pub(super) detail: String,
+}
+
+impl OpenCalls {
+    pub(super) fn opened(&mut self, id: &str, tool: &str, detail: &str) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(OpenCall {
+            id: one_line(id, DETAIL),
+            tool: tool.to_owned(),
+            detail: detail.to_owned(),
+        });
+    }
+
+    pub(super) fn closed(&mut self, id: &str) -> Option<OpenCall> {
+        let at = self.0.iter().position(|call| call.id == id)?;
+        self.0.remove(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detail_of(json: &str) -> String {
+        detail(Some(serde_json::from_str(json).unwrap()))
+    }
+
+    #[test]
+    fn a_call_is_described_by_its_path_or_command() {
+        assert_eq!(
+            detail_of(r#"{"content":"x","file_path":"/a/b.rs"}"#),
+            "/a/b.rs"
+        );
+        assert_eq!(
+            detail_of(r#"{"command":"cargo\n test","description":"run"}"#),
+            "cargo test"
+        );
+        assert_eq!(detail_of(r#"{"text":"hi"}"#), r#"{"text":"hi"}"#);
+        assert_eq!(detail_of("[1]"), "[1]");
+        assert_eq!(detail(None), "");
+    }
+
+    #[test]
+    fn a_result_finds_its_call_once() {
+        let mut calls = OpenCalls::default();
+        calls.opened("a", "Write", "x");
+        assert_eq!(
+            calls.closed("a").map(|call| call.tool),
+            Some("Write".to_owned())
+        );
+        assert!(calls.closed("a").is_none());
+    }
+}

@@ -1,0 +1,252 @@
+//! When a vendor says that it may go on.
+//!
+//! It is told as seconds, as a date of HTTP, as `8h36m13s`, as "try again in 2 hours 13 minutes", and as a time
+//! of day: "try again at 9:30 PM" (codex, in the machine's time zone), "resets 3pm (Europe/Berlin)" (claude).
+
+use std::time::Duration;
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+use rehearsal_core::Timestamp;
+
+/// No quota is filled later than this; what says so is misread.
+const LONGEST_WAIT: Duration = Duration::from_secs(40 * 24 * 3600);
+
+/// The moment that a `retry-after` header stands for: seconds, or a date.
+pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Ok(seconds) = header.trim().parse::<f64>() {
+        return after(seconds, now);
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(header.trim())
+        .ok()?;
+    sensible(Timestamp(date.as_millisecond()), now)
+}
+
+/// The moment some seconds from now.
+pub(super) fn after(seconds: f64, now: Timestamp) -> Option<Timestamp> {
+    let wait = Duration::try_from_secs_f64(seconds).ok()?;
+    (wait <= LONGEST_WAIT).then(|| now.plus(wait))
+}
+
+/// The moment that seconds since 1970 stand for.
+pub(super) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
+    sensible(Timestamp(seconds.checked_mul(1000)?), now)
+}
+
+/// The moment that an error's message names.
+pub(super) fn told(message: &str, now: Timestamp) -> Option<Timestamp> {
+    told_in(message, now, TimeZone::system)
+}
+
+fn told_in(message: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Option<Timestamp> {
+    let message = message.to_ascii_lowercase();
+    for opening in [
+        "try again in ",
+        "retry in ",
+        "reset after ",
+        "resets in ",
+        "retry after ",
+    ] {
+        if let Some(seconds) = following(&message, opening).and_then(duration) {
+            return after(seconds, now);
+        }
+    }
+    if let Some(rest) = following(&message, "limit reached|") {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        return epoch(rest[..digits].parse().ok()?, now);
+    }
+    let rest = ["try again at ", "resets at ", "resets "]
+        .iter()
+        .find_map(|opening| following(&message, opening))?;
+    clock_time(rest, now, local)
+}
+
+fn following<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
+    text.find(opening).map(|at| &text[at + opening.len()..])
+}
+
+fn sensible(moment: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    (moment >= now && moment <= now.plus(LONGEST_WAIT)).then_some(moment)
+}
+
+/// Seconds of `8h36m13s`, `1.5s`, `3 days 3 hours`, `20ms`; none if it is no duration.
+pub(super) fn duration(text: &str) -> Option<f64> {
+    let mut total = None;
+    let mut rest = text.trim_start_matches("about ");
+    loop {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let Ok(number) = rest[..digits].trim_end_matches('.').parse::<f64>() else {
+            return total;
+        };
+        let after_number = rest[digits..].trim_start();
+        let unit = after_number
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after_number.len());
+        let Some(seconds) = unit_seconds(&after_number[..unit]) else {
+            return total;
+        };
+        total = Some(total.unwrap_or(0.0) + number * seconds);
+        rest = after_number[unit..]
+            .trim_start_matches([' ', ','])
+            .trim_start_matches("and ");
+    }
+}
+
+fn unit_seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ms" | "millisecond" | "milliseconds" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86_400.0,
+        "w" | "week" | "weeks" => 604_800.0,
+        _ => return None,
+    })
+}
+
+/// `9:30 pm`, `3pm (europe/berlin)`, `mar 5th, 2026 9:30 pm`, `oct 6, 1pm`. The next such moment.
+fn clock_time(text: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Option<Timestamp> {
+    let named = following(text, "(")
+        .and_then(|rest| rest.split(')').next())
+        .and_then(|name| TimeZone::get(name).ok());
+    let zone = named.unwrap_or_else(local);
+    let here = jiff::Timestamp::from_millisecond(now.0)
+        .ok()?
+        .to_zoned(zone.clone());
+    let words: Vec<&str> = text
+        .split([' ', ','])
+        .filter(|word| !word.is_empty())
+        .take(6)
+        .collect();
+    let (date, rest) = match month(words.first()?) {
+        Some(month) => {
+            let day = words
+                .get(1)?
+                .trim_end_matches(|c: char| c.is_ascii_alphabetic())
+                .parse()
+                .ok()?;
+            let year = words
+                .get(2)
+                .filter(|word| word.len() == 4)
+                .and_then(|word| word.parse::<i16>().ok());
+            let date = Date::new(year.unwrap_or(here.year()), month, day).ok()?;
+            (Some(date), &words[if year.is_some() { 3 } else { 2 }..])
+        }
+        None => (None, &words[..]),
+    };
+    let rest = rest.strip_prefix(&["at"]).unwrap_or(rest);
+    let time = time_of_day(rest.first()?, rest.get(1).copied().unwrap_or_default())?;
+    let moment = |date: Date| {
+        let at = DateTime::from_parts(date, time)
+            .to_zoned(zone.clone())
+            .ok()?;
+        sensible(Timestamp(at.timestamp().as_millisecond()), now)
+    };
+    match date {
+        Some(date) => moment(date),
+        None => moment(here.date()).or_else(|| moment(here.date().tomorrow().ok()?)),
+    }
+}
+
+fn month(word: &str) -> Option<i8> {
+    let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let at = months
+        .iter()
+        .position(|month| word.get(..3) == Some(month))?;
+    i8::try_from(at + 1).ok()
+}
+
+fn time_of_day(word: &str, next: &str) -> Option<Time> {
+    let digits = word
+        .find(|c: char| !c.is_ascii_digit() && c != ':')
+        .unwrap_or(word.len());
+    let (clock, joined) = word.split_at(digits);
+    let half = if joined.is_empty() { next } else { joined };
+    let (hour, minute) = clock.split_once(':').unwrap_or((clock, "0"));
+    let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
+    let hour = match half.trim_end_matches('.') {
+        "pm" if hour < 12 => hour + 12,
+        "am" if hour == 12 => 0,
+        "am" | "pm" => hour,
+        _ if clock.contains(':') => hour,
+        _ => return None,
+    };
+    Time::new(hour, minute, 0, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 2026-11-15 20:00 UTC.
+    const NOW: Timestamp = Timestamp(1_794_772_800_000);
+
+    fn minutes_until(message: &str) -> Option<i64> {
+        told_in(message, NOW, || TimeZone::UTC).map(|until| (until.0 - NOW.0) / 60_000)
+    }
+
+    #[test]
+    fn a_duration_is_told_in_many_ways() {
+        assert_eq!(
+            minutes_until("or try again in 3 days 3 hours."),
+            Some(75 * 60)
+        );
+        assert_eq!(
+            minutes_until("Please try again in 2 hours 13 minutes."),
+            Some(133)
+        );
+        assert_eq!(
+            minutes_until("Your quota will reset after 8h36m13s."),
+            Some(8 * 60 + 36)
+        );
+        assert_eq!(minutes_until("Please retry in 90.5s."), Some(1));
+        assert_eq!(duration("20ms"), Some(0.02));
+        assert_eq!(minutes_until("try again later"), None);
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_next_one() {
+        assert_eq!(minutes_until("or try again at 9:30 PM."), Some(90));
+        assert_eq!(minutes_until("Try again at 12:16 AM."), Some(4 * 60 + 16));
+        assert_eq!(
+            minutes_until("Try again at Nov 17th, 2026 8:00 PM."),
+            Some(48 * 60)
+        );
+        assert_eq!(
+            minutes_until("You've hit your limit · resets 10pm (UTC)"),
+            Some(120)
+        );
+        assert_eq!(minutes_until("resets Nov 16, 1pm (UTC)"), Some(17 * 60));
+        assert_eq!(
+            minutes_until("Claude AI usage limit reached|1794776400"),
+            Some(60)
+        );
+    }
+
+    #[test]
+    fn a_header_is_seconds_or_a_date() {
+        assert_eq!(retry_after("30", NOW), Some(Timestamp(NOW.0 + 30_000)));
+        assert_eq!(
+            retry_after("Sun, 15 Nov 2026 20:01:00 GMT", NOW),
+            Some(Timestamp(NOW.0 + 60_000))
+        );
+        assert_eq!(retry_after("soon", NOW), None);
+        assert_eq!(retry_after("-5", NOW), None);
+        assert_eq!(retry_after("1e300", NOW), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics(message in "(try again (at|in)|resets|[0-9:.]{1,12}|pm|mar|th|é| |\\(|days|[|]){0,12}") {
+            let _ = told_in(&message, NOW, || TimeZone::UTC);
+        }
+    }
+}

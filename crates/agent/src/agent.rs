@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rehearsal_core::{Activity, Evidence, Promise, ReportedTask, Verdict};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::RunRequest;
@@ -21,7 +22,7 @@ pub trait Agent: Send + Sync {
 }
 
 /// What a run came to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
     /// The outcome, and why.
     pub verdict: Verdict,

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+pub use rehearsal_core::config::PermissionMode as Permission;
 use rehearsal_core::{Budget, RunId, TaskId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// One run's order.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,17 +38,4 @@ pub struct RunRequest {
     pub env: BTreeMap<String, String>,
     /// A session of the agent to go on with.
     pub resume: Option<String>,
-}
-
-/// What an agent may do without being asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    /// Only look.
-    Plan,
-    /// Edit files; other tools by the agent's own rules.
-    #[default]
-    AcceptEdits,
-    /// Everything. Only on the user's word (`--trust`).
-    Trust,
 }

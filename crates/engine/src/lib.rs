@@ -13,7 +13,7 @@ pub mod prompt;
 mod session_loop;
 pub mod why;
 
-pub use agents::{AgentSetup, agent_of, driver_of, request_of};
+
 pub use clock::SystemClock;
 pub use lock::{LockError, LoopLock};
 pub use session_loop::{LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch};

@@ -33,7 +33,7 @@ impl LoopLock {
             fs_err::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
         if flock(file.file(), FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut holder = String::new();
-            file.by_ref().take(32).read_to_string(&mut holder)?;
+            Read::by_ref(&mut file).take(32).read_to_string(&mut holder)?;
             return Err(LockError::Held { holder: holder.trim().to_owned() });
         }
         file.set_len(0)?;

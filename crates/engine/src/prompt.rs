@@ -12,9 +12,9 @@ pub const SHIPPED_TEMPLATE: &str = include_str!("templates/loop.md");
 pub const SYSTEM_PROMPT: &str = include_str!("templates/system.md");
 
 /// How many lines of the journal a prompt shows.
-pub const PROGRESS_LINES: usize = 50;
+pub const PROGRESS_LINES: u32 = 50;
 /// How many open tasks a prompt shows; a prompt must not grow with the backlog.
-pub const TASKS_SHOWN: usize = 50;
+pub const TASKS_SHOWN: u32 = 50;
 /// Enough for a template that loops over all that it is given, and an end for one that loops without end.
 const FUEL: u64 = 2_000_000;
 
@@ -73,11 +73,9 @@ struct TaskView<'a> {
 
 /// Renders the prompt. `template` is the user's own, or [`SHIPPED_TEMPLATE`].
 pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptError> {
-    let mut environment = Environment::empty();
+    let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
-    environment.add_filter("join", minijinja::filters::join);
-    environment.set_trim_blocks(false);
     let tasks: Vec<TaskView<'_>> = data.tasks.iter().map(|task| view(task, data.current)).collect();
     let progress: Vec<String> = data.progress.iter().map(|entry| quoted(&entry.text)).collect();
     let values = context! {
@@ -96,7 +94,7 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
         iteration => data.iteration,
         iterations => data.iterations,
         test_command => data.test_command,
-        notes => data.notes,
+        notes => data.notes.to_vec(),
         message => data.message,
     };
     environment.render_str(template, values).map_err(|error| PromptError {

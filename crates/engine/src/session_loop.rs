@@ -18,7 +18,7 @@ use rehearsal_core::config::Profile;
 use rehearsal_core::{
     AgentName, Clock, Outcome, RunId, Session, SessionName, Standing, Task, TaskId, Timestamp, Wait, WorkerId,
 };
-use rehearsal_store::{CommitError, Store, StoreError, TaskCounts, TaskFilter, TaskQuery};
+use rehearsal_store::{CommitError, Counts, FindError, StatusFilter, Store, StoreError, TaskQuery};
 use tokio_util::sync::CancellationToken;
 
 use crate::prompt::PromptError;
@@ -89,8 +89,8 @@ pub struct StopSwitch {
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// There is no such session.
-    #[error("there is no session `{0}`")]
-    UnknownSession(SessionName),
+    #[error(transparent)]
+    Session(#[from] FindError),
     /// The store did not take it.
     #[error(transparent)]
     Commit(#[from] CommitError),
@@ -138,7 +138,7 @@ impl SessionLoop {
         self.tell(LoopEvent::LoopStarted {
             session: session.name.clone(),
             agent: self.agent_name.clone(),
-            open_tasks: counts.open(),
+            open_tasks: counts.open,
             iterations: self.options.iterations,
         });
         let end = loop {
@@ -166,8 +166,8 @@ impl SessionLoop {
             return end(LoopEnd::Interrupted);
         }
         let counts = self.counts().await?;
-        if counts.open() == 0 {
-            return end(match (progress.iteration, counts.failed) {
+        if counts.open == 0 {
+            return end(match (progress.iteration, failed(&counts)) {
                 (0, _) => LoopEnd::NothingToDo,
                 (_, 0) => LoopEnd::AllDone,
                 (_, failed) => LoopEnd::SomeFailed { failed },
@@ -182,7 +182,7 @@ impl SessionLoop {
             return end(LoopEnd::BudgetReached { spent_usd: progress.tally.cost_usd.unwrap_or(0.0) });
         }
         let now = self.clock.now();
-        if let Some(task) = self.store.next_task(&self.options.session, now).await? {
+        if let Some(task) = self.store.next_task(Some(&self.options.session), now).await? {
             return Ok(NextStep::Iterate(Box::new(task)));
         }
         self.what_it_waits_for().await
@@ -191,7 +191,7 @@ impl SessionLoop {
     async fn what_it_waits_for(&self) -> Result<NextStep, LoopError> {
         let query = TaskQuery {
             session: Some(self.options.session.clone()),
-            filter: TaskFilter::Open,
+            status: StatusFilter::Open,
             limit: Some(1_000),
             ..TaskQuery::default()
         };
@@ -232,7 +232,7 @@ impl SessionLoop {
             runs: progress.runs,
             tasks,
             done_tasks: counts.done,
-            open_tasks: counts.open(),
+            open_tasks: counts.open,
             cost_usd: progress.tally.cost_usd,
             runs_without_cost: progress.tally.runs_without_cost,
             tokens: progress.tally.tokens,
@@ -241,17 +241,22 @@ impl SessionLoop {
     }
 
     async fn session(&self) -> Result<Session, LoopError> {
-        let name = &self.options.session;
-        self.store.session(name).await?.ok_or_else(|| LoopError::UnknownSession(name.clone()))
+        Ok(self.store.session(&self.options.session).await?)
     }
 
-    async fn counts(&self) -> Result<TaskCounts, LoopError> {
+    async fn counts(&self) -> Result<Counts, LoopError> {
         Ok(self.store.count_tasks(Some(&self.options.session)).await?)
     }
 
     fn tell(&self, event: LoopEvent) {
         (self.reporter)(event);
     }
+}
+
+/// Tasks that are over, and neither done nor cancelled.
+fn failed(counts: &Counts) -> u64 {
+    let cancelled = counts.by_status.get("cancelled").copied().unwrap_or(0);
+    counts.total.saturating_sub(counts.open + counts.done + cancelled)
 }
 
 impl Progress {

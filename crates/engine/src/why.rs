@@ -112,10 +112,9 @@ async fn explain_ready(
     }
     let Some(session) = &task.session else {
         why.reasons.push("it belongs to no session, and so to no loop".into());
-        why.next.push(format!("rehearsal task edit {} --session NAME", task.id));
         return Ok(());
     };
-    match (store.next_task(session, now).await?, loop_holder) {
+    match (store.next_task(Some(session), now).await?, loop_holder) {
         (Some(next), _) if next.id != task.id => {
             why.reasons.push(format!("it is ready, and {} ({}) comes first", next.id, next.title));
         }

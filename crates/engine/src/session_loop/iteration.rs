@@ -9,7 +9,7 @@ use rehearsal_core::{
     Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName, Task, TaskId,
     Timestamp,
 };
-use rehearsal_store::{Change, CommitError, Committed, FindError, TaskFilter, TaskQuery};
+use rehearsal_store::{Change, CommitError, Committed, FindError, StatusFilter, TaskQuery};
 
 use super::{LoopEnd, LoopError, LoopEvent, Progress, SessionLoop};
 use crate::prompt::{PROGRESS_LINES, PromptData, SYSTEM_PROMPT, TASKS_SHOWN, render};
@@ -35,7 +35,8 @@ impl SessionLoop {
             task: task.id.clone(),
             title: task.title.clone(),
         });
-        let request = self.request(&start.id, &task, progress).await?;
+        let mut request = self.request(&start.id, &task, progress.iteration, &progress.notes).await?;
+        request.budget = self.budget_of(&task, progress);
         progress.notes.clear();
         let report = self.run_agent(request).await;
         self.keep_report(&start.id, &report)?;
@@ -88,9 +89,16 @@ impl SessionLoop {
         }
     }
 
-    async fn request(&self, run: &RunId, task: &Task, progress: &Progress) -> Result<RunRequest, LoopError> {
+    /// What an iteration asks of the agent.
+    pub async fn request(
+        &self,
+        run: &RunId,
+        task: &Task,
+        iteration: u32,
+        notes: &[String],
+    ) -> Result<RunRequest, LoopError> {
         let profile = &self.profile;
-        let prompt = self.prompt(task, progress.iteration, &progress.notes).await?;
+        let prompt = self.prompt(task, iteration, notes).await?;
         Ok(RunRequest {
             run: run.clone(),
             task: task.id.clone(),
@@ -102,21 +110,20 @@ impl SessionLoop {
             permission: profile.permission.value,
             timeout: Some(profile.timeout.value.0),
             idle_timeout: Some(profile.idle_timeout.value.0),
-            budget: self.budget_of(task, progress),
+            budget: profile.budget.value,
             env_grants: profile.pass_env.value.clone(),
             env: profile.env.value.clone(),
             resume: None,
         })
     }
 
-    /// The prompt for a task, as an iteration would send it.
-    pub async fn prompt(&self, task: &Task, iteration: u32, notes: &[String]) -> Result<String, LoopError> {
+    async fn prompt(&self, task: &Task, iteration: u32, notes: &[String]) -> Result<String, LoopError> {
         let session = self.session().await?;
         let counts = self.counts().await?;
         let journal = self.store.progress(&session.name, PROGRESS_LINES).await?;
         let query = TaskQuery {
             session: Some(session.name.clone()),
-            filter: TaskFilter::Open,
+            status: StatusFilter::Open,
             limit: Some(TASKS_SHOWN),
             ..TaskQuery::default()
         };
@@ -124,15 +131,15 @@ impl SessionLoop {
         // The present one first, in the state in which it was picked.
         tasks.retain(|other| other.id != task.id);
         tasks.insert(0, task.clone());
-        tasks.truncate(TASKS_SHOWN);
+        tasks.truncate(TASKS_SHOWN as usize);
         let data = PromptData {
             session: &session,
             progress: &journal,
             tasks: &tasks,
             current: task,
-            open_tasks: counts.open(),
+            open_tasks: counts.open,
             done_tasks: counts.done,
-            all_tasks: counts.all(),
+            all_tasks: counts.total,
             iteration,
             iterations: self.options.iterations,
             test_command: self.options.test_command.as_deref(),
@@ -289,7 +296,7 @@ impl SessionLoop {
             progress.notes.push(format!("the last iteration says: {message}"));
         }
         if *outcome == Outcome::Done && report.promise == Some(Promise::Complete) {
-            let open_tasks = self.counts().await?.open();
+            let open_tasks = self.counts().await?.open;
             if open_tasks == 0 || self.options.accept_complete {
                 return Ok(Some(if open_tasks == 0 { LoopEnd::AllDone } else { LoopEnd::Complete { open_tasks } }));
             }

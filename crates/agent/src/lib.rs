@@ -9,8 +9,16 @@
 
 mod agent;
 pub mod driver;
+pub mod environment;
+pub mod git;
+pub mod policy;
+pub mod process;
+mod process_agent;
+pub mod redact;
 mod request;
+pub mod result_file;
 
 pub use agent::{Agent, RunReport, Watch};
 pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
+pub use process_agent::{Graces, ProcessAgent};
 pub use request::{Permission, RunRequest};

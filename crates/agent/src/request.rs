@@ -39,3 +39,28 @@ pub struct RunRequest {
     /// A session of the agent to go on with.
     pub resume: Option<String>,
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A request that asks for nothing in particular.
+    pub(crate) fn request() -> RunRequest {
+        RunRequest {
+            run: RunId::new("run1").unwrap(),
+            task: TaskId::new("task1").unwrap(),
+            prompt: "do it".into(),
+            working_dir: "/worktree".into(),
+            run_dir: "/runs/run1".into(),
+            model: None,
+            system_prompt: None,
+            permission: Permission::default(),
+            timeout: None,
+            idle_timeout: None,
+            budget: Budget::default(),
+            env_grants: Vec::new(),
+            env: BTreeMap::new(),
+            resume: None,
+        }
+    }
+}

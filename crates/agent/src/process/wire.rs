@@ -1,0 +1,213 @@
+//! What we and the shim say to each other, over one socket.
+//!
+//! First comes the order, with the agent's three pipes attached to its header; then single commands. The shim
+//! answers with reports. Order and reports are JSON behind their length.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use rehearsal_core::Exit;
+use serde::{Deserialize, Serialize};
+
+use crate::policy::MAX_FRAME;
+
+/// What the shim is to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) program: Utf8PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) cwd: Utf8PathBuf,
+    pub(super) env: BTreeMap<String, String>,
+}
+
+/// What the shim has to say.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    Started { pid: i32 },
+    Failed(Failure),
+    Ended(EndReport),
+}
+
+/// How the run ended, as the shim saw it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct EndReport {
+    pub(super) exit: Option<Exit>,
+    pub(super) escaped: Escaped,
+    /// Processes that not even SIGKILL ended in time.
+    pub(super) left: u32,
+}
+
+/// Why the agent could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Failure {
+    ProgramMissing,
+    InterpreterMissing,
+    NotExecutable,
+    WorkingDirMissing,
+    TooLong,
+    NoResources { reason: String },
+    Other { reason: String },
+}
+
+/// Processes that outlived their agent and were ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Escaped {
+    /// How many.
+    pub count: u32,
+    /// The names of the first of them.
+    pub names: Vec<String>,
+}
+
+impl Escaped {
+    pub(super) fn add(&mut self, name: &str) {
+        self.count += 1;
+        if self.names.len() < crate::policy::MAX_NAMED_ESCAPED {
+            self.names.push(name.to_owned());
+        }
+    }
+}
+
+impl fmt::Display for Escaped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
+        write!(f, "{} ({}", self.count, names.join(", "))?;
+        if self.names.len() < self.count as usize {
+            f.write_str(", …")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// What the shim is told while the agent runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Command {
+    Terminate { grace: Duration },
+    Kill,
+}
+
+const TERMINATE: u8 = b'T';
+const KILL: u8 = b'K';
+
+impl Command {
+    pub(super) const LENGTH: usize = 5;
+
+    pub(super) fn encode(self) -> [u8; Self::LENGTH] {
+        let (tag, millis) = match self {
+            Self::Terminate { grace } => (
+                TERMINATE,
+                u32::try_from(grace.as_millis()).unwrap_or(u32::MAX),
+            ),
+            Self::Kill => (KILL, 0),
+        };
+        let [a, b, c, d] = millis.to_le_bytes();
+        [tag, a, b, c, d]
+    }
+
+    /// None for anything that we never send: the shim takes that for a parent gone mad, and ends the run.
+    pub(super) fn decode([tag, millis @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
+        match tag {
+            TERMINATE => Some(Self::Terminate {
+                grace: Duration::from_millis(u32::from_le_bytes(millis).into()),
+            }),
+            KILL => Some(Self::Kill),
+            _ => None,
+        }
+    }
+}
+
+/// The length of the number in front of each frame.
+pub(super) const HEADER: usize = 4;
+
+/// A frame: length, then JSON.
+pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len())
+        .ok()
+        .filter(|_| body.len() <= MAX_FRAME)
+        .ok_or(FrameError::TooLong)?;
+    let mut frame = length.to_le_bytes().to_vec();
+    frame.extend_from_slice(&body);
+    Ok(frame)
+}
+
+/// How long the body behind this header is.
+pub(super) fn body_length(header: [u8; HEADER]) -> Result<usize, FrameError> {
+    let length = u32::from_le_bytes(header) as usize;
+    if length > MAX_FRAME {
+        Err(FrameError::TooLong)
+    } else {
+        Ok(length)
+    }
+}
+
+/// Takes the first whole frame out of what was received so far.
+pub(super) fn take_report(received: &mut Vec<u8>) -> Result<Option<Report>, FrameError> {
+    let Some((header, rest)) = received.split_first_chunk() else {
+        return Ok(None);
+    };
+    let length = body_length(*header)?;
+    let Some(body) = rest.get(..length) else {
+        return Ok(None);
+    };
+    let report = serde_json::from_slice(body)?;
+    received.drain(..HEADER + length);
+    Ok(Some(report))
+}
+
+/// A frame that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FrameError {
+    #[error("a message is longer than {MAX_FRAME} bytes")]
+    TooLong,
+    #[error("a message cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_survive_the_way() {
+        for command in [
+            Command::Kill,
+            Command::Terminate {
+                grace: Duration::from_millis(1234),
+            },
+        ] {
+            assert_eq!(Command::decode(command.encode()), Some(command));
+        }
+        assert_eq!(Command::decode([b'x', 0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn a_report_is_read_only_when_it_is_whole() {
+        let frame = encode(&Report::Started { pid: 7 }).unwrap();
+        let mut received = Vec::new();
+        for byte in &frame[..frame.len() - 1] {
+            received.push(*byte);
+            assert!(take_report(&mut received).unwrap().is_none());
+        }
+        received.extend_from_slice(&frame[frame.len() - 1..]);
+        assert!(matches!(
+            take_report(&mut received),
+            Ok(Some(Report::Started { pid: 7 }))
+        ));
+        assert!(received.is_empty());
+    }
+
+    #[test]
+    fn many_escaped_processes_are_counted_and_the_first_named() {
+        let mut escaped = Escaped::default();
+        escaped.add("node");
+        escaped.add("sh");
+        assert_eq!(escaped.to_string(), "2 (`node`, `sh`)");
+        for _ in 0..20 {
+            escaped.add("bomb");
+        }
+        assert_eq!(escaped.count, 22);
+        assert!(escaped.to_string().ends_with("`bomb`, …)"));
+    }
+}

@@ -1,0 +1,347 @@
+//! A real agent: a driver says how it is called and read, a supervised process does the work, and what it
+//! left behind is the evidence.
+
+mod drive;
+mod files;
+mod hindrance;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_core::{
+    Clock, Evidence, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict,
+    WireReport, judge,
+};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::environment::{Variables, agent_environment, default_grants};
+use crate::git::{GitError, Snapshot};
+use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
+use crate::process::{Ended, Launcher, SpawnSpec, Supervised};
+use crate::redact::Redactor;
+use crate::result_file::{read_report, read_result};
+use crate::{Agent, CommandLine, Driver, Permission, RunReport, RunRequest, Watch};
+use drive::{Drive, Driven};
+use files::RunFiles;
+use hindrance::Hindrance;
+
+/// Runs a [`Driver`]'s command as a process.
+pub struct ProcessAgent {
+    driver: Box<dyn Driver>,
+    ours: Variables,
+    grants: Vec<String>,
+    clock: Arc<dyn Clock>,
+    launcher: Launcher,
+    graces: Graces,
+}
+
+/// How long we are patient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Graces {
+    /// From SIGTERM to SIGKILL.
+    pub terminate: Duration,
+    /// From the agent's final event to SIGTERM.
+    pub linger: Duration,
+}
+
+impl Default for Graces {
+    fn default() -> Self {
+        Self {
+            terminate: TERMINATE_GRACE,
+            linger: LINGER_GRACE,
+        }
+    }
+}
+
+impl ProcessAgent {
+    /// An agent of the driver's kind. `ours` is our own environment, of which it sees what is harmless and what
+    /// its kind needs.
+    pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
+        let grants = default_grants(driver.name());
+        Self {
+            driver,
+            ours,
+            grants,
+            clock,
+            launcher: Launcher::default(),
+            graces: Graces::default(),
+        }
+    }
+
+    /// The same under another shim.
+    pub fn with_launcher(mut self, launcher: Launcher) -> Self {
+        self.launcher = launcher;
+        self
+    }
+
+    /// The same with other patience.
+    pub fn with_graces(mut self, graces: Graces) -> Self {
+        self.graces = graces;
+        self
+    }
+}
+
+#[async_trait::async_trait]
+impl Agent for ProcessAgent {
+    async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
+        let started_at = self.clock.now();
+        let command = self.driver.command(&request);
+        let secrets = self.ours.iter().chain(&command.env).chain(&request.env);
+        let redactor = Redactor::new(secrets);
+        let mut found = Findings {
+            warnings: command.warnings.clone(),
+            ..Findings::default()
+        };
+        let attempt = Attempt {
+            agent: self,
+            request: &request,
+            redactor: &redactor,
+            watch,
+            cancel,
+        };
+        if let Err(hindrance) = attempt.carry_out(command, &mut found).await {
+            found.warnings.push(hindrance.advice);
+            found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
+        }
+        found.evidence.read_only = request.permission == Permission::Plan;
+        let mut report = found.into_report(&redactor);
+        let record = RunRecord::new(
+            &request,
+            self.driver.name(),
+            (started_at, self.clock.now()),
+            &report,
+        );
+        if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
+            report.warnings.push(hindrance.advice);
+        }
+        report
+    }
+
+    fn driver(&self) -> &str {
+        self.driver.name()
+    }
+}
+
+/// What is known of a run so far.
+#[derive(Default)]
+struct Findings {
+    evidence: Evidence,
+    tasks: Vec<ReportedTask>,
+    progress: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Findings {
+    fn into_report(self, redactor: &Redactor) -> RunReport {
+        let evidence = redactor
+            .redact_all(&self.evidence)
+            .unwrap_or_else(|| unspeakable(&self.evidence));
+        RunReport {
+            verdict: judge(&evidence),
+            promise: Promise::find(&evidence.wire.final_text),
+            evidence,
+            tasks: redactor.redact_all(&self.tasks).unwrap_or_default(),
+            progress: redactor.redact_all(&self.progress).unwrap_or_default(),
+            tries: 1,
+            warnings: redactor.redact_all(&self.warnings).unwrap_or_default(),
+        }
+    }
+}
+
+/// What can be told of evidence whose texts cannot be cleared of secrets.
+fn unspeakable(evidence: &Evidence) -> Evidence {
+    let reason = "the evidence of the run could not be written down".to_owned();
+    let stop = Some(Stop::Hindered(Outcome::ProtocolError { reason }));
+    Evidence {
+        exit: evidence.exit,
+        stop,
+        ..Evidence::default()
+    }
+}
+
+/// One run under way.
+struct Attempt<'a> {
+    agent: &'a ProcessAgent,
+    request: &'a RunRequest,
+    redactor: &'a Redactor,
+    watch: Watch,
+    cancel: CancellationToken,
+}
+
+impl Attempt<'_> {
+    async fn carry_out(self, command: CommandLine, found: &mut Findings) -> Result<(), Hindrance> {
+        let request = self.request;
+        let files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
+        let CommandLine {
+            program,
+            args,
+            env,
+            stdin,
+            warnings: _,
+        } = command;
+        let env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
+        let spec = SpawnSpec {
+            program,
+            args,
+            cwd: request.working_dir.clone(),
+            env,
+        };
+        let begin = self.begin(spec, found);
+        let Some(begun) = self.cancel.run_until_cancelled(Box::pin(begin)).await else {
+            found.evidence.stop = Some(Stop::Cancelled);
+            return Ok(());
+        };
+        let (process, before) = begun?;
+        let parser = self.agent.driver.parser(self.agent.clock.now());
+        let graces = self.agent.graces;
+        let drive = Drive::new(
+            request,
+            parser,
+            files,
+            self.redactor.clone(),
+            self.watch.clone(),
+            graces,
+        );
+        let driven = drive.to_the_end(process, stdin, &self.cancel).await;
+        self.conclude(driven, before, found).await
+    }
+
+    /// Starts the process; the shim gets ready while git looks around.
+    async fn begin(
+        &self,
+        spec: SpawnSpec,
+        found: &mut Findings,
+    ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
+        let shim = self.agent.launcher.start()?;
+        let before = match Snapshot::take(&self.request.working_dir).await {
+            Ok(before) => before,
+            Err(GitError::Unreadable { .. }) if !self.request.working_dir.is_dir() => None,
+            Err(error) => {
+                found.warnings.push(no_git_facts(&error));
+                None
+            }
+        };
+        Ok((shim.run(spec).await?, before))
+    }
+
+    /// Gathers what the run left behind.
+    async fn conclude(
+        &self,
+        driven: Driven,
+        before: Option<Snapshot>,
+        found: &mut Findings,
+    ) -> Result<(), Hindrance> {
+        let Driven {
+            ended,
+            stop,
+            wire,
+            warnings,
+        } = driven;
+        found.warnings.extend(warnings);
+        found.warnings.extend(leftovers(&ended));
+        found.note_wire(wire, &ended, stop);
+        if !self.request.working_dir.is_dir() {
+            return Err(Hindrance::working_dir_deleted(&self.request.working_dir));
+        }
+        if let Some(before) = before {
+            match before.facts_since(&self.request.working_dir).await {
+                Ok((facts, _)) => found.evidence.git = Some(facts),
+                Err(error) => found.warnings.push(no_git_facts(&error)),
+            }
+        }
+        found.read_run_dir(self.request);
+        Ok(())
+    }
+}
+
+impl Findings {
+    fn note_wire(&mut self, wire: WireReport, ended: &Ended, stop: Option<Stop>) {
+        self.evidence.exit = Some(ended.exit);
+        self.evidence.stop = stop;
+        self.evidence.wire = wire;
+    }
+
+    fn read_run_dir(&mut self, request: &RunRequest) {
+        let report = read_report(&request.run_dir);
+        self.tasks = report.tasks;
+        self.progress = report.progress;
+        self.warnings.extend(report.unreadable);
+        self.evidence.result_file = read_result(&request.run_dir);
+        if let Some(Ok(ResultFile {
+            tasks, progress, ..
+        })) = &self.evidence.result_file
+        {
+            self.tasks.extend(tasks.iter().cloned());
+            self.progress.extend(progress.iter().cloned());
+        }
+    }
+}
+
+fn no_git_facts(error: &GitError) -> String {
+    format!("what the run changed is not known: {error}; check the repository with `git status`")
+}
+
+/// What a person should know about how the processes ended.
+fn leftovers(ended: &Ended) -> Vec<String> {
+    let mut told = Vec::new();
+    if ended.supervisor_lost {
+        told.push(
+            "the run's supervisor was killed from outside; the agent died with it".to_owned(),
+        );
+    }
+    if ended.escaped.count > 0 {
+        told.push(format!(
+            "ended processes that had outlived the agent: {}",
+            ended.escaped
+        ));
+    }
+    if ended.left > 0 {
+        told.push(format!(
+            "{} processes of the run could not be ended: they are stuck in the kernel; look for a hanging disk or network mount",
+            ended.left
+        ));
+    }
+    told
+}
+
+/// A run as its directory keeps it: `outcome.json`.
+#[derive(Serialize)]
+struct RunRecord<'a> {
+    schema_version: u32,
+    run: &'a str,
+    task: &'a str,
+    driver: &'a str,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    verdict: &'a Verdict,
+    promise: Option<&'a Promise>,
+    tasks: &'a [ReportedTask],
+    progress: &'a [String],
+    warnings: &'a [String],
+    evidence: &'a Evidence,
+}
+
+impl<'a> RunRecord<'a> {
+    fn new(
+        request: &'a RunRequest,
+        driver: &'a str,
+        (started_at, ended_at): (Timestamp, Timestamp),
+        report: &'a RunReport,
+    ) -> Self {
+        Self {
+            schema_version: 1,
+            run: request.run.as_str(),
+            task: request.task.as_str(),
+            driver,
+            started_at,
+            ended_at,
+            verdict: &report.verdict,
+            promise: report.promise.as_ref(),
+            tasks: &report.tasks,
+            progress: &report.progress,
+            warnings: &report.warnings,
+            evidence: &report.evidence,
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! One process from its start to its end: feeds it, reads it, watches the time and the budget.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use rehearsal_core::{Activity, Budget, Stop, TimeLimit, WireReport};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Graces;
+use super::files::{LogTrouble, RunFiles};
+use crate::policy::{DRAIN_GRACE, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
+use crate::process::{Ended, Supervised};
+use crate::redact::Redactor;
+use crate::{RunRequest, Watch, WireParser};
+
+/// How a process went.
+pub(super) struct Driven {
+    pub(super) ended: Ended,
+    pub(super) stop: Option<Stop>,
+    pub(super) wire: WireReport,
+    pub(super) warnings: Vec<String>,
+}
+
+/// One process under way.
+pub(super) struct Drive {
+    ears: Ears,
+    timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    graces: Graces,
+    started: Instant,
+    /// When it last wrote anything.
+    heard: Instant,
+    /// When its final event came.
+    result: Option<Instant>,
+    stop: Option<Stop>,
+    /// When we told it to end.
+    told: Option<Instant>,
+    /// How it ended, and when.
+    ended: Option<(Ended, Instant)>,
+}
+
+/// What woke the drive.
+enum Woken {
+    Fed,
+    Stdout(usize),
+    Stderr(usize),
+    Ended(Ended),
+    Cancelled,
+    Time,
+}
+
+impl Drive {
+    pub(super) fn new(
+        request: &RunRequest,
+        parser: Box<dyn WireParser>,
+        files: RunFiles,
+        redactor: Redactor,
+        watch: Watch,
+        graces: Graces,
+    ) -> Self {
+        let now = Instant::now();
+        let ears = Ears {
+            parser,
+            files,
+            redactor,
+            watch,
+            budget: request.budget,
+            over_budget: None,
+            disk_full: None,
+            stderr_tail: Vec::new(),
+            warnings: Vec::new(),
+            activities: Vec::new(),
+        };
+        Self {
+            ears,
+            timeout: request.timeout,
+            idle_timeout: request.idle_timeout,
+            graces,
+            started: now,
+            heard: now,
+            result: None,
+            stop: None,
+            told: None,
+            ended: None,
+        }
+    }
+
+    /// Stays with the process until it and everything it started are gone, and its pipes are empty.
+    pub(super) async fn to_the_end(
+        mut self,
+        mut process: Supervised,
+        stdin: String,
+        cancel: &CancellationToken,
+    ) -> Driven {
+        let mut feeding = pin!(feed(process.stdin.take(), stdin));
+        let mut is_fed = false;
+        let (mut stdout, mut stderr) = (process.stdout.take(), process.stderr.take());
+        let (mut stdout_chunk, mut stderr_chunk) = (vec![0; READ_CHUNK], vec![0; READ_CHUNK]);
+        while let Some(wake_at) = self.next_moment(stdout.is_some() || stderr.is_some()) {
+            let is_running = self.ended.is_none();
+            let woken = tokio::select! {
+                () = &mut feeding, if !is_fed => Woken::Fed,
+                read = read(&mut stdout, &mut stdout_chunk), if stdout.is_some() => Woken::Stdout(read),
+                read = read(&mut stderr, &mut stderr_chunk), if stderr.is_some() => Woken::Stderr(read),
+                ended = process.wait(), if is_running => Woken::Ended(ended),
+                () = cancel.cancelled(), if is_running && self.stop.is_none() => Woken::Cancelled,
+                () = tokio::time::sleep_until(wake_at) => Woken::Time,
+            };
+            match woken {
+                Woken::Fed => is_fed = true,
+                Woken::Stdout(0) => stdout = None,
+                Woken::Stderr(0) => stderr = None,
+                Woken::Stdout(count) => self.hear(Ear::Stdout, &stdout_chunk[..count]),
+                Woken::Stderr(count) => self.hear(Ear::Stderr, &stderr_chunk[..count]),
+                Woken::Ended(ended) => self.ended = Some((ended, Instant::now())),
+                Woken::Cancelled => self.stop = Some(Stop::Cancelled),
+                Woken::Time => self.look_at_the_clock(),
+            }
+            self.enforce(&mut process).await;
+        }
+        self.finish(process).await
+    }
+
+    fn hear(&mut self, ear: Ear, bytes: &[u8]) {
+        self.heard = Instant::now();
+        self.ears.hear(ear, bytes);
+        if self.result.is_none() && self.ears.parser.has_ended() {
+            self.result = Some(self.heard);
+        }
+        if self.stop.is_none() {
+            let disk_full = self.ears.disk_full.take().map(Stop::Hindered);
+            let over_budget = self
+                .ears
+                .over_budget
+                .take()
+                .map(|reason| Stop::OverBudget { reason });
+            self.stop = disk_full.or(over_budget.filter(|_| self.result.is_none()));
+        }
+    }
+
+    /// The next moment at which something may have to be done; none when all is over.
+    fn next_moment(&self, pipes_open: bool) -> Option<Instant> {
+        if let Some((_, at)) = self.ended {
+            let until = at + DRAIN_GRACE;
+            return (pipes_open && Instant::now() < until).then_some(until);
+        }
+        let far = self.started + Duration::from_secs(365 * 24 * 3600);
+        let limits = self.limits().map(|(at, _)| at);
+        Some(limits.chain(self.give_up_at()).fold(far, Instant::min))
+    }
+
+    /// The limits that hold now, as moments.
+    fn limits(&self) -> impl Iterator<Item = (Instant, Limit)> {
+        let is_free = self.stop.is_none();
+        let waits = is_free && self.result.is_none();
+        let total = self
+            .timeout
+            .filter(|_| waits)
+            .and_then(|limit| Some((self.started.checked_add(limit)?, Limit::Total)));
+        let idle = self
+            .idle_timeout
+            .filter(|_| waits)
+            .and_then(|limit| Some((self.heard.checked_add(limit)?, Limit::Idle)));
+        let linger = self
+            .result
+            .filter(|_| is_free)
+            .map(|at| (at + self.graces.linger, Limit::Linger));
+        [total, idle, linger].into_iter().flatten()
+    }
+
+    /// When a shim that was told to end the run has failed to.
+    fn give_up_at(&self) -> Option<Instant> {
+        self.told
+            .map(|at| at + self.graces.terminate + SWEEP_LIMIT + SHIM_REPORT_MARGIN)
+    }
+
+    fn look_at_the_clock(&mut self) {
+        let now = Instant::now();
+        let reached = self
+            .limits()
+            .filter(|(at, _)| *at <= now)
+            .min_by_key(|(at, _)| *at);
+        if let Some((_, limit)) = reached {
+            self.stop = Some(match limit {
+                Limit::Total => timed_out(TimeLimit::Total, now - self.started),
+                Limit::Idle => timed_out(TimeLimit::Idle, now - self.heard),
+                Limit::Linger => Stop::LingeredAfterResult,
+            });
+        }
+    }
+
+    async fn enforce(&mut self, process: &mut Supervised) {
+        if self.ended.is_some() {
+            return;
+        }
+        if self.stop.is_some() && self.told.is_none() {
+            self.told = Some(Instant::now());
+            process.terminate(self.graces.terminate).await;
+        }
+        if self.give_up_at().is_some_and(|at| at <= Instant::now()) {
+            self.ended = Some((process.take_over().await, Instant::now()));
+        }
+    }
+
+    async fn finish(self, mut process: Supervised) -> Driven {
+        let ended = match self.ended {
+            Some((ended, _)) => ended,
+            None => process.take_over().await,
+        };
+        let (wire, warnings) = self.ears.finish(&ended);
+        Driven {
+            ended,
+            stop: self.stop,
+            wire,
+            warnings,
+        }
+    }
+}
+
+/// Which limit a moment belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Total,
+    Idle,
+    Linger,
+}
+
+fn timed_out(limit: TimeLimit, after: Duration) -> Stop {
+    Stop::TimedOut {
+        limit,
+        after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Writes the prompt and closes the pipe. A child that does not read it is no error: it may not need it.
+async fn feed(stdin: Option<pipe::Sender>, prompt: String) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(prompt.as_bytes()).await;
+    }
+}
+
+/// The next bytes of a pipe; zero when it is closed or broken.
+async fn read(pipe: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> usize {
+    match pipe {
+        Some(pipe) => pipe.read(chunk).await.unwrap_or(0),
+        None => 0,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ear {
+    Stdout,
+    Stderr,
+}
+
+/// Takes in what the process writes. Everything is cleared of secrets before anyone sees it.
+struct Ears {
+    parser: Box<dyn WireParser>,
+    files: RunFiles,
+    redactor: Redactor,
+    watch: Watch,
+    budget: Budget,
+    over_budget: Option<String>,
+    disk_full: Option<rehearsal_core::Outcome>,
+    stderr_tail: Vec<u8>,
+    warnings: Vec<String>,
+    activities: Vec<Activity>,
+}
+
+impl Ears {
+    fn hear(&mut self, ear: Ear, bytes: &[u8]) {
+        let written = match ear {
+            Ear::Stdout => {
+                let (clean, written) = self.files.stdout.write(bytes);
+                self.parser.push(clean, &mut self.activities);
+                written
+            }
+            Ear::Stderr => {
+                let (clean, written) = self.files.stderr.write(bytes);
+                keep_tail(&mut self.stderr_tail, clean);
+                written
+            }
+        };
+        self.note(written);
+        self.pass_on();
+    }
+
+    fn pass_on(&mut self) {
+        for activity in std::mem::take(&mut self.activities) {
+            let activity = self.redactor.redact_activity(activity);
+            if let Activity::Usage { tokens, cost_usd } = &activity {
+                self.over_budget = over_budget(self.budget, tokens.total(), *cost_usd);
+            }
+            let written = self.files.activity.activity(&activity);
+            self.note(written);
+            (self.watch)(activity);
+        }
+    }
+
+    fn note(&mut self, written: Result<(), LogTrouble>) {
+        match written {
+            Ok(()) => {}
+            Err(LogTrouble::Incomplete(told)) => self.warnings.push(told),
+            Err(LogTrouble::DiskFull(hindrance)) => {
+                self.warnings.push(hindrance.advice);
+                self.disk_full = Some(hindrance.outcome);
+            }
+        }
+    }
+
+    fn finish(mut self, ended: &Ended) -> (WireReport, Vec<String>) {
+        let (clean, written) = self.files.stdout.finish();
+        self.parser.push(clean, &mut self.activities);
+        self.note(written);
+        let (clean, written) = self.files.stderr.finish();
+        keep_tail(&mut self.stderr_tail, clean);
+        self.note(written);
+        self.pass_on();
+        (
+            self.parser.finish(Some(ended.exit), &self.stderr_tail),
+            self.warnings,
+        )
+    }
+}
+
+fn keep_tail(tail: &mut Vec<u8>, bytes: &[u8]) {
+    tail.extend_from_slice(bytes);
+    if tail.len() > STDERR_TAIL {
+        tail.drain(..tail.len() - STDERR_TAIL);
+    }
+}
+
+/// Why the budget is used up, if it is. For agents that have no such limit of their own.
+fn over_budget(budget: Budget, tokens: u64, cost_usd: Option<f64>) -> Option<String> {
+    if let Some(limit) = budget.tokens.filter(|limit| tokens > *limit) {
+        return Some(format!("it used {tokens} tokens, and may use {limit}"));
+    }
+    let (limit, cost) = budget.usd.zip(cost_usd)?;
+    (cost > limit).then(|| format!("it cost ${cost:.2}, and may cost ${limit:.2}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_reached_only_when_it_is_passed() {
+        let budget = Budget {
+            usd: Some(1.0),
+            tokens: Some(100),
+            turns: None,
+        };
+        assert_eq!(over_budget(budget, 100, Some(1.0)), None);
+        assert_eq!(
+            over_budget(budget, 101, None).unwrap(),
+            "it used 101 tokens, and may use 100"
+        );
+        assert_eq!(
+            over_budget(budget, 0, Some(1.5)).unwrap(),
+            "it cost $1.50, and may cost $1.00"
+        );
+        assert_eq!(over_budget(Budget::default(), u64::MAX, Some(1e9)), None);
+    }
+
+    #[test]
+    fn only_the_end_of_standard_error_is_kept() {
+        let mut tail = Vec::new();
+        keep_tail(&mut tail, &[b'a'; STDERR_TAIL]);
+        keep_tail(&mut tail, b"end");
+        assert_eq!(tail.len(), STDERR_TAIL);
+        assert!(tail.ends_with(b"aend"));
+    }
+}

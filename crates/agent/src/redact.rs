@@ -1,0 +1,246 @@
+//! Keeps secrets out of what is written down: logs, events, errors, warnings.
+//!
+//! Two kinds are known: the values of variables whose names speak of secrets, and texts that have the shape of
+//! a well-known kind of key. What is neither cannot be recognised by anyone.
+
+mod shapes;
+mod stream;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use rehearsal_core::Activity;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::policy::MIN_SECRET;
+use shapes::{SHAPES, Shape};
+pub use stream::RedactedStream;
+
+/// Words that mark a variable as secret, at the end of any part of its name.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "KEYS",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+];
+
+/// Replaces secrets by their names.
+#[derive(Debug, Clone)]
+pub struct Redactor {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// None if the library refused the patterns: then only whole texts are withheld.
+    search: Option<AhoCorasick>,
+    replacements: Vec<Pattern>,
+    longest: usize,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    /// A value that is known: what to write in its place.
+    Value(String),
+    /// The beginning of a key of some kind.
+    Shape(&'static Shape),
+}
+
+/// A secret in a text.
+#[derive(Debug, Clone, Copy)]
+struct Found<'a> {
+    start: usize,
+    end: usize,
+    replacement: &'a str,
+    /// A key of a known shape that goes on until its alphabet ends: maybe beyond the text at hand.
+    shape: Option<&'static Shape>,
+}
+
+impl Redactor {
+    /// A redactor for the secret-like ones among these variables.
+    pub fn new<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
+        let mut needles: Vec<String> = Vec::new();
+        let mut replacements = Vec::new();
+        for (name, value) in variables
+            .into_iter()
+            .filter(|(name, value)| is_secret(name, value))
+        {
+            for piece in pieces(value)
+                .filter(|piece| !needles.contains(piece))
+                .collect::<Vec<_>>()
+            {
+                needles.push(piece);
+                replacements.push(Pattern::Value(format!("[redacted:{name}]")));
+            }
+        }
+        for shape in SHAPES {
+            needles.push(shape.prefix.to_owned());
+            replacements.push(Pattern::Shape(shape));
+        }
+        let reach = SHAPES
+            .iter()
+            .map(|shape| shape.prefix.len() + shape.at_least);
+        let longest = needles
+            .iter()
+            .map(String::len)
+            .chain(reach)
+            .max()
+            .unwrap_or(1);
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&needles)
+            .ok();
+        Self {
+            inner: Arc::new(Inner {
+                search,
+                replacements,
+                longest,
+            }),
+        }
+    }
+
+    /// The text without its secrets.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut out = Vec::new();
+        let mut from = 0;
+        while let Some(found) = self.find(text.as_bytes(), from, None) {
+            out.extend_from_slice(&text.as_bytes()[from..found.start]);
+            out.extend_from_slice(found.replacement.as_bytes());
+            from = found.end;
+        }
+        if from == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.extend_from_slice(&text.as_bytes()[from..]);
+        // Values are whole texts and shapes are ASCII, so no character was cut.
+        Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// A stream of bytes without its secrets, in any chunking.
+    pub fn stream(&self) -> RedactedStream {
+        RedactedStream::new(self.clone())
+    }
+
+    /// The same value with every text in it redacted. None if it is no value that JSON can carry.
+    pub(crate) fn redact_all<T: Serialize + DeserializeOwned>(&self, value: &T) -> Option<T> {
+        let mut json = serde_json::to_value(value).ok()?;
+        self.redact_json(&mut json);
+        serde_json::from_value(json).ok()
+    }
+
+    fn redact_json(&self, json: &mut Value) {
+        match json {
+            Value::String(text) => self.redact_in_place(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
+            Value::Object(fields) => fields
+                .values_mut()
+                .for_each(|field| self.redact_json(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// An activity without secrets.
+    pub(crate) fn redact_activity(&self, mut activity: Activity) -> Activity {
+        match &mut activity {
+            Activity::Text { text } => self.redact_in_place(text),
+            Activity::ToolCalled { tool, detail } => {
+                self.redact_in_place(tool);
+                self.redact_in_place(detail);
+            }
+            Activity::ToolReturned {
+                tool: text,
+                is_error: _,
+            }
+            | Activity::Retrying { message: text }
+            | Activity::Unreadable { reason: text } => self.redact_in_place(text),
+            Activity::Started { .. } | Activity::Usage { .. } => {}
+        }
+        activity
+    }
+
+    pub(crate) fn redact_in_place(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redact(text) {
+            *text = redacted;
+        }
+    }
+
+    /// The first secret at or after `from`. `before` is the byte in front of the text.
+    fn find(&self, text: &[u8], from: usize, before: Option<u8>) -> Option<Found<'_>> {
+        let search = self.inner.search.as_ref()?;
+        let mut at = from;
+        loop {
+            let found = search.find(aho_corasick::Input::new(text).range(at..))?;
+            let (start, end) = (found.start(), found.end());
+            match self.inner.replacements.get(found.pattern().as_usize())? {
+                Pattern::Value(replacement) => {
+                    return Some(Found {
+                        start,
+                        end,
+                        replacement,
+                        shape: None,
+                    });
+                }
+                Pattern::Shape(shape) => {
+                    let previous = start
+                        .checked_sub(1)
+                        .map_or(before, |index| text.get(index).copied());
+                    if let Some(end) = shape.end_of_key(text, end, previous) {
+                        let shape = Some(*shape);
+                        return Some(Found {
+                            start,
+                            end,
+                            replacement: "[redacted]",
+                            shape,
+                        });
+                    }
+                    at = start + 1;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a variable looks like one that holds a secret.
+fn is_secret(name: &str, value: &str) -> bool {
+    let is_count = name.ends_with("TOKENS") && value.bytes().all(|byte| byte.is_ascii_digit());
+    let name = name.to_ascii_uppercase();
+    let speaks = name
+        .split('_')
+        .any(|part| SECRET_WORDS.iter().any(|word| part.ends_with(word)));
+    value.len() >= MIN_SECRET && speaks && !is_count
+}
+
+/// The texts by which a value is recognised: each of its lines, as it is and as JSON writes it. No piece holds
+/// a line break, so a finished line can always be written out.
+fn pieces(value: &str) -> impl Iterator<Item = String> {
+    value
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.len() >= MIN_SECRET)
+        .flat_map(|line| {
+            let json = serde_json::to_string(line).unwrap_or_default();
+            let escaped = json
+                .get(1..json.len().saturating_sub(1))
+                .unwrap_or_default()
+                .to_owned();
+            [
+                Some(line.to_owned()),
+                Some(escaped).filter(|escaped| escaped != line && escaped.len() >= MIN_SECRET),
+            ]
+            .into_iter()
+            .flatten()
+        })
+}
+
+#[cfg(test)]
+mod tests;

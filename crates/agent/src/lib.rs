@@ -9,8 +9,13 @@
 
 mod agent;
 pub mod driver;
+mod excerpt;
 mod request;
+mod retry;
+mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
 pub use driver::{CommandLine, Driver, WireParser};
 pub use request::{Permission, RunRequest};
+pub use retry::Retrying;
+pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

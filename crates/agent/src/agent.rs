@@ -21,6 +21,17 @@ pub trait Agent: Send + Sync {
     fn driver(&self) -> &str;
 }
 
+#[async_trait::async_trait]
+impl<T: Agent + ?Sized> Agent for Arc<T> {
+    async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
+        (**self).run(request, watch, cancel).await
+    }
+
+    fn driver(&self) -> &str {
+        (**self).driver()
+    }
+}
+
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {

@@ -10,6 +10,7 @@
 mod agent;
 pub mod driver;
 pub mod environment;
+mod excerpt;
 pub mod git;
 pub mod policy;
 pub mod process;
@@ -17,8 +18,12 @@ mod process_agent;
 pub mod redact;
 mod request;
 pub mod result_file;
+mod retry;
+mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
 pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
 pub use process_agent::{Graces, ProcessAgent};
 pub use request::{Permission, RunRequest};
+pub use retry::Retrying;
+pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

@@ -1,0 +1,297 @@
+//! Tries again what fails for a moment only.
+//!
+//! A service that is overloaded for a second is not worth a task's attention. What needs longer is: it is
+//! returned at once, so that the caller stores the wait instead of sitting through it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rehearsal_core::{Activity, Clock, GitFacts, Outcome, Stop, Timestamp, judge};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Agent, RunReport, RunRequest, Watch};
+
+mod spent;
+
+use spent::Spent;
+
+/// In all, the first one included. A service that fails three times in a row does not fail for a moment.
+const TRIES: u32 = 3;
+/// Doubles with each try; jitter adds up to half of it, so that workers do not come back in step.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait that is sat through. A worker's claim is renewed meanwhile, but its slot is taken.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// Drivers whose sessions can be gone on with by their id.
+const CAN_RESUME: [&str; 3] = ["claude", "codex", "opencode"];
+
+const RESUMED_PROMPT: &str = "The service failed while you worked, and your last answer was cut off. Go on where \
+you stopped: what you did so far is in the working directory. Do not begin anew.\n";
+
+/// An agent whose transient failures are tried again.
+pub struct Retrying<A> {
+    agent: A,
+    clock: Arc<dyn Clock>,
+    seed: u64,
+}
+
+impl<A: Agent> Retrying<A> {
+    /// Wraps an agent. The seed decides the jitter: the same seed and run wait the same time.
+    pub fn new(agent: A, clock: Arc<dyn Clock>, seed: u64) -> Self {
+        Self { agent, clock, seed }
+    }
+
+    /// When the next try begins; none if there is to be none.
+    fn next_try(&self, request: &RunRequest, outcome: &Outcome, tries: u32) -> Option<Timestamp> {
+        if tries >= TRIES {
+            return None;
+        }
+        let told = match outcome {
+            Outcome::Overloaded | Outcome::Unreachable { .. } => None,
+            Outcome::RateLimited { until } => *until,
+            _ => return None,
+        };
+        let now = self.clock.now();
+        let wait = FIRST_WAIT * 2_u32.pow(tries - 1);
+        let jitter = wait.mul_f64(self.jitter(request, tries) / 2.0);
+        match told.map(|until| until.since(now)) {
+            Some(longer) if longer > LONGEST_WAIT => None,
+            Some(longer) => Some(now.plus(longer.max(wait) + jitter)),
+            None => Some(now.plus(wait + jitter)),
+        }
+    }
+
+    /// Between 0 and 1, the same for the same seed, run and try.
+    fn jitter(&self, request: &RunRequest, tries: u32) -> f64 {
+        let run = request
+            .run
+            .as_str()
+            .bytes()
+            .fold(self.seed, |mixed, byte| mix(mixed ^ u64::from(byte)));
+        f64::from(u32::try_from(mix(run ^ u64::from(tries)) >> 32).unwrap_or(0))
+            / f64::from(u32::MAX)
+    }
+}
+
+/// The finalizer of `SplitMix64`.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[async_trait]
+impl<A: Agent> Agent for Retrying<A> {
+    async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
+        let began = self.clock.now();
+        let driver = self.agent.driver();
+        let resumed = request.resume.clone();
+        let first = self
+            .agent
+            .run(request.clone(), Arc::clone(&watch), cancel.clone())
+            .await;
+        let mut past = Past::of(first, resumed, driver);
+        while let Some(at) = self.next_try(&request, past.outcome(), past.tries) {
+            let left = request.timeout.map(|timeout| began.plus(timeout).since(at));
+            if left.is_some_and(|left| left.is_zero()) || past.spent.exhausts(request.budget) {
+                past.warn_of_no_retry("the run's limits leave no room");
+                break;
+            }
+            past.announce(at.since(self.clock.now()), &watch);
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    past.cancel();
+                    break;
+                }
+                () = self.clock.sleep_until(at) => {}
+            }
+            let next = RunRequest {
+                timeout: left,
+                ..past.next_request(&request, driver)
+            };
+            if let Err(error) = fs_err::create_dir_all(&next.run_dir) {
+                past.warn_of_no_retry(&error.to_string());
+                break;
+            }
+            let resumed = next.resume.clone();
+            let report = self
+                .agent
+                .run(next, Arc::clone(&watch), cancel.clone())
+                .await;
+            past.add(report, resumed, driver);
+        }
+        past.into_report(&request)
+    }
+
+    fn driver(&self) -> &str {
+        self.agent.driver()
+    }
+}
+
+/// What the tries so far came to.
+struct Past {
+    last: RunReport,
+    tries: u32,
+    spent: Spent,
+    git: Option<GitFacts>,
+    /// At least one try is not known to have left the tree alone.
+    may_have_changed: bool,
+    warnings: Vec<String>,
+}
+
+impl Past {
+    fn of(mut first: RunReport, resumed: Option<String>, driver: &str) -> Self {
+        let mut spent = Spent::default();
+        spent.add(&first.evidence.wire, false, driver);
+        // An agent that died early may not have told the session that it was to go on with.
+        first.evidence.wire.session_id = first.evidence.wire.session_id.or(resumed);
+        Self {
+            tries: first.tries,
+            spent,
+            git: first.evidence.git.clone(),
+            may_have_changed: may_have_changed(&first),
+            warnings: std::mem::take(&mut first.warnings),
+            last: first,
+        }
+    }
+
+    fn add(&mut self, mut report: RunReport, resumed: Option<String>, driver: &str) {
+        let same_session = resumed.is_some() && resumed == self.last.evidence.wire.session_id;
+        self.spent.add(&report.evidence.wire, same_session, driver);
+        self.tries += report.tries;
+        self.git = join_git(self.git.take(), report.evidence.git.as_ref());
+        self.may_have_changed |= may_have_changed(&report);
+        self.warnings.append(&mut report.warnings);
+        report.evidence.wire.session_id = report.evidence.wire.session_id.or(resumed);
+        report.tasks = joined(std::mem::take(&mut self.last.tasks), report.tasks);
+        report.progress = joined(std::mem::take(&mut self.last.progress), report.progress);
+        self.last = report;
+    }
+
+    fn outcome(&self) -> &Outcome {
+        &self.last.verdict.outcome
+    }
+
+    fn warn_of_no_retry(&mut self, why: &str) {
+        self.warnings.push(format!(
+            "`{}` was not tried again: {why}",
+            self.outcome().name()
+        ));
+    }
+
+    fn announce(&mut self, wait: Duration, watch: &Watch) {
+        let message = format!(
+            "try {} ended with {}; tried again after {:.1} s",
+            self.tries,
+            self.outcome(),
+            wait.as_secs_f64()
+        );
+        watch(Activity::Retrying {
+            message: message.clone(),
+        });
+        self.warnings.push(message);
+    }
+
+    /// The request for the next try: never from the start, once work may be in the tree.
+    fn next_request(&self, request: &RunRequest, driver: &str) -> RunRequest {
+        let mut next = request.clone();
+        next.run_dir = request.run_dir.join(format!("try-{}", self.tries + 1));
+        next.budget = self.spent.left_of(request.budget);
+        if !self.may_have_changed {
+            return next;
+        }
+        match &self.last.evidence.wire.session_id {
+            Some(session) if CAN_RESUME.contains(&driver) => {
+                next.resume = Some(session.clone());
+                RESUMED_PROMPT.clone_into(&mut next.prompt);
+            }
+            _ => {
+                next.prompt = format!(
+                    "An earlier try of this very run was cut off ({}). Its work is in the working directory, \
+                     committed or not: look at it first (`git status`, `git log`) and continue it, do not begin \
+                     anew.\n\n{}",
+                    self.outcome().name(),
+                    request.prompt
+                );
+            }
+        }
+        next
+    }
+
+    fn cancel(&mut self) {
+        self.last.evidence.stop = Some(Stop::Hindered(Outcome::Cancelled));
+        self.last.verdict = judge(&self.last.evidence);
+    }
+
+    fn into_report(mut self, request: &RunRequest) -> RunReport {
+        if self.tries > 1 {
+            let last = &mut self.last;
+            let was_judged = last.verdict == judge(&last.evidence);
+            self.spent.write_to(&mut last.evidence.wire);
+            last.evidence.git = self.git.take();
+            if was_judged {
+                last.verdict = judge(&last.evidence);
+            }
+            self.keep_last_result(request);
+        }
+        RunReport {
+            tries: self.tries,
+            warnings: self.warnings,
+            ..self.last
+        }
+    }
+
+    /// `result.json` of the run is the last try's; one of an earlier try must not be taken for it.
+    fn keep_last_result(&mut self, request: &RunRequest) {
+        let kept = request.run_dir.join("result.json");
+        let last = request
+            .run_dir
+            .join(format!("try-{}", self.tries))
+            .join("result.json");
+        let done = if last.exists() {
+            fs_err::copy(&last, &kept).map(drop)
+        } else if kept.exists() {
+            fs_err::remove_file(&kept)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = done {
+            self.warnings.push(format!(
+                "`result.json` is not that of the last try: {error}"
+            ));
+        }
+    }
+}
+
+/// Nobody looked, or something is there.
+fn may_have_changed(report: &RunReport) -> bool {
+    report.evidence.git.as_ref().is_none_or(GitFacts::changed)
+}
+
+fn joined<T: PartialEq>(mut all: Vec<T>, more: Vec<T>) -> Vec<T> {
+    for item in more {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+    all
+}
+
+/// What two tries in a row did to the repository. Where nobody looked at one of them, only a change is known.
+fn join_git(before: Option<GitFacts>, after: Option<&GitFacts>) -> Option<GitFacts> {
+    let (Some(before), Some(after)) = (&before, after) else {
+        return before.or_else(|| after.cloned()).filter(GitFacts::changed);
+    };
+    Some(GitFacts {
+        head_before: before.head_before.clone(),
+        head_after: after.head_after.clone(),
+        commits: joined(before.commits.clone(), after.commits.clone()),
+        files_changed: joined(before.files_changed.clone(), after.files_changed.clone()),
+        uncommitted: after.uncommitted,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ pub use command::CommandDriver;
 pub use explain::{EXPLANATION_VERSION, ExplainFacts, Explanation, explain, parse_exit};
 pub use flags::Capabilities;
 pub use gemini::GeminiDriver;
-pub use kind::{DriverKind, UnknownDriver, driver_for, driver_with};
+pub use kind::{DriverKind, driver_for, driver_with};
 pub use opencode::OpencodeDriver;
 
 /// A kind of agent.

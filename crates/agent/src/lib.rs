@@ -13,6 +13,7 @@ pub mod environment;
 mod excerpt;
 pub mod git;
 pub mod policy;
+pub mod probe;
 pub mod process;
 mod process_agent;
 pub mod redact;

@@ -42,7 +42,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     let context = Context::new(ui, cli.repo)?;
     match cli.command {
         Command::Demo(args) => wait_for(demo::run(args, &context)),
-        Command::Init(args) => init::run(&args, &context),
+        Command::Init(args) => wait_for(init::run(args, &context)),
         Command::Doctor(args) => wait_for(doctor::run(args, &context)),
         Command::Session(command) => wait_for(session::run(command, &context)),
         Command::Task(command) => wait_for(task::run(command, &context)),

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use rehearsal_agent::git::GitError;
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
 use rehearsal_engine::{LockError, LoopError};
@@ -210,11 +209,5 @@ impl From<LockError> for CliError {
             }
             LockError::Io(error) => error.into(),
         }
-    }
-}
-
-impl From<GitError> for CliError {
-    fn from(error: GitError) -> Self {
-        Self::of(Exit::Git, &error)
     }
 }

@@ -1,7 +1,7 @@
 //! Called by an agent, from inside a run: then a command reports, and changes nothing by itself.
 
 use camino::Utf8PathBuf;
-use rehearsal_agent::report::{ReportLine, append_report};
+use rehearsal_agent::result_file::{ReportLine, append_report};
 
 use crate::error::CliError;
 

@@ -13,14 +13,16 @@ mod words;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rehearsal_agent::process::{SHIM_ARGUMENT, shim_main};
 
 use crate::cli::Cli;
 use crate::ui::{Document, emit};
 
 fn main() -> ExitCode {
     // The supervisor of an agent is this program again; it must start in a millisecond and parse nothing.
-    if let Some(code) = rehearsal_agent::process::shim_from_args(std::env::args_os()) {
-        return ExitCode::from(code);
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == SHIM_ARGUMENT) {
+        return ExitCode::from(u8::try_from(shim_main(args)).unwrap_or(1));
     }
     let cli = Cli::parse();
     let json = cli.json;

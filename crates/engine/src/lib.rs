@@ -14,6 +14,7 @@ mod session_loop;
 pub mod why;
 
 
+pub use agents::{AgentSetup, SetupError};
 pub use clock::SystemClock;
 pub use lock::{LockError, LoopLock};
 pub use session_loop::{LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch};

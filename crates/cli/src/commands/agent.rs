@@ -2,6 +2,7 @@
 
 mod check;
 mod explain;
+mod offline;
 
 use clap::Subcommand;
 use rehearsal_core::config::Overrides;

@@ -1,17 +1,18 @@
 //! `demo`: the main job, whole, in a scratch directory: real git, real store, real processes, a scripted agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rehearsal_agent::git;
 use rehearsal_engine::LoopSummary;
-use rehearsal_store::{RunQuery, Store};
+use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
+use rehearsal_store::{Change, RunQuery, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::run::{RunArgs, exit_of, run_loop};
-use super::{Done, session, task};
+use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -100,16 +101,53 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
         serde_json::to_string(&program.display().to_string()).map_err(std::io::Error::other)?
     );
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
-    git::init_with_commit(root, "A greeting to be")?;
+    for args in GIT_SET_UP {
+        git(root, args)?;
+    }
     Ok(Project { root: root.to_owned() })
 }
 
 async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {
-    session::add(store, context, SESSION, "A script that greets people").await?;
-    for (title, criterion) in TASKS {
-        task::add_simple(store, context, project, SESSION, title, criterion).await?;
-    }
+    let name = SessionName::new(SESSION)?;
+    let flow = Arc::new(project.flow("loop")?);
+    let tasks = TASKS.iter().map(|(title, criterion)| {
+        let task = NewTask {
+            session: Some(name.clone()),
+            title: (*title).into(),
+            criteria: vec![(*criterion).into()],
+            ..NewTask::default()
+        };
+        (TaskId::from_random(rehearsal_engine::random_bits()), task)
+    });
+    let session = NewSession {
+        name: name.clone(),
+        description: "A script that greets people".into(),
+        context: String::new(),
+        criteria: Vec::new(),
+    };
+    let changes = vec![Change::AddSession(session), Change::AddTasks { tasks: tasks.collect(), flow }];
+    context.commit(store, changes).await?;
     Ok(())
+}
+
+/// Independent of whatever git is set up to do on this machine.
+const GIT_SET_UP: [&[&str]; 3] = [
+    &["init", "--quiet", "--initial-branch=main"],
+    &["add", "--all"],
+    &["commit", "--quiet", "--message=A greeting to be"],
+];
+
+fn git(root: &Utf8Path, args: &[&str]) -> Result<(), CliError> {
+    let identity = ["-c", "user.name=Rehearsal", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    let output = std::process::Command::new("git").args(identity).args(args).current_dir(root).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(CliError::new(Exit::Git, format!("git {} failed: {said}", args[0])))
+        }
+        Err(error) => Err(CliError::new(Exit::Git, format!("git cannot be run: {error}")).hint("install git")),
+    }
 }
 
 fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {

@@ -65,7 +65,7 @@ impl Check {
 }
 
 pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
-    let mut checks = vec![check_git(), check_supervision()];
+    let mut checks = vec![check_git().await, check_supervision()];
     match context.project() {
         Ok(project) => check_project(&project, context, &mut checks).await,
         Err(error) => checks.push(Check::bad("repository", first_line(&error), "go to a git repository, or run `git init`")),
@@ -101,8 +101,8 @@ async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Ch
     check_disk(&project.root, checks);
 }
 
-fn check_git() -> Check {
-    match git::git_version() {
+async fn check_git() -> Check {
+    match git::git_version().await {
         Ok(version) => Check::ok("git", version),
         Err(error) => Check::bad("git", error.to_string(), "install git"),
     }
@@ -110,9 +110,12 @@ fn check_git() -> Check {
 
 /// Grandchildren of agents are found through /proc and a subreaper.
 fn check_supervision() -> Check {
-    match process::supervision() {
-        Ok(()) => Check::ok("supervision", "agents and all that they start can be ended"),
-        Err(reason) => Check::bad("supervision", reason, "mount /proc; without it processes of agents could be left behind"),
+    let works = process::become_subreaper().is_ok() && Utf8Path::new("/proc/self/stat").exists();
+    if works {
+        Check::ok("supervision", "agents and all that they start can be ended")
+    } else {
+        let hint = "mount /proc; without it processes of agents could be left behind";
+        Check::bad("supervision", "there is no /proc here", hint)
     }
 }
 
@@ -140,7 +143,9 @@ fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
 
 /// Only whether a variable is there; its value is never looked at.
 fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
-    let keys = rehearsal_agent::environment::key_variables(driver);
+    let is_key = |name: &String| name.ends_with("_KEY") || name.ends_with("_TOKEN");
+    let keys: Vec<String> =
+        rehearsal_agent::environment::default_grants(driver.as_str()).into_iter().filter(is_key).collect();
     if keys.is_empty() || keys.iter().any(|key| std::env::var_os(key).is_some()) {
         return;
     }

@@ -43,7 +43,7 @@ struct Findings {
     agents: Vec<DriverKind>,
 }
 
-pub(crate) fn run(args: &InitArgs, context: &Context) -> Done {
+pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let project = context.project()?;
     let path = project.config_path();
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &InitArgs, context: &Context) -> Done {
         return Err(CliError::usage(format!("`{}` is already there", project.shown(&path)))
             .hint("`rehearsal config show --origin` shows what it says; `rehearsal init --force` writes it anew"));
     }
-    let found = look(&project.root);
+    let found = look(&project.root).await;
     fs_err::create_dir_all(project.directory())?;
     fs_err::write(&path, config_text(&found))?;
     let ui = context.ui;
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &InitArgs, context: &Context) -> Done {
     Ok(Exit::Ok)
 }
 
-fn look(root: &Utf8Path) -> Findings {
+async fn look(root: &Utf8Path) -> Findings {
     let on_path = |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
     Findings {
-        base_branch: git::base_branch(root).ok().flatten(),
+        base_branch: git::base_branch(root).await.ok(),
         test_command: test_command(root),
         agents: DriverKind::ALL.into_iter().filter(on_path).collect(),
     }

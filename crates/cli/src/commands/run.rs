@@ -7,10 +7,11 @@ mod view;
 use std::sync::Arc;
 
 use clap::Args;
-use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode};
+use rehearsal_agent::process::SpawnError;
+use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
 use rehearsal_engine::{
-    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch, random_bits,
+    AgentSetup, SetupError, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch, random_bits,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,8 +93,8 @@ pub(crate) async fn run(args: RunArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let project = context.project()?;
     if args.dry_run {
-        let session_loop = prepare(&args, &project, context).await?;
-        return dry_run(&session_loop, context).await;
+        let (session_loop, setup) = prepare(&args, &project, context).await?;
+        return dry_run(&session_loop, &setup, context).await;
     }
     let (summary, interrupted) = run_loop(&args, &project, context).await?;
     summary::show(&summary, context);
@@ -108,7 +109,7 @@ pub(crate) async fn run_loop(
     project: &Project,
     context: &Context,
 ) -> Result<(LoopSummary, Exit), CliError> {
-    let session_loop = prepare(args, project, context).await?;
+    let (session_loop, _) = prepare(args, project, context).await?;
     let _lock = LoopLock::take(&project.state_dir())?;
     let interruption = signals::listen(session_loop.stop.clone(), context.ui)?;
     let summary = session_loop.run().await?;
@@ -132,14 +133,21 @@ fn overrides(args: &RunArgs) -> Overrides {
 }
 
 /// Everything that a loop needs, from the settings.
-async fn prepare(args: &RunArgs, project: &Project, context: &Context) -> Result<SessionLoop, CliError> {
+async fn prepare(
+    args: &RunArgs,
+    project: &Project,
+    context: &Context,
+) -> Result<(SessionLoop, AgentSetup), CliError> {
     let settings = project.settings(overrides(args))?;
     let store = project.store().await?;
     let session = the_session(&*store, args.session.clone()).await?;
     let profile = settings.profile().cloned().ok_or_else(|| CliError::usage("no agent is configured"))?;
     check_permission(&profile, args.trust)?;
-    let setup = AgentSetup::new(&profile, Arc::clone(&context.clock)).await;
-    Ok(SessionLoop {
+    let ours = std::env::vars().collect();
+    let setup = AgentSetup::new(&profile, ours, Arc::clone(&context.clock), &project.root)
+        .await
+        .map_err(|error| setup_error(&error, &profile))?;
+    let session_loop = SessionLoop {
         store,
         agent: setup.agent(),
         agent_name: settings.agent.value,
@@ -160,11 +168,22 @@ async fn prepare(args: &RunArgs, project: &Project, context: &Context) -> Result
         },
         reporter: reporter(args.follow, context),
         stop: StopSwitch::default(),
-    })
+    };
+    Ok((session_loop, setup))
+}
+
+fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
+    let this = CliError::of(Exit::Agent, error);
+    match (error, profile.driver.value.install_hint()) {
+        (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
+            .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
+            .hint("`rehearsal agent list` shows which agents are here"),
+        _ => this.hint("set `program:` in .rehearsal/config.yaml; `rehearsal doctor` shows what is missing"),
+    }
 }
 
 /// Trust is given on the command line, by whoever runs it; a committed file cannot give it.
-fn check_permission(profile: &rehearsal_core::config::Profile, trust: bool) -> Result<(), CliError> {
+fn check_permission(profile: &Profile, trust: bool) -> Result<(), CliError> {
     if profile.permission.value == PermissionMode::Trust && !trust {
         return Err(CliError::usage(format!("`permission: trust` in {} needs your word", profile.permission.origin))
             .hint("run it with `--trust`, or set `permission: accept_edits`"));
@@ -179,16 +198,16 @@ fn reporter(follow: bool, context: &Context) -> Reporter {
     view::live(context)
 }
 
-async fn dry_run(session_loop: &SessionLoop, context: &Context) -> Done {
+async fn dry_run(session_loop: &SessionLoop, setup: &AgentSetup, context: &Context) -> Done {
     let session = &session_loop.options.session;
     let Some(task) = session_loop.store.next_task(Some(session), context.now()).await? else {
         return Err(CliError::usage(format!("session `{session}` has no task that could be worked on now"))
             .hint(format!("`rehearsal task list --session {session}` shows what there is")));
     };
     let run = RunId::from_random(random_bits());
-    let request = session_loop.request(&run, &task, 1).await?;
+    let request = session_loop.request(&run, &task, 1, &[]).await?;
     let prompt = request.prompt.clone();
-    let line = session_loop.agent.command_line(&request);
+    let line = setup.command_line(&request);
     let mut command = vec![line.program];
     command.extend(line.args);
     let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();

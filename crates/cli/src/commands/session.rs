@@ -1,7 +1,7 @@
 //! `session new|list|show|context|progress`.
 
 use clap::{Args, Subcommand};
-use rehearsal_agent::report::ReportLine;
+use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::{NewSession, ProgressEntry, Session, SessionEdit, SessionName};
 use rehearsal_store::{Change, Counts};
 use schemars::JsonSchema;

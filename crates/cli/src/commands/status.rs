@@ -107,7 +107,7 @@ async fn status(project: &Project, store: &dyn Store) -> Result<Status, CliError
         running.push(view(&run, title));
     }
     let cost = store.cost_of(&Scope::All).await?;
-    Ok(Status { loop_process: LoopLock::holder(&project.state_dir()), sessions, running, cost_usd: cost.usd })
+    Ok(Status { loop_process: LoopLock::holder(&project.state_dir()), sessions, running, cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd) })
 }
 
 fn view(run: &Run, title: String) -> RunningView {

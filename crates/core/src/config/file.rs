@@ -95,6 +95,17 @@ impl DriverKind {
             Self::Command => "command",
         }
     }
+
+    /// The command that installs its CLI; none for any program.
+    pub fn install_hint(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => Some("npm install -g @anthropic-ai/claude-code"),
+            Self::Codex => Some("npm install -g @openai/codex"),
+            Self::Gemini => Some("npm install -g @google/gemini-cli"),
+            Self::Opencode => Some("npm install -g opencode-ai"),
+            Self::Command => None,
+        }
+    }
 }
 
 impl std::fmt::Display for DriverKind {

@@ -11,8 +11,8 @@ impl SessionLoop {
     pub(super) async fn recover(&self, worker: &WorkerId) -> Result<(), LoopError> {
         for run in self.store.unfinished_runs().await? {
             let left = process::kill_processes_of_run(&run.start.id);
-            if !left.is_empty() {
-                let message = format!("{} processes of run {} were still alive and were ended", left.len(), run.start.id);
+            if left.count > 0 {
+                let message = format!("processes of run {} were still alive and were ended: {left}", run.start.id);
                 self.tell(LoopEvent::Warning { message });
             }
             self.finish_left_run(run, worker).await?;

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_agent::explain::{ExplainFacts, Explanation, explain, parse_exit};
+use rehearsal_agent::driver::{ExplainFacts, Explanation, explain, parse_exit};
 use rehearsal_core::config::DriverKind;
 
 use super::Done;
@@ -66,7 +66,10 @@ pub(super) fn run(args: &ExplainArgs, context: &Context) -> Done {
     let facts = ExplainFacts { changed, read_only: args.read_only };
     let explanation = explain(args.driver, open(&args.stdout)?, &stderr, parse_exit(args.exit), facts, context.now())?;
     show(&explanation, context);
-    context.ui.document(explanation);
+    if context.ui.json {
+        // It carries its own version.
+        crate::ui::emit(&explanation);
+    }
     Ok(Exit::Ok)
 }
 

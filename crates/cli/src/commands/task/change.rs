@@ -1,7 +1,7 @@
 //! The commands that change one task.
 
 use clap::Args;
-use rehearsal_agent::report::ReportLine;
+use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Budget, TaskEdit};
 use rehearsal_store::{Change, Committed};

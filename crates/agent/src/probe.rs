@@ -1,0 +1,87 @@
+//! Asks an agent's program what it can do, before it is given work.
+
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tokio::io::AsyncReadExt;
+
+use crate::driver::check::help_args;
+use crate::driver::Capabilities;
+use crate::driver::DriverKind;
+use crate::environment::Variables;
+use crate::process::{Launcher, SpawnError, SpawnSpec, Supervised, native_binary};
+
+/// Some CLIs need seconds for their `--help`; none needs this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A help text is not longer.
+const LONGEST_ANSWER: u64 = 1 << 20;
+
+/// A program that was found and asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probed {
+    /// What will be run: the native binary, not its launcher.
+    pub program: Utf8PathBuf,
+    /// What it says it can do; none for any program, which is not asked.
+    pub capabilities: Option<Capabilities>,
+}
+
+/// Finds the program of a kind on the PATH of `ours`, and asks it.
+pub async fn probe(
+    kind: DriverKind,
+    program: &str,
+    args: &[String],
+    ours: &Variables,
+    launcher: &Launcher,
+    working_dir: &Utf8Path,
+) -> Result<Probed, SpawnError> {
+    let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
+    let found = which::which_in(program, ours.get("PATH"), working_dir).map_err(|_| missing())?;
+    let found = Utf8PathBuf::from_path_buf(found).map_err(|_| missing())?;
+    let program = if kind == DriverKind::Command { found } else { native_binary(&found) };
+    if kind == DriverKind::Command {
+        return Ok(Probed { program, capabilities: None });
+    }
+    let ask = |question: &[&str]| {
+        let args = args.iter().cloned().chain(question.iter().map(|word| (*word).to_owned())).collect();
+        let spec = SpawnSpec {
+            program: program.to_string(),
+            args,
+            cwd: working_dir.to_owned(),
+            env: harmless(ours),
+        };
+        answer(launcher, spec)
+    };
+    let (version, help) = tokio::try_join!(ask(&["--version"]), ask(help_args(kind)))?;
+    Ok(Probed { capabilities: Some(Capabilities::parse(&help, &version)), program })
+}
+
+/// A question needs no keys.
+fn harmless(ours: &Variables) -> Variables {
+    let needed = ["PATH", "HOME", "TMPDIR", "LANG", "TERM"];
+    ours.iter()
+        .filter(|(name, _)| needed.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// What it says on either stream. No answer in time is an empty one.
+async fn answer(launcher: &Launcher, spec: SpawnSpec) -> Result<String, SpawnError> {
+    let mut process = Supervised::spawn(launcher, spec).await?;
+    drop(process.stdin.take());
+    let (stdout, stderr) = (process.stdout.take(), process.stderr.take());
+    let reading = async { tokio::join!(read(stdout), read(stderr), process.wait()) };
+    let said = match tokio::time::timeout(PATIENCE, reading).await {
+        Ok((stdout, stderr, _)) => stdout + "\n" + &stderr,
+        Err(_) => String::new(),
+    };
+    Ok(said)
+}
+
+async fn read(pipe: Option<tokio::net::unix::pipe::Receiver>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        // What came before an error is still an answer.
+        let _ = pipe.take(LONGEST_ANSWER).read_to_end(&mut bytes).await;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -131,3 +131,6 @@ impl Store for SqliteStore {
         verify::verify(&mut *self.database.reader().await?, &self.flows).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,11 @@ impl Database {
         Ok(self.readers.acquire().await?)
     }
 
+    #[cfg(test)]
+    pub(super) fn options(&self) -> &SqliteConnectOptions {
+        &self.options
+    }
+
     /// Waits for the turn to write, first come, first served.
     pub(super) async fn writer(&self) -> Result<Turn<'_>, StoreError> {
         let mut place = self.writer.lock().await;

@@ -154,3 +154,59 @@ pub(super) fn add_count(counts: &mut Counts, row: CountRow) {
     counts.open += row.open.cast_unsigned();
     counts.done += row.done.cast_unsigned();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStore;
+
+    async fn plan(sql: &'static str) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).await.unwrap();
+        let mut reader = store.database.reader().await.unwrap();
+        let steps: Vec<(i64, i64, i64, String)> =
+            query_as(sql).fetch_all(&mut *reader).await.unwrap();
+        steps.into_iter().map(|(.., step)| step).collect()
+    }
+
+    #[tokio::test]
+    async fn the_queue_is_read_off_its_index_and_not_sorted() {
+        let of_session = plan(concat!(
+            "EXPLAIN QUERY PLAN ",
+            next_task_where!("session = ?2")
+        ))
+        .await;
+        assert_eq!(
+            of_session,
+            ["SEARCH tasks USING INDEX tasks_claimable_of_session (session=?)"]
+        );
+        let of_all = plan(concat!(
+            "EXPLAIN QUERY PLAN ",
+            next_task_where!("?2 IS NULL")
+        ))
+        .await;
+        assert_eq!(of_all, ["SCAN tasks USING INDEX tasks_claimable"]);
+    }
+
+    #[tokio::test]
+    async fn open_tasks_are_read_off_their_index_and_not_sorted() {
+        let open = concat!(
+            "EXPLAIN QUERY PLAN ",
+            tasks_where!("t.session = ?1 AND t.standing <> 'ended'")
+        );
+        assert_eq!(
+            plan(open).await[0],
+            "SEARCH t USING INDEX tasks_open_of_session (session=?)"
+        );
+        let open = concat!(
+            "EXPLAIN QUERY PLAN ",
+            tasks_where!("?1 IS NULL AND t.standing <> 'ended'")
+        );
+        let open = plan(open).await;
+        assert_eq!(open[0], "SCAN t USING INDEX tasks_open");
+        assert!(
+            !open.iter().any(|step| step.contains("ORDER BY")),
+            "{open:?}"
+        );
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::{TaskInput, transition};
-use rehearsal_core::{EventKind, NewTask, RunId, SessionName, Standing, Task, TaskId};
+use rehearsal_core::{EventKind, NewTask, RunId, Standing, Task, TaskId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sqlx::{query, query_as, query_scalar};
@@ -46,12 +46,11 @@ impl Writing<'_> {
             check::new_task(id, task, self.index)?;
         }
         self.check_ids(&new).await?;
-        let sessions: HashSet<&SessionName> = new
-            .iter()
-            .filter_map(|(_, task)| task.session.as_ref())
-            .collect();
-        for session in sessions {
-            self.known_session(session).await?;
+        let mut known = HashSet::new();
+        for session in new.iter().filter_map(|(_, task)| task.session.as_ref()) {
+            if known.insert(session) {
+                self.known_session(session).await?;
+            }
         }
         let dependencies = new
             .iter()
@@ -241,7 +240,7 @@ impl Writing<'_> {
         for chunk in new.chunks(CHUNK) {
             let ids: Vec<&TaskId> = chunk.iter().map(|(id, _)| id).collect();
             let taken: Option<String> = query_scalar(
-                "SELECT id FROM tasks WHERE id IN (SELECT value FROM json_each(?1)) LIMIT 1",
+                "SELECT value FROM json_each(?1) WHERE value IN (SELECT id FROM tasks) ORDER BY key LIMIT 1",
             )
             .bind(to_json(&ids)?)
             .fetch_optional(&mut *self.connection)

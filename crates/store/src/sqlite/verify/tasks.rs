@@ -113,6 +113,7 @@ fn compare(
 ) {
     for TaskRow { columns, doc } in rows {
         let id = &columns.id;
+        let folded = folded.remove(id);
         let Some(task) = findings.readable(read_task(&doc)) else {
             continue;
         };
@@ -125,7 +126,7 @@ fn compare(
                 "task `{id}`: its dependencies differ from its document"
             ));
         }
-        match folded.remove(id) {
+        match folded {
             None => findings.add(format!("task `{id}` is not in the log")),
             Some(Fold::To(folded)) if *folded != task => {
                 findings.add(format!("task `{id}` differs from what the log says"));

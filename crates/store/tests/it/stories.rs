@@ -1,0 +1,8 @@
+//! Stories that every engine must tell alike.
+
+pub(crate) mod claims;
+pub(crate) mod commits;
+pub(crate) mod dependencies;
+pub(crate) mod runs;
+pub(crate) mod sessions;
+pub(crate) mod tasks;

@@ -164,6 +164,26 @@ fn a_rate_limit_tells_how_long_to_wait() {
     );
 }
 
+#[rstest]
+#[case("invalid x-api-key (Status: UNAUTHENTICATED)", 145, "auth_failed")]
+#[case("no access (Status: PERMISSION_DENIED)", 147, "auth_failed")]
+#[case("slow down (Status: RESOURCE_EXHAUSTED)", 173, "rate_limited")]
+#[case("later (Status: UNAVAILABLE)", 247, "overloaded")]
+#[case("bad (Status: INVALID_ARGUMENT)", 144, "failed")]
+#[case("something odd", 145, "auth_failed")]
+#[case("something odd", 1, "failed")]
+#[case("terminated", 1, "unreachable")]
+fn gemini_formats_what_the_api_says(
+    #[case] message: &str,
+    #[case] exit: i32,
+    #[case] expected: &str,
+) {
+    let line = format!(
+        r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"[API Error: {message}]"}}}}"#
+    );
+    assert_eq!(name(DriverKind::Gemini, &line, "", exit), expected);
+}
+
 #[test]
 fn a_daily_quota_is_not_a_rate_limit() {
     let message = r#"{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"violations\":[{\"quotaId\":\"GenerateRequestsPerDayPerProject\"}]},{\"retryDelay\":\"3600s\"}]}}"#;

@@ -275,10 +275,7 @@ fn refused_to_start(close: &Close) -> Option<WireEnd> {
     if !close.silent || !close.failed_by_itself() {
         return None;
     }
-    let message = close.stderr_line(|line| {
-        line.starts_with("--dangerously-skip-permissions cannot be used")
-            || line.starts_with("bypassPermissions cannot be used")
-    })?;
+    let message = close.stderr_line(|line| line.contains("cannot be used with root"))?;
     Some(WireEnd::Error(WireError {
         kind: WireErrorKind::Permission,
         status: None,

@@ -58,6 +58,10 @@ impl Fault<'_> {
         if may_be_quota && says(QUOTA) {
             return WireErrorKind::Quota { until: None };
         }
+        // Google answers 400 to a wrong key.
+        if status == Some(400) && says(&["api key not valid", "api_key_invalid"]) {
+            return WireErrorKind::Auth;
+        }
         let by_status = status
             .map(WireErrorKind::of_status)
             .filter(|kind| *kind != WireErrorKind::Other);
@@ -122,6 +126,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "missing environment variable",
             "unauthorized",
             "unauthenticated",
+            "permission_denied",
             "authenticat",
             "access token",
             "oauth",
@@ -136,6 +141,8 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "high demand",
             "at capacity",
             "internal server error",
+            "status: internal",
+            "status: unavailable",
             "service unavailable",
         ],
     ),
@@ -151,6 +158,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "json parse error",
             "incomplete json",
             "invalid json",
+            "json parsing failed",
             "unexpected token",
             "unexpected end of json",
             "unterminated string",
@@ -226,7 +234,9 @@ fn of_code(code: &str) -> Option<WireErrorKind> {
         | "server_is_overloaded"
         | "UNAVAILABLE"
         | "INTERNAL" => WireErrorKind::Overloaded,
-        "connection_failed" | "timeout_error" | "DEADLINE_EXCEEDED" => WireErrorKind::Unreachable,
+        "connection_failed" | "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => {
+            WireErrorKind::Unreachable
+        }
         "FatalSandboxError" => WireErrorKind::Sandbox,
         "FatalCancellationError" | "CanceledError" | "MessageAbortedError" | "AbortError" => {
             WireErrorKind::Interrupted

@@ -113,7 +113,7 @@ mod tests {
         let mut lines = Vec::new();
         for chunk in chunks {
             splitter.push(chunk, |line| {
-                lines.push((line.bytes.to_vec(), line.oversized))
+                lines.push((line.bytes.to_vec(), line.oversized));
             });
         }
         splitter.finish(|line| lines.push((line.bytes.to_vec(), line.oversized)));
@@ -152,7 +152,7 @@ mod tests {
         }
         let mut seen = None;
         splitter.push(b"\n", |line| {
-            seen = Some((line.bytes.len(), line.oversized))
+            seen = Some((line.bytes.len(), line.oversized));
         });
         assert_eq!(seen, Some((HEAD_OF_OVERSIZED, Some(1 << 30))));
         assert!(splitter.pending.capacity() <= BUFFER_TO_KEEP);

@@ -189,14 +189,15 @@ impl<F: Format> Reader<F> {
             }
             Reading::Part => {}
             Reading::Foreign if self.any_event => {
-                self.unreadable("a line that is no event".to_owned(), out)
+                self.unreadable("a line that is no event".to_owned(), out);
             }
             Reading::Foreign => {
                 let text = cut(&String::from_utf8_lossy(bytes), ACTIVITY_TEXT);
                 out.push(Activity::Text { text });
             }
             Reading::Broken(reason) => {
-                self.began_as_json |= self.blank && bytes.starts_with(b"{");
+                self.began_as_json |=
+                    self.blank && (bytes.starts_with(b"{\"") || bytes.starts_with(b"[{"));
                 self.unreadable(reason, out);
             }
         }

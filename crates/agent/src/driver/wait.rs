@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use rehearsal_core::Timestamp;
 
 /// No quota is filled later than this; what says so is misread.
-const LONGEST_WAIT: Duration = Duration::from_secs(40 * 24 * 3600);
+const LONGEST_WAIT: Duration = Duration::from_hours(40 * 24);
 
 /// The moment that a `retry-after` header stands for: seconds, or a date.
 pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Timestamp> {

@@ -105,12 +105,7 @@ impl Result {
     }
 
     /// What it stands for. An error of the API is a `success` with `is_error`.
-    pub(super) fn end(
-        &self,
-        limit: Option<Option<Timestamp>>,
-        close: &Close,
-        now: Timestamp,
-    ) -> WireEnd {
+    pub(super) fn end(&self, window: Window, close: &Close, now: Timestamp) -> WireEnd {
         match (&*self.subtype, &*self.terminal_reason) {
             ("error_max_turns", _) | (_, "max_turns") => return WireEnd::MaxTurns,
             ("error_max_budget_usd", _) | (_, "budget_exhausted") => return WireEnd::BudgetReached,
@@ -122,27 +117,26 @@ impl Result {
             ("success" | "", _) if !self.is_error => return WireEnd::Success,
             _ => {}
         }
+        let until = match window {
+            Window::Open => None,
+            Window::UsedUp { until } => until,
+        };
         let fault = Fault {
             status: self.status,
             code: &self.code,
             message: &self.message,
-            until: limit.flatten(),
+            until,
         };
-        let end = fault.end(now);
-        match (end, limit) {
-            // The account's window is used up: more than a request too many.
-            (
+        match (fault.end(now), window) {
+            // More than a request too many.
+            (WireEnd::Error(error), Window::UsedUp { .. })
+                if matches!(error.kind, WireErrorKind::RateLimit { .. }) =>
+            {
                 WireEnd::Error(WireError {
-                    kind: WireErrorKind::RateLimit { until },
-                    status,
-                    message,
-                }),
-                Some(_),
-            ) => WireEnd::Error(WireError {
-                kind: WireErrorKind::Quota { until },
-                status,
-                message,
-            }),
+                    kind: WireErrorKind::Quota { until },
+                    ..error
+                })
+            }
             (end, _) => end,
         }
     }
@@ -170,13 +164,26 @@ pub(super) struct Limits<'a> {
     resets_at: Option<&'a RawValue>,
 }
 
-impl Limits<'_> {
-    pub(super) fn refused(&self) -> bool {
-        json::text(self.status).as_deref() == Some("rejected")
-    }
+/// The account's window: a plan may be used for so much in so many hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Window {
+    /// There is room, or nothing was said.
+    Open,
+    /// Used up: a request was refused.
+    UsedUp {
+        /// When it opens again.
+        until: Option<Timestamp>,
+    },
+}
 
-    /// Seconds since 1970.
-    pub(super) fn until(&self, now: Timestamp) -> Option<Timestamp> {
-        wait::epoch(json::read(self.resets_at)?, now)
+impl Limits<'_> {
+    pub(super) fn window(&self, now: Timestamp) -> Window {
+        if json::text(self.status).as_deref() != Some("rejected") {
+            return Window::Open;
+        }
+        let resets_at = json::read(self.resets_at);
+        Window::UsedUp {
+            until: resets_at.and_then(|seconds| wait::epoch(seconds, now)),
+        }
     }
 }

@@ -31,27 +31,23 @@ pub(super) struct Message<'a> {
 /// A count of tokens; input, what was read from the cache and what was written to it are told apart.
 #[derive(Deserialize)]
 pub(super) struct Usage {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    cache_creation_input_tokens: u64,
-    #[serde(default)]
-    cache_read_input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
+    #[serde(default, rename = "input_tokens")]
+    uncached: u64,
+    #[serde(default, rename = "cache_creation_input_tokens")]
+    written_to_cache: u64,
+    #[serde(default, rename = "cache_read_input_tokens")]
+    read_from_cache: u64,
+    #[serde(default, rename = "output_tokens")]
+    output: u64,
 }
 
 impl Usage {
     pub(super) fn tokens(&self) -> Tokens {
-        let cached = self.cache_read_input_tokens;
-        let input = self
-            .input_tokens
-            .saturating_add(self.cache_creation_input_tokens)
-            .saturating_add(cached);
+        let sent = self.uncached.saturating_add(self.written_to_cache);
         Tokens {
-            input,
-            cached,
-            output: self.output_tokens,
+            input: sent.saturating_add(self.read_from_cache),
+            cached: self.read_from_cache,
+            output: self.output,
         }
     }
 }

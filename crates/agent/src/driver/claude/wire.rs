@@ -10,7 +10,7 @@ use rehearsal_core::{Activity, Timestamp, Tokens, WireEnd, WireError, WireErrorK
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::end::{Limits, Result};
+use super::end::{Limits, Result, Window};
 use super::message::{self, Message};
 use crate::driver::bounds::{DETAIL, MESSAGE, one_line};
 use crate::driver::json;
@@ -56,8 +56,8 @@ pub(super) struct ClaudeFormat {
     counted: String,
     tokens: Tokens,
     calls: OpenCalls,
-    /// When the plan's limit ends, if the last word on it was that a request was refused.
-    limit: Option<Option<Timestamp>>,
+    /// The last word on the account's limit.
+    window: Window,
     result: Option<Result>,
     /// Something came after the last result: more work is under way.
     reopened: bool,
@@ -73,7 +73,7 @@ impl ClaudeFormat {
             counted: String::new(),
             tokens: Tokens::default(),
             calls: OpenCalls::default(),
-            limit: None,
+            window: Window::Open,
             result: None,
             reopened: false,
             interrupted: false,
@@ -172,7 +172,7 @@ impl ClaudeFormat {
             ..
         }) = json::line::<Notice<'_>>(line)
         {
-            self.limit = limits.refused().then(|| limits.until(self.now));
+            self.window = limits.window(self.now);
         }
     }
 
@@ -247,7 +247,7 @@ impl Format for ClaudeFormat {
             report.tokens = (self.tokens != Tokens::default()).then_some(self.tokens);
             return report;
         };
-        report.end = Some(result.end(self.limit, close, self.now));
+        report.end = Some(result.end(self.window, close, self.now));
         report.session_id = report.session_id.or(result.session_id);
         report.model = report.model.or(result.model);
         report.turns = result.turns;
@@ -275,10 +275,7 @@ fn refused_to_start(close: &Close) -> Option<WireEnd> {
     if !close.silent || !close.failed_by_itself() {
         return None;
     }
-    let message = close.stderr_line(|line| {
-        line.starts_with("--dangerously-skip-permissions cannot be used")
-            || line.starts_with("bypassPermissions cannot be used")
-    })?;
+    let message = close.stderr_line(|line| line.contains("cannot be used with root"))?;
     Some(WireEnd::Error(WireError {
         kind: WireErrorKind::Permission,
         status: None,

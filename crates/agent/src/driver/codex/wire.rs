@@ -57,12 +57,12 @@ struct Item<'a> {
 
 #[derive(Deserialize)]
 struct Usage {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    cached_input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
+    #[serde(default, rename = "input_tokens")]
+    input: u64,
+    #[serde(default, rename = "cached_input_tokens")]
+    cached: u64,
+    #[serde(default, rename = "output_tokens")]
+    output: u64,
 }
 
 #[derive(Deserialize)]
@@ -122,9 +122,9 @@ impl CodexFormat {
                     return Reading::Broken("an item of unknown form".to_owned());
                 };
                 if event.kind == "item.started" {
-                    started(&item, out)
+                    started(&item, out);
                 } else {
-                    self.item_completed(&item, out)
+                    self.item_completed(&item, out);
                 }
             }
             _ => {}
@@ -137,9 +137,9 @@ impl CodexFormat {
         if let Some(usage) = json::read::<Usage>(usage) {
             // Of a resumed thread this counts the whole thread, not this run.
             let tokens = Tokens {
-                input: usage.input_tokens,
-                cached: usage.cached_input_tokens,
-                output: usage.output_tokens,
+                input: usage.input,
+                cached: usage.cached,
+                output: usage.output,
             };
             self.tokens = Some(tokens);
             out.push(Activity::Usage {

@@ -222,6 +222,16 @@ fn of_wrapped_status(code: i32, message: &str, now: Timestamp) -> Option<WireEnd
     Some(of_api(Some(status), "", message, now))
 }
 
+/// What an error stands for that names no status, where the exit status does.
+pub(super) fn by_exit(error: &WireError, close: &Close, now: Timestamp) -> Option<WireEnd> {
+    match close.exit {
+        Some(Exit::Code(code)) if error.status.is_none() && error.kind == WireErrorKind::Other => {
+            of_wrapped_status(code, &error.message, now)
+        }
+        _ => None,
+    }
+}
+
 /// Refusals that the `json` document does not tell; standard error has a line for each.
 pub(super) fn refused_in(stderr: &str, known: &[Denial], hidden: &[&str]) -> Vec<Denial> {
     let mut refused: Vec<Denial> = Vec::new();

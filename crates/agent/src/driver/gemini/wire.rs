@@ -287,6 +287,11 @@ impl Format for GeminiFormat {
                 message,
             }));
         }
+        if let Some(WireEnd::Error(error)) = &report.end
+            && let Some(known) = failure::by_exit(error, close, self.now)
+        {
+            report.end = Some(known);
+        }
         if report.end.is_none() && close.failed_by_itself() {
             let (session_id, end) =
                 failure::on_the_side(close, self.last_error.as_deref(), self.now);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rehearsal_agent::driver::{DriverKind, ExplainFacts, Explanation, explain, parse_exit};
-use rehearsal_core::{OutcomeName, Promise, Timestamp};
+use rehearsal_core::{OutcomeName, Promise, Timestamp, Tokens};
 use serde::Deserialize;
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
@@ -109,7 +109,7 @@ fn check(kind: DriverKind, case: &str, truth: &Truth) -> Vec<String> {
     expect(
         "tokens",
         truth.tokens.map(|n| n.to_string()),
-        wire.tokens.map_or(0, |tokens| tokens.total()).to_string(),
+        wire.tokens.map_or(0, Tokens::total).to_string(),
     );
     expect(
         "denials",

@@ -1,0 +1,204 @@
+//! The command lines that are run.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+use rehearsal_agent::driver::{
+    Capabilities, ClaudeDriver, CodexDriver, CommandDriver, GeminiDriver, OpencodeDriver,
+};
+use rehearsal_agent::{CommandLine, Driver, Permission, RunRequest};
+use rehearsal_core::{Budget, RunId, TaskId};
+
+fn request(permission: Permission) -> RunRequest {
+    RunRequest {
+        run: RunId::new("r1").unwrap(),
+        task: TaskId::new("t1").unwrap(),
+        prompt: "Do it.".to_owned(),
+        working_dir: "/repo".into(),
+        run_dir: "/runs/r1".into(),
+        model: None,
+        system_prompt: None,
+        permission,
+        timeout: None,
+        idle_timeout: None,
+        budget: Budget::default(),
+        env_grants: vec![],
+        env: BTreeMap::new(),
+        resume: None,
+    }
+}
+
+fn full(permission: Permission) -> RunRequest {
+    RunRequest {
+        model: Some("big".to_owned()),
+        system_prompt: Some("Be brief.".to_owned()),
+        budget: Budget {
+            usd: Some(1.5),
+            tokens: Some(1000),
+            turns: Some(7),
+        },
+        resume: Some("s-1".to_owned()),
+        ..request(permission)
+    }
+}
+
+fn quoted(arg: &String) -> String {
+    if arg.contains(' ') || arg.is_empty() {
+        format!("'{arg}'")
+    } else {
+        arg.clone()
+    }
+}
+
+fn shown(line: &CommandLine) -> String {
+    let mut words: Vec<String> = line
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    words.push(line.program.clone());
+    words.extend(line.args.iter().map(quoted));
+    let mut lines = vec![format!("{} <<< {:?}", words.join(" "), line.stdin)];
+    lines.extend(
+        line.warnings
+            .iter()
+            .map(|warning| format!("warning: {warning}")),
+    );
+    lines.join("\n")
+}
+
+#[test]
+fn claude() {
+    let driver = ClaudeDriver::new("claude").run_by_root(false);
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode plan --setting-sources '' --disable-slash-commands <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode acceptEdits --setting-sources '' --disable-slash-commands --model big --append-system-prompt 'Be brief.' --max-budget-usd 1.5 --max-turns 7 --resume s-1 <<< "Do it.""#);
+}
+
+#[test]
+fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
+    let trusted = |is_root| {
+        ClaudeDriver::new("claude")
+            .run_by_root(is_root)
+            .command(&request(Permission::Trust))
+    };
+    assert!(
+        trusted(false)
+            .args
+            .contains(&"--dangerously-skip-permissions".to_owned())
+    );
+    assert_eq!(trusted(false).env.get("IS_SANDBOX"), None);
+    assert_eq!(
+        trusted(true).env.get("IS_SANDBOX").map(String::as_str),
+        Some("1")
+    );
+    for permission in [Permission::Plan, Permission::AcceptEdits] {
+        let line = ClaudeDriver::new("claude")
+            .run_by_root(true)
+            .command(&request(permission));
+        assert!(
+            !line
+                .args
+                .contains(&"--dangerously-skip-permissions".to_owned())
+        );
+        assert_eq!(line.env.get("IS_SANDBOX"), None);
+    }
+}
+
+#[test]
+fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
+    let help = "Options:\n  -p, --print  P\n  --output-format <f>  F\n  --verbose  V\n  --permission-mode <m>  M\n  --model <m>  M\n  --setting-sources <s>  S\n  --disable-slash-commands  D\n  --resume [id]  R\n  --append-system-prompt <p>  A\n";
+    let old = Capabilities::parse(help, "1.0.3 (Claude Code)");
+    let line = ClaudeDriver::new("claude")
+        .with_capabilities(old)
+        .command(&full(Permission::AcceptEdits));
+    assert!(!line.args.contains(&"--max-budget-usd".to_owned()));
+    assert!(
+        line.args.contains(&"--max-turns".to_owned()),
+        "it is hidden from the help, and works"
+    );
+    assert_eq!(
+        line.warnings,
+        ["`claude` 1.0.3 has no `--max-budget-usd`: the cost limit is left out"]
+    );
+}
+
+#[test]
+fn codex() {
+    let driver = CodexDriver::new("codex");
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"codex exec --json --sandbox read-only --disable plugins --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"codex exec --json --dangerously-bypass-approvals-and-sandbox --disable plugins --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
+    codex exec resume s-1 --json --config sandbox_mode="workspace-write" --disable plugins --config analytics.enabled=false --config check_for_update_on_startup=false --model big - <<< "Be brief.\n\nDo it."
+    warning: `codex`: it does not tell its cost, so the cost limit has no effect
+    warning: `codex`: it has no turn limit, so the turn limit has no effect
+    warning: `codex`: it tells its tokens only at the end, so the token limit cannot stop it
+    "#);
+}
+
+#[test]
+fn gemini() {
+    let driver = GeminiDriver::new("gemini");
+    assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode yolo <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
+    GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode auto_edit --model big --resume s-1 <<< "Be brief.\n\nDo it."
+    warning: `gemini`: it does not tell its cost, so the cost limit has no effect
+    warning: `gemini`: its turn limit can only be set in its settings, so this one has no effect
+    warning: `gemini`: it tells its tokens only at the end, so the token limit cannot stop it
+    "#);
+}
+
+#[test]
+fn opencode() {
+    let driver = OpencodeDriver::new("opencode");
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --agent plan --title 'rehearsal r1' <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&full(Permission::Trust))), @r#"
+    OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --auto --model big --session s-1 --title 'rehearsal r1' <<< "Be brief.\n\nDo it."
+    warning: `opencode`: it has no turn limit, so the turn limit has no effect
+    "#);
+}
+
+#[test]
+fn any_program_gets_the_prompt_and_says_what_it_cannot_do() {
+    let driver = CommandDriver::new("./agent.sh", vec!["--fast".to_owned()]);
+    assert_snapshot!(shown(&driver.command(&request(Permission::AcceptEdits))), @r#"./agent.sh --fast <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&full(Permission::Plan))), @r#"
+    ./agent.sh --fast <<< "Be brief.\n\nDo it."
+    warning: `./agent.sh`: a model cannot be chosen
+    warning: `./agent.sh`: a session cannot be resumed
+    warning: `./agent.sh`: nothing keeps it from changing files
+    warning: `./agent.sh`: it does not tell its cost, so the cost limit has no effect
+    warning: `./agent.sh`: it does not tell its tokens, so the token limit has no effect
+    warning: `./agent.sh`: it has no turns, so the turn limit has no effect
+    "#);
+}
+
+#[test]
+fn the_users_own_arguments_come_last_and_the_prompt_never_on_the_line() {
+    let secret = RunRequest {
+        prompt: "the secret plan".to_owned(),
+        ..request(Permission::AcceptEdits)
+    };
+    let own = vec!["--oss".to_owned()];
+    let drivers: [Box<dyn Driver>; 4] = [
+        Box::new(ClaudeDriver::new("claude").with_args(own.clone())),
+        Box::new(CodexDriver::new("codex").with_args(own.clone())),
+        Box::new(GeminiDriver::new("gemini").with_args(own.clone())),
+        Box::new(OpencodeDriver::new("opencode").with_args(own)),
+    ];
+    for driver in drivers {
+        let line = driver.command(&secret);
+        let own_at = line
+            .args
+            .iter()
+            .rev()
+            .position(|arg| arg == "--oss")
+            .unwrap();
+        assert!(
+            own_at <= 1,
+            "{}: only codex's `-` may follow",
+            driver.name()
+        );
+        assert!(!line.args.iter().any(|arg| arg.contains("secret")));
+        assert_eq!(line.stdin, "the secret plan");
+    }
+}

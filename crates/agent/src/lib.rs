@@ -10,12 +10,14 @@
 mod agent;
 pub mod driver;
 mod excerpt;
+mod mock;
 mod request;
 mod retry;
 mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
 pub use driver::{CommandLine, Driver, WireParser};
+pub use mock::{MockArgs, MockArgsError, MockEnv, WireFormat, mock_agent_main};
 pub use request::{Permission, RunRequest};
 pub use retry::Retrying;
 pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

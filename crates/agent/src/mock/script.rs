@@ -161,6 +161,13 @@ mod tests {
         assert_eq!(error_of("run: []\nruns: []"), expected);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "(runs?:|\n|  - |say|crash|sleep|: |\\{|\\}|\\[|hang|1h|é|.){0,20}") {
+            let _ = Script::parse(&text);
+        }
+    }
+
     #[test]
     fn every_action_can_be_written() {
         let text = include_str!("every_action.yaml");

@@ -86,10 +86,10 @@ fn one_run_for_every_call_has_no_end() {
 fn script_and_state_may_be_named_by_the_environment() {
     let stage = Stage::new();
     let path = stage.script("runs:\n  - - say: one\n");
-    let state = stage.root.join("calls");
+    let calls = stage.root.join("calls");
     let env = [
         ("REHEARSAL_MOCK_SCRIPT", path.as_str()),
-        ("REHEARSAL_MOCK_STATE", state.as_str()),
+        ("REHEARSAL_MOCK_STATE", calls.as_str()),
     ];
     assert_eq!(
         ended(stage.mock(&[], &env).spawn().unwrap(), "")

@@ -12,6 +12,7 @@ pub mod driver;
 pub mod environment;
 mod excerpt;
 pub mod git;
+pub mod mock;
 pub mod policy;
 pub mod probe;
 pub mod process;

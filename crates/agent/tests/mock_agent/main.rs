@@ -1,0 +1,13 @@
+//! The stand-in agent as a process: what it does, says and ends with.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops where something goes wrong"
+)]
+
+mod by_environment;
+mod fixtures;
+mod misbehaviour;
+mod script;
+mod stage;
+mod wire;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use rehearsal_agent::{MockArgs, MockEnv, mock_agent_main};
+use rehearsal_agent::mock::{MockArgs, MockEnv, mock_agent_main};
 use rehearsal_core::Timestamp;
 
 fn main() -> ExitCode {

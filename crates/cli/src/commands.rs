@@ -31,9 +31,8 @@ pub(crate) type Done = Result<Exit, CliError>;
 /// Finds the command's room and waits for it.
 pub(crate) fn dispatch(cli: Cli) -> Done {
     let ui = Ui { json: cli.json };
-    // These need no repository and no runtime.
+    // These need no repository and no runtime; a stand-in was played before.
     match &cli.command {
-        Command::MockAgent(args) => return Ok(mock_agent::run(args)),
         Command::Schema(args) => return schema::run(args, ui),
         Command::Generate(args) => return generate::run(args, ui),
         Command::Completions(args) => return Ok(generate::completions(args)),

@@ -21,8 +21,17 @@ use crate::ui::{Document, emit};
 fn main() -> ExitCode {
     // The supervisor of an agent is this program again; it must start in a millisecond and parse nothing.
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|first| first == SHIM_ARGUMENT) {
-        return ExitCode::from(u8::try_from(shim_main(args)).unwrap_or(1));
+    match args.next() {
+        Some(first) if first == SHIM_ARGUMENT => {
+            return ExitCode::from(u8::try_from(shim_main(args)).unwrap_or(1));
+        }
+        // A stand-in takes the flags of the CLI that it plays, which are none of ours.
+        Some(first) if first == "mock-agent" => {
+            if let Some(code) = commands::mock_agent::play(std::env::args().skip(2)) {
+                return code;
+            }
+        }
+        _ => {}
     }
     let cli = Cli::parse();
     let json = cli.json;

@@ -1,22 +1,50 @@
 //! `mock-agent`.
 
+use std::process::ExitCode;
+
 use clap::Args;
+use rehearsal_agent::mock::{MockArgs, MockEnv, mock_agent_main};
+use rehearsal_core::Clock;
+use rehearsal_engine::SystemClock;
 
 use crate::exit::Exit;
+use crate::ui::Ui;
 
-/// Everything after the name belongs to the stand-in: it also takes the flags of the CLI that it plays.
+/// Only for `--help`: what is played is read before any other argument of ours.
 #[derive(Debug, Args)]
-#[command(
-    disable_help_flag = true,
-    after_help = "Example: rehearsal mock-agent --as claude --script runs.yaml < prompt.md"
-)]
+#[command(after_help = "Examples:
+  rehearsal mock-agent --script runs.yaml < prompt.md
+  rehearsal mock-agent --as claude --script runs.yaml -p --output-format stream-json < prompt.md
+  MOCK_OUTCOME=success MOCK_COMMITS=2 rehearsal mock-agent < prompt.md
+
+Without a script it does what MOCK_OUTCOME, MOCK_DECISION, MOCK_COMMENT, MOCK_REASON, MOCK_COMMITS, MOCK_CRASH and
+MOCK_SLEEP say. `rehearsal schema mock-script` has all that a script can do.")]
 pub(crate) struct MockAgentArgs {
-    /// `--as claude|codex|gemini|opencode`, `--script FILE`, and any flags of the CLI that is played
+    /// Whose output format it speaks: claude, codex, gemini or opencode; plain text without it
+    #[arg(long = "as", value_name = "AGENT")]
+    wire: Option<String>,
+    /// The script: what it does, call by call
+    #[arg(long, value_name = "FILE")]
+    script: Option<String>,
+    /// Flags of the CLI that is played
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<String>,
+    foreign: Vec<String>,
 }
 
-pub(crate) fn run(args: &MockAgentArgs) -> Exit {
-    let _ = args;
-    Exit::Ok
+/// Plays, unless it is asked for our own help.
+pub(crate) fn play(args: impl Iterator<Item = String>) -> Option<ExitCode> {
+    let args: Vec<String> = args.collect();
+    if matches!(args.first().map(String::as_str), Some("--help" | "-h")) {
+        return None;
+    }
+    let args = match MockArgs::parse(args) {
+        Ok(args) => args,
+        Err(error) => {
+            Ui { json: false }.aside(format!("error: {error}"));
+            return Some(Exit::Usage.into());
+        }
+    };
+    let env = MockEnv { vars: std::env::vars().collect(), now: SystemClock.now() };
+    let status = mock_agent_main(args, &env);
+    Some(ExitCode::from(u8::try_from(status.rem_euclid(256)).unwrap_or(1)))
 }

@@ -21,13 +21,23 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(ui: Ui, repo: Option<Utf8PathBuf>) -> Result<Self, CliError> {
         let here = std::env::current_dir()?;
-        let here = Utf8PathBuf::from_path_buf(here)
-            .map_err(|path| CliError::usage(format!("the directory `{}` has a name that is not UTF-8", path.display())))?;
+        let here = Utf8PathBuf::from_path_buf(here).map_err(|path| {
+            CliError::usage(format!(
+                "the directory `{}` has a name that is not UTF-8",
+                path.display()
+            ))
+        })?;
         let directory = repo.map_or_else(|| here.clone(), |repo| here.join(repo));
         if !directory.is_dir() {
-            return Err(CliError::usage(format!("there is no directory `{directory}`")));
+            return Err(CliError::usage(format!(
+                "there is no directory `{directory}`"
+            )));
         }
-        Ok(Self { ui, directory, clock: Arc::new(SystemClock) })
+        Ok(Self {
+            ui,
+            directory,
+            clock: Arc::new(SystemClock),
+        })
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -44,7 +54,11 @@ impl Context {
     }
 
     /// Writes as the user.
-    pub(crate) async fn commit(&self, store: &dyn Store, changes: Vec<Change>) -> Result<Vec<Committed>, CliError> {
+    pub(crate) async fn commit(
+        &self,
+        store: &dyn Store,
+        changes: Vec<Change>,
+    ) -> Result<Vec<Committed>, CliError> {
         Ok(store.commit(Actor::User, self.now(), changes).await?)
     }
 }

@@ -25,9 +25,14 @@ impl Project {
     pub(crate) fn around(directory: &Utf8Path) -> Result<Self, CliError> {
         let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
         match directory.ancestors().find(is_root) {
-            Some(root) => Ok(Self { root: root.to_owned() }),
-            None => Err(CliError::new(Exit::Git, format!("`{directory}` is not inside a git repository"))
-                .hint("run `git init`, or go to a repository, or name one with `--repo DIR`")),
+            Some(root) => Ok(Self {
+                root: root.to_owned(),
+            }),
+            None => Err(CliError::new(
+                Exit::Git,
+                format!("`{directory}` is not inside a git repository"),
+            )
+            .hint("run `git init`, or go to a repository, or name one with `--repo DIR`")),
         }
     }
 
@@ -49,7 +54,9 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        Ok(Arc::new(SqliteStore::open(self.state_dir().as_std_path()).await?))
+        Ok(Arc::new(
+            SqliteStore::open(self.state_dir().as_std_path()).await?,
+        ))
     }
 
     /// All settings: files, environment, flags.
@@ -62,15 +69,18 @@ impl Project {
         let shown = format!("{DIRECTORY}/config.yaml");
         layers.extend(self.layer(&path, Origin::Project(shown))?);
         let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let environment =
-            Overrides::from_environment(lookup).map_err(|error| CliError::in_file(error, "the environment"))?;
+        let environment = Overrides::from_environment(lookup)
+            .map_err(|error| CliError::in_file(error, "the environment"))?;
         let file = self.shown(&path);
         config::resolve(layers, environment, flags).map_err(|error| CliError::in_file(error, &file))
     }
 
     fn layer(&self, path: &Utf8Path, origin: Origin) -> Result<Option<Layer>, CliError> {
-        let Some(text) = read_text(path)? else { return Ok(None) };
-        let file = config::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(path)))?;
+        let Some(text) = read_text(path)? else {
+            return Ok(None);
+        };
+        let file =
+            config::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(path)))?;
         Ok(Some(Layer { origin, file }))
     }
 
@@ -78,12 +88,15 @@ impl Project {
     pub(crate) fn flow(&self, name: &str) -> Result<Flow, CliError> {
         let path = self.directory().join("flows").join(format!("{name}.yaml"));
         if let Some(text) = read_text(&path)? {
-            return flow::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(&path)));
+            return flow::parse(&text)
+                .map_err(|error| CliError::in_file(error, &self.shown(&path)));
         }
         Flow::shipped(name).ok_or_else(|| {
             let shipped: Vec<&str> = flow::SHIPPED.iter().map(|(name, _)| *name).collect();
-            CliError::usage(format!("there is no flow `{name}`"))
-                .hint(format!("shipped: {}; your own go to `{DIRECTORY}/flows/NAME.yaml`", shipped.join(", ")))
+            CliError::usage(format!("there is no flow `{name}`")).hint(format!(
+                "shipped: {}; your own go to `{DIRECTORY}/flows/NAME.yaml`",
+                shipped.join(", ")
+            ))
         })
     }
 
@@ -107,7 +120,8 @@ impl Project {
     /// The template of the loop's prompt.
     pub(crate) fn loop_template(&self) -> Result<String, CliError> {
         let path = self.directory().join("prompts/loop.md");
-        Ok(read_text(&path)?.unwrap_or_else(|| rehearsal_engine::prompt::SHIPPED_TEMPLATE.to_owned()))
+        Ok(read_text(&path)?
+            .unwrap_or_else(|| rehearsal_engine::prompt::SHIPPED_TEMPLATE.to_owned()))
     }
 
     /// A path as messages show it: relative to the repository where it can be.
@@ -120,28 +134,41 @@ fn user_config_path() -> Option<Utf8PathBuf> {
     let base = std::env::var("XDG_CONFIG_HOME")
         .ok()
         .filter(|dir| !dir.is_empty())
-        .or_else(|| std::env::var("HOME").ok().map(|home| format!("{home}/.config")))?;
+        .or_else(|| {
+            std::env::var("HOME")
+                .ok()
+                .map(|home| format!("{home}/.config"))
+        })?;
     Some(Utf8PathBuf::from(base).join("rehearsal/config.yaml"))
 }
 
 /// A text file that a person wrote; none if it is not there. Binary junk and endless files are refused.
 pub(crate) fn read_text(path: &Utf8Path) -> Result<Option<String>, CliError> {
     let length = match fs_err::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => return Err(CliError::usage(format!("`{path}` is a directory"))),
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(CliError::usage(format!("`{path}` is a directory")));
+        }
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     if length > LONGEST_FILE {
-        return Err(CliError::usage(format!("`{path}` is too large: {length} bytes, at most {LONGEST_FILE} are read")));
+        return Err(CliError::usage(format!(
+            "`{path}` is too large: {length} bytes, at most {LONGEST_FILE} are read"
+        )));
     }
     let bytes = fs_err::read(path)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-            Err(CliError::usage(format!("`{path}` is not valid UTF-8: line {line}, byte {at}")))
+            let line = 1 + error.as_bytes()[..at]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count();
+            Err(CliError::usage(format!(
+                "`{path}` is not valid UTF-8: line {line}, byte {at}"
+            )))
         }
     }
 }

@@ -18,12 +18,30 @@ pub(crate) fn duration(duration: Duration) -> String {
 
 /// A cost; unknown is not zero.
 pub(crate) fn cost(usd: Option<f64>) -> String {
-    usd.map_or_else(|| "unknown".into(), |usd| if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") })
+    usd.map_or_else(
+        || "unknown".into(),
+        |usd| {
+            if usd < 0.01 && usd > 0.0 {
+                format!("${usd:.4}")
+            } else {
+                format!("${usd:.2}")
+            }
+        },
+    )
 }
 
 /// `1.2k in, 340 out`.
 pub(crate) fn tokens(tokens: Option<Tokens>) -> String {
-    tokens.map_or_else(|| "unknown".into(), |tokens| format!("{} in, {} out", thousands(tokens.input), thousands(tokens.output)))
+    tokens.map_or_else(
+        || "unknown".into(),
+        |tokens| {
+            format!(
+                "{} in, {} out",
+                thousands(tokens.input),
+                thousands(tokens.output)
+            )
+        },
+    )
 }
 
 fn thousands(number: u64) -> String {
@@ -36,19 +54,31 @@ fn thousands(number: u64) -> String {
 
 /// `1 task`, `2 tasks`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+    if number == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{number} {thing}s")
+    }
 }
 
 /// How long ago, or in how long.
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
-    if at > now { format!("in {}", duration(at.since(now))) } else { format!("{} ago", duration(now.since(at))) }
+    if at > now {
+        format!("in {}", duration(at.since(now)))
+    } else {
+        format!("{} ago", duration(now.since(at)))
+    }
 }
 
 /// A moment in the user's time zone.
 pub(crate) fn moment(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(
         |_| at.to_string(),
-        |at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        |at| {
+            at.to_zoned(jiff::tz::TimeZone::system())
+                .strftime("%Y-%m-%d %H:%M:%S")
+                .to_string()
+        },
     )
 }
 
@@ -64,7 +94,14 @@ mod tests {
         assert_eq!(cost(None), "unknown");
         assert_eq!(cost(Some(0.0)), "$0.00");
         assert_eq!(cost(Some(0.0024)), "$0.0024");
-        assert_eq!(tokens(Some(Tokens { input: 1234, cached: 0, output: 60 })), "1.2k in, 60 out");
+        assert_eq!(
+            tokens(Some(Tokens {
+                input: 1234,
+                cached: 0,
+                output: 60
+            })),
+            "1.2k in, 60 out"
+        );
         assert_eq!(count(1, "task"), "1 task");
     }
 }

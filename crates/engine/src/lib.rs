@@ -13,11 +13,12 @@ pub mod prompt;
 mod session_loop;
 pub mod why;
 
-
 pub use agents::{AgentSetup, SetupError};
 pub use clock::SystemClock;
 pub use lock::{LockError, LoopLock};
-pub use session_loop::{LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch};
+pub use session_loop::{
+    LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch,
+};
 
 /// Randomness for short ids.
 pub fn random_bits() -> u64 {

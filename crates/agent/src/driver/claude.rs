@@ -76,6 +76,7 @@ impl Driver for ClaudeDriver {
             DriverKind::Claude,
             self.capabilities.as_ref(),
         );
+        offer.args(&self.args);
         offer.flag("--print", &[]);
         offer.flag("--output-format", &["stream-json"]);
         offer.flag("--verbose", &[]);
@@ -106,7 +107,6 @@ impl Driver for ClaudeDriver {
         ] {
             offer.env(name, "1");
         }
-        offer.args(&self.args);
         offer.finish(request)
     }
 

@@ -48,6 +48,7 @@ impl Driver for CodexDriver {
 
     fn command(&self, request: &RunRequest) -> CommandLine {
         let mut offer = Offer::new(&self.program, DriverKind::Codex, self.capabilities.as_ref());
+        offer.args(&self.args);
         offer.args(&["exec"]);
         let resumed = request.resume.as_deref().filter(|_| offer.has("resume"));
         if let Some(thread) = resumed {
@@ -75,7 +76,6 @@ impl Driver for CodexDriver {
             request.budget.tokens.is_some(),
             "it tells its tokens only at the end, so the token limit cannot stop it",
         );
-        offer.args(&self.args);
         offer.args(&["-"]);
         offer.finish_with_system_prompt_in_prompt(request)
     }

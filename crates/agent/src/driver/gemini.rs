@@ -54,6 +54,7 @@ impl Driver for GeminiDriver {
             DriverKind::Gemini,
             self.capabilities.as_ref(),
         );
+        offer.args(&self.args);
         offer.flag("--output-format", &["stream-json"]);
         let mode = match request.permission {
             Permission::Plan => "plan",
@@ -78,7 +79,6 @@ impl Driver for GeminiDriver {
         // Else it starts itself anew, and the first process takes no signal.
         offer.env("GEMINI_CLI_NO_RELAUNCH", "1");
         offer.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-        offer.args(&self.args);
         offer.finish_with_system_prompt_in_prompt(request)
     }
 

@@ -52,6 +52,7 @@ impl Driver for OpencodeDriver {
             DriverKind::Opencode,
             self.capabilities.as_ref(),
         );
+        offer.args(&self.args);
         offer.args(&["run"]);
         offer.flag("--format", &["json"]);
         match request.permission {
@@ -75,7 +76,6 @@ impl Driver for OpencodeDriver {
         ] {
             offer.env(name, "1");
         }
-        offer.args(&self.args);
         offer.finish_with_system_prompt_in_prompt(request)
     }
 

@@ -173,7 +173,7 @@ fn any_program_gets_the_prompt_and_says_what_it_cannot_do() {
 }
 
 #[test]
-fn the_users_own_arguments_come_last_and_the_prompt_never_on_the_line() {
+fn the_users_own_arguments_come_first_and_the_prompt_never_on_the_line() {
     let secret = RunRequest {
         prompt: "the secret plan".to_owned(),
         ..request(Permission::AcceptEdits)
@@ -187,17 +187,7 @@ fn the_users_own_arguments_come_last_and_the_prompt_never_on_the_line() {
     ];
     for driver in drivers {
         let line = driver.command(&secret);
-        let own_at = line
-            .args
-            .iter()
-            .rev()
-            .position(|arg| arg == "--oss")
-            .unwrap();
-        assert!(
-            own_at <= 1,
-            "{}: only codex's `-` may follow",
-            driver.name()
-        );
+        assert_eq!(line.args[0], "--oss", "{}", driver.name());
         assert!(!line.args.iter().any(|arg| arg.contains("secret")));
         assert_eq!(line.stdin, "the secret plan");
     }

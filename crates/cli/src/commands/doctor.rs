@@ -52,15 +52,30 @@ enum Health {
 
 impl Check {
     fn ok(what: &str, found: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Ok, found: found.into(), hint: None }
+        Self {
+            what: what.into(),
+            health: Health::Ok,
+            found: found.into(),
+            hint: None,
+        }
     }
 
     fn note(what: &str, found: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Note, found: found.into(), hint: Some(hint.into()) }
+        Self {
+            what: what.into(),
+            health: Health::Note,
+            found: found.into(),
+            hint: Some(hint.into()),
+        }
     }
 
     fn bad(what: &str, found: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), health: Health::Bad, found: found.into(), hint: Some(hint.into()) }
+        Self {
+            what: what.into(),
+            health: Health::Bad,
+            found: found.into(),
+            hint: Some(hint.into()),
+        }
     }
 }
 
@@ -68,7 +83,11 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
     let mut checks = vec![check_git().await, check_supervision()];
     match context.project() {
         Ok(project) => check_project(&project, context, &mut checks).await,
-        Err(error) => checks.push(Check::bad("repository", first_line(&error), "go to a git repository, or run `git init`")),
+        Err(error) => checks.push(Check::bad(
+            "repository",
+            first_line(&error),
+            "go to a git repository, or run `git init`",
+        )),
     }
     let healthy = checks.iter().all(|check| check.health != Health::Bad);
     for check in &checks {
@@ -77,7 +96,11 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
             Health::Note => styled(ODD, "note"),
             Health::Bad => styled(BAD, "bad "),
         };
-        context.ui.say(format!("{mark}  {:<14}  {}", check.what, harmless(&check.found)));
+        context.ui.say(format!(
+            "{mark}  {:<14}  {}",
+            check.what,
+            harmless(&check.found)
+        ));
         if let Some(hint) = &check.hint {
             context.ui.say(format!("      hint: {}", harmless(hint)));
         }
@@ -90,11 +113,19 @@ async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Ch
     checks.push(Check::ok("repository", project.root.to_string()));
     match project.settings(Overrides::default()) {
         Ok(settings) => {
-            let found = if project.config_path().exists() { project.shown(&project.config_path()) } else { "defaults only".into() };
+            let found = if project.config_path().exists() {
+                project.shown(&project.config_path())
+            } else {
+                "defaults only".into()
+            };
             checks.push(Check::ok("configuration", found));
             check_agents(&settings, checks);
         }
-        Err(error) => checks.push(Check::bad("configuration", told(&error), "mend the file; `rehearsal schema config` has its form")),
+        Err(error) => checks.push(Check::bad(
+            "configuration",
+            told(&error),
+            "mend the file; `rehearsal schema config` has its form",
+        )),
     }
     check_flows(project, checks);
     check_store(project, context, checks).await;
@@ -122,18 +153,31 @@ fn check_supervision() -> Check {
 fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
     for (name, profile) in &settings.agents {
         let driver = profile.driver.value;
-        let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
+        let program = profile
+            .program
+            .value
+            .clone()
+            .unwrap_or_else(|| driver.as_str().to_owned());
         let what = format!("agent {name}");
         let used = *name == settings.agent.value;
         match which::which(&program) {
             Ok(path) => checks.push(Check::ok(&what, format!("{driver}: {}", path.display()))),
             Err(_) if driver == DriverKind::Command && profile.program.value.is_none() => {
-                checks.push(Check::bad(&what, "driver `command` has no `program`", "set `program:` in the configuration"));
+                checks.push(Check::bad(
+                    &what,
+                    "driver `command` has no `program`",
+                    "set `program:` in the configuration",
+                ));
             }
             Err(_) => {
                 let found = format!("{driver}: `{program}` is not on the PATH");
-                let hint = "install it, or set `program:`; `rehearsal agent list` shows what is found";
-                checks.push(if used { Check::bad(&what, found, hint) } else { Check::note(&what, found, hint) });
+                let hint =
+                    "install it, or set `program:`; `rehearsal agent list` shows what is found";
+                checks.push(if used {
+                    Check::bad(&what, found, hint)
+                } else {
+                    Check::note(&what, found, hint)
+                });
                 continue;
             }
         }
@@ -144,8 +188,10 @@ fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
 /// Only whether a variable is there; its value is never looked at.
 fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
     let is_key = |name: &String| name.ends_with("_KEY") || name.ends_with("_TOKEN");
-    let keys: Vec<String> =
-        rehearsal_agent::environment::default_grants(driver.as_str()).into_iter().filter(is_key).collect();
+    let keys: Vec<String> = rehearsal_agent::environment::default_grants(driver.as_str())
+        .into_iter()
+        .filter(is_key)
+        .collect();
     if keys.is_empty() || keys.iter().any(|key| std::env::var_os(key).is_some()) {
         return;
     }
@@ -159,11 +205,24 @@ fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
 fn check_flows(project: &Project, checks: &mut Vec<Check>) {
     let names = match project.own_flows() {
         Ok(names) => names,
-        Err(error) => return checks.push(Check::bad("flows", told(&error), "check the directory's mode")),
+        Err(error) => {
+            return checks.push(Check::bad(
+                "flows",
+                told(&error),
+                "check the directory's mode",
+            ));
+        }
     };
-    let broken: Vec<CliError> = names.iter().filter_map(|name| project.flow(name).err()).collect();
+    let broken: Vec<CliError> = names
+        .iter()
+        .filter_map(|name| project.flow(name).err())
+        .collect();
     match broken.first() {
-        Some(error) => checks.push(Check::bad("flows", told(error), "`rehearsal flow check` shows it whole")),
+        Some(error) => checks.push(Check::bad(
+            "flows",
+            told(error),
+            "`rehearsal flow check` shows it whole",
+        )),
         None => checks.push(Check::ok("flows", format!("{} of your own", names.len()))),
     }
 }
@@ -172,14 +231,24 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
     let store = match project.store().await {
         Ok(store) => store,
         Err(error) => {
-            checks.push(Check::bad("store", told(&error), "restore `.rehearsal/state` from a backup, or move it away"));
+            checks.push(Check::bad(
+                "store",
+                told(&error),
+                "restore `.rehearsal/state` from a backup, or move it away",
+            ));
             return;
         }
     };
     match store.verify().await {
-        Ok(findings) if findings.is_empty() => checks.push(Check::ok("store", "every task is what its events say")),
+        Ok(findings) if findings.is_empty() => {
+            checks.push(Check::ok("store", "every task is what its events say"))
+        }
         Ok(findings) => {
-            checks.push(Check::bad("store", findings.join("; "), "keep a copy of `.rehearsal/state` and report it"));
+            checks.push(Check::bad(
+                "store",
+                findings.join("; "),
+                "keep a copy of `.rehearsal/state` and report it",
+            ));
         }
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
@@ -188,7 +257,14 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         && let Some(run) = runs.first()
     {
         let since = words::relative(run.start.started_at, context.now());
-        checks.push(Check::note("runs", format!("run {} was left by a dead worker, started {since}", run.start.id), "the next `rehearsal run` puts it in order"));
+        checks.push(Check::note(
+            "runs",
+            format!(
+                "run {} was left by a dead worker, started {since}",
+                run.start.id
+            ),
+            "the next `rehearsal run` puts it in order",
+        ));
     }
 }
 
@@ -196,14 +272,24 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
 const LITTLE_SPACE: u64 = 1 << 30;
 
 fn check_disk(root: &Utf8Path, checks: &mut Vec<Check>) {
-    let Ok(stat) = rustix::fs::statvfs(root.as_std_path()) else { return };
+    let Ok(stat) = rustix::fs::statvfs(root.as_std_path()) else {
+        return;
+    };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let found = format!("{:.1} GiB free", free as f64 / f64::from(1 << 30));
-    checks.push(if free < LITTLE_SPACE { Check::note("disk", found, "free some space") } else { Check::ok("disk", found) });
+    let found = format!("{} GiB free", free >> 30);
+    checks.push(if free < LITTLE_SPACE {
+        Check::note("disk", found, "free some space")
+    } else {
+        Check::ok("disk", found)
+    });
 }
 
 fn told(error: &CliError) -> String {
-    error.render().trim_end().trim_start_matches("error: ").replace('\n', " ")
+    error
+        .render()
+        .trim_end()
+        .trim_start_matches("error: ")
+        .replace('\n', " ")
 }
 
 fn first_line(error: &CliError) -> String {

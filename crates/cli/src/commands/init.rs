@@ -59,16 +59,30 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
     ui.say(format!("base branch: {}", or_none(&found.base_branch)));
     ui.say(format!("tests: {}", or_none(&found.test_command)));
-    ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
-    ui.say(format!("{} is written; read it, then:", project.shown(&path)));
+    ui.say(format!(
+        "agents: {}",
+        if agents.is_empty() {
+            "none found".into()
+        } else {
+            agents.join(", ")
+        }
+    ));
+    ui.say(format!(
+        "{} is written; read it, then:",
+        project.shown(&path)
+    ));
     ui.say("next: rehearsal session new NAME");
     ui.say("next: rehearsal doctor");
-    ui.document(InitDocument { config: project.shown(&path), found });
+    ui.document(InitDocument {
+        config: project.shown(&path),
+        found,
+    });
     Ok(Exit::Ok)
 }
 
 async fn look(root: &Utf8Path) -> Findings {
-    let on_path = |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
+    let on_path =
+        |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
     Findings {
         base_branch: git::base_branch(root).await.ok(),
         test_command: test_command(root),
@@ -94,7 +108,8 @@ const TEST_RUNNERS: &[(&str, &str)] = &[
 fn test_command(root: &Utf8Path) -> Option<String> {
     let has = |file: &str| root.join(file).is_file();
     let contains = |file: &str, text: &str| {
-        fs_err::read_to_string(root.join(file)).is_ok_and(|content| content.lines().any(|line| line.contains(text)))
+        fs_err::read_to_string(root.join(file))
+            .is_ok_and(|content| content.lines().any(|line| line.contains(text)))
     };
     if has("package.json") && contains("package.json", "\"test\":") {
         return Some("npm test".into());
@@ -105,7 +120,10 @@ fn test_command(root: &Utf8Path) -> Option<String> {
     if has("Makefile") && contains("Makefile", "test:") {
         return Some("make test".into());
     }
-    ["test", "test.sh", "run-tests.sh"].iter().find(|file| has(file)).map(|file| format!("./{file}"))
+    ["test", "test.sh", "run-tests.sh"]
+        .iter()
+        .find(|file| has(file))
+        .map(|file| format!("./{file}"))
 }
 
 fn config_text(found: &Findings) -> String {
@@ -153,6 +171,13 @@ testing:
 }
 
 fn yaml_string(text: &str) -> String {
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " -_./".contains(c)) && !text.starts_with(['-', ' ', '.']);
-    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
+    let plain = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || " -_./".contains(c))
+        && !text.starts_with(['-', ' ', '.']);
+    if plain {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
+    }
 }

@@ -72,9 +72,17 @@ async fn list(args: ListArgs, context: &Context) -> Done {
         (None, Some(task)) => Scope::Task(store.find_task(&task).await?.id),
         (None, None) => Scope::All,
     };
-    let runs = store.runs(&RunQuery { scope, limit: Some(args.limit), ..RunQuery::default() }).await?;
+    let runs = store
+        .runs(&RunQuery {
+            scope,
+            limit: Some(args.limit),
+            ..RunQuery::default()
+        })
+        .await?;
     if runs.is_empty() {
-        context.ui.say("no runs yet; `rehearsal run SESSION` makes some");
+        context
+            .ui
+            .say("no runs yet; `rehearsal run SESSION` makes some");
     } else {
         context.ui.say(table_of(&runs, context.now()));
     }
@@ -85,20 +93,36 @@ async fn list(args: ListArgs, context: &Context) -> Done {
 /// Runs in columns.
 pub(crate) fn table_of(runs: &[Run], now: Timestamp) -> String {
     let row = |run: &Run| {
-        let took = run.end.as_ref().map_or(now, |end| end.ended_at).since(run.start.started_at);
+        let took = run
+            .end
+            .as_ref()
+            .map_or(now, |end| end.ended_at)
+            .since(run.start.started_at);
         vec![
             run.start.id.to_string(),
             run.start.task.to_string(),
             run.start.agent.to_string(),
-            run.outcome().map_or_else(|| "running".to_owned(), |outcome| outcome.name().to_string()),
-            run.end.as_ref().map_or_else(|| "-".to_owned(), |end| end.commits.len().to_string()),
+            run.outcome().map_or_else(
+                || "running".to_owned(),
+                |outcome| outcome.name().to_string(),
+            ),
+            run.end
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |end| end.commits.len().to_string()),
             words::duration(took),
-            run.end.as_ref().map_or_else(|| "-".to_owned(), |end| words::cost(end.cost_usd)),
+            run.end
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |end| words::cost(end.cost_usd)),
             words::relative(run.start.started_at, now),
         ]
     };
     let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
-    table(&["RUN", "TASK", "AGENT", "OUTCOME", "COMMITS", "TOOK", "COST", "STARTED"], &rows)
+    table(
+        &[
+            "RUN", "TASK", "AGENT", "OUTCOME", "COMMITS", "TOOK", "COST", "STARTED",
+        ],
+        &rows,
+    )
 }
 
 async fn show(args: ShowArgs, context: &Context) -> Done {
@@ -108,18 +132,40 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
     let directory: Utf8PathBuf = project.runs_dir().join(run.start.id.as_str());
     let ui = context.ui;
     let start = &run.start;
-    ui.say(format!("{}  task {}, agent {} ({})", styled(BOLD, &start.id), start.task, start.agent, start.driver));
-    ui.say(format!("started {} ({})", words::moment(start.started_at), words::relative(start.started_at, context.now())));
+    ui.say(format!(
+        "{}  task {}, agent {} ({})",
+        styled(BOLD, &start.id),
+        start.task,
+        start.agent,
+        start.driver
+    ));
+    ui.say(format!(
+        "started {} ({})",
+        words::moment(start.started_at),
+        words::relative(start.started_at, context.now())
+    ));
     match &run.end {
         None => ui.say("running, or its worker died; `rehearsal run` puts that in order"),
         Some(end) => {
-            ui.say(format!("took {}, cost {}, tokens {}", words::duration(end.ended_at.since(start.started_at)), words::cost(end.cost_usd), words::tokens(end.tokens)));
-            ui.say(format!("\n{}", styled(BOLD, harmless(&end.verdict.outcome.to_string()))));
+            ui.say(format!(
+                "took {}, cost {}, tokens {}",
+                words::duration(end.ended_at.since(start.started_at)),
+                words::cost(end.cost_usd),
+                words::tokens(end.tokens)
+            ));
+            ui.say(format!(
+                "\n{}",
+                styled(BOLD, harmless(&end.verdict.outcome.to_string()))
+            ));
             for reason in &end.verdict.because {
                 ui.say(format!("- {}", harmless(reason)));
             }
             for commit in &end.commits {
-                ui.say(format!("commit {} {}", commit.id.get(..10).unwrap_or(&commit.id), one_line(&commit.subject, 80)));
+                ui.say(format!(
+                    "commit {} {}",
+                    commit.id.get(..10).unwrap_or(&commit.id),
+                    one_line(&commit.subject, 80)
+                ));
             }
             for file in end.files_changed.iter().take(50) {
                 ui.say(format!("changed {}", harmless(file)));
@@ -128,6 +174,9 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
     }
     let shown = project.shown(&directory);
     ui.say(format!("\nfiles: {shown}"));
-    ui.document(RunDocument { run, directory: shown });
+    ui.document(RunDocument {
+        run,
+        directory: shown,
+    });
     Ok(Exit::Ok)
 }

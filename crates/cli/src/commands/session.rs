@@ -16,7 +16,9 @@ use crate::ui::{BOLD, styled, table};
 use crate::words;
 
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Example: rehearsal session new greetings --description 'Say hello in three languages'")]
+#[command(
+    after_help = "Example: rehearsal session new greetings --description 'Say hello in three languages'"
+)]
 pub(crate) enum SessionCommand {
     /// Make a session
     New(NewArgs),
@@ -31,7 +33,9 @@ pub(crate) enum SessionCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal session new api --description 'The new API' --criterion 'all tests pass'")]
+#[command(
+    after_help = "Example: rehearsal session new api --description 'The new API' --criterion 'all tests pass'"
+)]
 pub(crate) struct NewArgs {
     /// Its name: letters, digits, `-`, `_` and `.`
     name: SessionName,
@@ -47,7 +51,9 @@ pub(crate) struct NewArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rehearsal session context api\n  rehearsal session context api --set 'We use axum.'\n  rehearsal session context api --set - < NOTES.md")]
+#[command(
+    after_help = "Examples:\n  rehearsal session context api\n  rehearsal session context api --set 'We use axum.'\n  rehearsal session context api --set - < NOTES.md"
+)]
 pub(crate) struct ContextArgs {
     session: SessionName,
     /// The new text; `-` reads it from standard input
@@ -59,7 +65,9 @@ pub(crate) struct ContextArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rehearsal session progress 'The parser is done' --session api\n  rehearsal session progress --session api")]
+#[command(
+    after_help = "Examples:\n  rehearsal session progress 'The parser is done' --session api\n  rehearsal session progress --session api"
+)]
 pub(crate) struct ProgressArgs {
     /// The line to write; without it the journal is printed
     text: Option<String>,
@@ -82,7 +90,12 @@ pub(crate) struct TaskCounts {
 
 impl From<Counts> for TaskCounts {
     fn from(counts: Counts) -> Self {
-        Self { open: counts.open, done: counts.done, total: counts.total, by_status: counts.by_status }
+        Self {
+            open: counts.open,
+            done: counts.done,
+            total: counts.total,
+            by_status: counts.by_status,
+        }
     }
 }
 
@@ -131,11 +144,19 @@ async fn new(args: NewArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let store = context.store().await?;
     let name = args.name.clone();
-    let session =
-        NewSession { name: args.name, description: args.description, context: args.context, criteria: args.criteria };
-    context.commit(&*store, vec![Change::AddSession(session)]).await?;
+    let session = NewSession {
+        name: args.name,
+        description: args.description,
+        context: args.context,
+        criteria: args.criteria,
+    };
+    context
+        .commit(&*store, vec![Change::AddSession(session)])
+        .await?;
     context.ui.say(format!("session `{name}` is made"));
-    context.ui.say(format!("add tasks with `rehearsal task add \"title\" --session {name}`"));
+    context.ui.say(format!(
+        "add tasks with `rehearsal task add \"title\" --session {name}`"
+    ));
     context.ui.document(document(&*store, &name, 0).await?);
     Ok(Exit::Ok)
 }
@@ -155,13 +176,20 @@ async fn list(context: &Context) -> Done {
         })
         .collect();
     if rows.is_empty() {
-        context.ui.say("no sessions yet; make one with `rehearsal session new NAME`");
+        context
+            .ui
+            .say("no sessions yet; make one with `rehearsal session new NAME`");
     } else {
-        context.ui.say(table(&["SESSION", "OPEN", "DONE", "ABOUT"], &rows));
+        context
+            .ui
+            .say(table(&["SESSION", "OPEN", "DONE", "ABOUT"], &rows));
     }
     let sessions = sessions
         .into_iter()
-        .map(|summary| SessionView { session: summary.session, tasks: summary.counts.into() })
+        .map(|summary| SessionView {
+            session: summary.session,
+            tasks: summary.counts.into(),
+        })
         .collect();
     context.ui.document(SessionList { sessions });
     Ok(Exit::Ok)
@@ -172,7 +200,11 @@ async fn show(name: &SessionName, context: &Context) -> Done {
     let document = document(&*store, name, 10).await?;
     let session = &document.session.session;
     let ui = context.ui;
-    ui.say(format!("{} {}", styled(BOLD, &session.name), crate::ui::harmless(&session.description)));
+    ui.say(format!(
+        "{} {}",
+        styled(BOLD, &session.name),
+        crate::ui::harmless(&session.description)
+    ));
     ui.say(format!(
         "{} open, {} done, made {}",
         words::count(document.session.tasks.open, "task"),
@@ -189,7 +221,11 @@ async fn show(name: &SessionName, context: &Context) -> Done {
         ui.say(format!("\n{}", styled(BOLD, "Journal")));
     }
     for entry in &document.progress {
-        ui.say(format!("{}  {}", words::moment(entry.at), crate::ui::harmless(&entry.text)));
+        ui.say(format!(
+            "{}  {}",
+            words::moment(entry.at),
+            crate::ui::harmless(&entry.text)
+        ));
     }
     ui.document(document);
     Ok(Exit::Ok)
@@ -203,7 +239,13 @@ async fn document(
     let session = store.session(name).await?;
     let counts = store.count_tasks(Some(name)).await?;
     let progress = store.progress(name, last).await?;
-    Ok(SessionDocument { session: SessionView { session, tasks: counts.into() }, progress })
+    Ok(SessionDocument {
+        session: SessionView {
+            session,
+            tasks: counts.into(),
+        },
+        progress,
+    })
 }
 
 async fn context_of(args: ContextArgs, context: &Context) -> Done {
@@ -217,34 +259,66 @@ async fn context_of(args: ContextArgs, context: &Context) -> Done {
             Some("-") => Some(std::io::read_to_string(std::io::stdin())?),
             other => other.map(ToOwned::to_owned),
         };
-        let edit = SessionEdit { context: text, description: args.description, criteria: None };
-        context.commit(&*store, vec![Change::EditSession { name: args.session.clone(), edit }]).await?;
-        context.ui.say(format!("session `{}` is changed", args.session));
+        let edit = SessionEdit {
+            context: text,
+            description: args.description,
+            criteria: None,
+        };
+        context
+            .commit(
+                &*store,
+                vec![Change::EditSession {
+                    name: args.session.clone(),
+                    edit,
+                }],
+            )
+            .await?;
+        context
+            .ui
+            .say(format!("session `{}` is changed", args.session));
     }
-    context.ui.document(document(&*store, &args.session, 0).await?);
+    context
+        .ui
+        .document(document(&*store, &args.session, 0).await?);
     Ok(Exit::Ok)
 }
 
 async fn progress(args: ProgressArgs, context: &Context) -> Done {
     if let (Some(text), Some(inside)) = (&args.text, InsideRun::detect()) {
         inside.report(&ReportLine::Progress { text: text.clone() })?;
-        context.ui.say("noted; it goes to the journal when the run is over");
-        context.ui.document(ProgressDocument { progress: Vec::new(), reported: true });
+        context
+            .ui
+            .say("noted; it goes to the journal when the run is over");
+        context.ui.document(ProgressDocument {
+            progress: Vec::new(),
+            reported: true,
+        });
         return Ok(Exit::Ok);
     }
     let store = context.store().await?;
     let session = the_session(&*store, args.session).await?;
     let mut last = args.last;
     if let Some(text) = args.text {
-        let change = Change::AddProgress { session: session.clone(), run: None, text };
+        let change = Change::AddProgress {
+            session: session.clone(),
+            run: None,
+            text,
+        };
         context.commit(&*store, vec![change]).await?;
         last = 1;
     }
     let progress = store.progress(&session, last).await?;
     for entry in &progress {
-        context.ui.say(format!("{}  {}", words::moment(entry.at), crate::ui::harmless(&entry.text)));
+        context.ui.say(format!(
+            "{}  {}",
+            words::moment(entry.at),
+            crate::ui::harmless(&entry.text)
+        ));
     }
-    context.ui.document(ProgressDocument { progress, reported: false });
+    context.ui.document(ProgressDocument {
+        progress,
+        reported: false,
+    });
     Ok(Exit::Ok)
 }
 
@@ -259,11 +333,16 @@ pub(crate) async fn the_session(
     let mut sessions = store.sessions().await?;
     match (sessions.pop(), sessions.is_empty()) {
         (Some(only), true) => Ok(only.session.name),
-        (None, _) => Err(CliError::usage("there is no session yet").hint("make one with `rehearsal session new NAME`")),
+        (None, _) => Err(CliError::usage("there is no session yet")
+            .hint("make one with `rehearsal session new NAME`")),
         (Some(last), false) => {
-            let mut names: Vec<String> = sessions.iter().map(|summary| summary.session.name.to_string()).collect();
+            let mut names: Vec<String> = sessions
+                .iter()
+                .map(|summary| summary.session.name.to_string())
+                .collect();
             names.push(last.session.name.to_string());
-            Err(CliError::usage("there is more than one session").hint(format!("name one with `--session`: {}", names.join(", "))))
+            Err(CliError::usage("there is more than one session")
+                .hint(format!("name one with `--session`: {}", names.join(", "))))
         }
     }
 }

@@ -18,7 +18,9 @@ use crate::ui::{BOLD, DIM, one_line, styled, table};
 use crate::words;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  rehearsal status\n  rehearsal status --watch\n  rehearsal status --watch --json    # a document a line, when something changed")]
+#[command(
+    after_help = "Examples:\n  rehearsal status\n  rehearsal status --watch\n  rehearsal status --watch --json    # a document a line, when something changed"
+)]
 pub(crate) struct StatusArgs {
     /// Show it again whenever something changes, until Ctrl-C
     #[arg(long, short)]
@@ -103,11 +105,19 @@ async fn status(project: &Project, store: &dyn Store) -> Result<Status, CliError
         .collect();
     let mut running = Vec::new();
     for run in store.unfinished_runs().await? {
-        let title = store.task(&run.start.task).await?.map_or_else(String::new, |task| task.title);
+        let title = store
+            .task(&run.start.task)
+            .await?
+            .map_or_else(String::new, |task| task.title);
         running.push(view(&run, title));
     }
     let cost = store.cost_of(&Scope::All).await?;
-    Ok(Status { loop_process: LoopLock::holder(&project.state_dir()), sessions, running, cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd) })
+    Ok(Status {
+        loop_process: LoopLock::holder(&project.state_dir()),
+        sessions,
+        running,
+        cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
+    })
 }
 
 fn view(run: &Run, title: String) -> RunningView {
@@ -128,21 +138,42 @@ fn show(status: &Status, context: &Context) {
     }
     for run in &status.running {
         let since = words::relative(run.started_at, context.now());
-        ui.say(format!("run {} on {} {} ({}, started {since})", run.run, run.task, one_line(&run.title, 60), run.agent));
+        ui.say(format!(
+            "run {} on {} {} ({}, started {since})",
+            run.run,
+            run.task,
+            one_line(&run.title, 60),
+            run.agent
+        ));
     }
     if status.sessions.is_empty() {
         ui.say("no sessions yet; make one with `rehearsal session new NAME`");
     } else {
         let row = |session: &SessionStatus| {
-            let words: Vec<String> =
-                session.by_status.iter().map(|(status, count)| format!("{count} {status}")).collect();
-            vec![session.name.clone(), session.open.to_string(), session.done.to_string(), words.join(", ")]
+            let words: Vec<String> = session
+                .by_status
+                .iter()
+                .map(|(status, count)| format!("{count} {status}"))
+                .collect();
+            vec![
+                session.name.clone(),
+                session.open.to_string(),
+                session.done.to_string(),
+                words.join(", "),
+            ]
         };
         let rows: Vec<Vec<String>> = status.sessions.iter().map(row).collect();
-        ui.say(format!("\n{}", table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)));
+        ui.say(format!(
+            "\n{}",
+            table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)
+        ));
     }
     if status.cost_usd.is_some() {
-        ui.say(format!("\n{} {}", styled(BOLD, "cost so far"), words::cost(status.cost_usd)));
+        ui.say(format!(
+            "\n{} {}",
+            styled(BOLD, "cost so far"),
+            words::cost(status.cost_usd)
+        ));
     }
     if ui.is_live() {
         ui.say(styled(DIM, words::moment(context.now())));

@@ -23,12 +23,21 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
     let holder = LoopLock::holder(&project.state_dir());
     let why = why(&*store, &task, context.now(), holder.as_deref()).await?;
     let ui = context.ui;
-    ui.say(format!("{}  {} is {}", styled(BOLD, &why.task), harmless(&why.title), why.status));
+    ui.say(format!(
+        "{}  {} is {}",
+        styled(BOLD, &why.task),
+        harmless(&why.title),
+        why.status
+    ));
     for reason in &why.reasons {
         ui.say(format!("- {}", harmless(reason)));
     }
     if let Some(until) = why.until {
-        ui.say(format!("- it may go on {} ({})", words::relative(until, context.now()), words::moment(until)));
+        ui.say(format!(
+            "- it may go on {} ({})",
+            words::relative(until, context.now()),
+            words::moment(until)
+        ));
     }
     for command in &why.next {
         ui.say(format!("next: {command}"));

@@ -6,8 +6,8 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName, Task, TaskId,
-    Timestamp,
+    Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName,
+    Task, TaskId, Timestamp,
 };
 use rehearsal_store::{Change, CommitError, Committed, FindError, StatusFilter, TaskQuery};
 
@@ -25,25 +25,35 @@ impl SessionLoop {
         task: Task,
         progress: &mut Progress,
     ) -> Result<Option<LoopEnd>, LoopError> {
-        let Some((start, task)) = self.claim(session, task, progress).await? else { return Ok(None) };
+        let Some((start, task)) = self.claim(session, task, progress).await? else {
+            return Ok(None);
+        };
         progress.iteration += 1;
         progress.runs.push(start.id.clone());
-        progress.touched.insert(task.id.clone());
+        progress.touch(&task.id);
         self.tell(LoopEvent::IterationStarted {
             iteration: progress.iteration,
             run: start.id.clone(),
             task: task.id.clone(),
             title: task.title.clone(),
         });
-        let mut request = self.request(&start.id, &task, progress.iteration, &progress.notes).await?;
+        let mut request = self
+            .request(&start.id, &task, progress.iteration, &progress.notes)
+            .await?;
         request.budget = self.budget_of(&task, progress);
         progress.notes.clear();
         let report = self.run_agent(request).await;
         self.keep_report(&start.id, &report)?;
         for message in &report.warnings {
-            self.tell(LoopEvent::Warning { message: message.clone() });
+            self.tell(LoopEvent::Warning {
+                message: message.clone(),
+            });
         }
-        let end = self.write_down(&start, &report, progress).await?;
+        let end = end_of(&report, self.clock.now());
+        let actor = Actor::Run(start.id.clone());
+        let reported = self
+            .apply_end(actor, &start, &end, &report.tasks, &report.progress)
+            .await?;
         progress.tally.add(&end);
         self.tell(LoopEvent::IterationEnded {
             iteration: progress.iteration,
@@ -52,8 +62,18 @@ impl SessionLoop {
             commits: end.commits.len(),
             files_changed: end.files_changed.len(),
             cost_usd: end.cost_usd,
-            duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis())
+                .unwrap_or(u64::MAX),
         });
+        for task in reported {
+            progress.touch(&task.id);
+            let status = task.status().to_owned();
+            self.tell(LoopEvent::TaskReported {
+                task: task.id,
+                title: task.title,
+                status,
+            });
+        }
         self.what_follows(&report, progress).await
     }
 
@@ -78,11 +98,26 @@ impl SessionLoop {
         };
         // The directory is there before the row: a run in the store always has one.
         fs_err::create_dir_all(self.run_dir(&start.id))?;
-        let claim = TaskInput::Claim { worker: progress.worker.clone(), run: start.id.clone() };
-        let changes =
-            vec![Change::ChangeTask { id: task.id.clone(), input: claim }, Change::StartRun(start.clone())];
-        match self.store.commit(Actor::Worker(progress.worker.clone()), at, changes).await {
-            Ok(committed) => Ok(committed.into_iter().find_map(Committed::task).map(|task| (start, task))),
+        let claim = TaskInput::Claim {
+            worker: progress.worker.clone(),
+            run: start.id.clone(),
+        };
+        let changes = vec![
+            Change::ChangeTask {
+                id: task.id.clone(),
+                input: claim,
+            },
+            Change::StartRun(start.clone()),
+        ];
+        match self
+            .store
+            .commit(Actor::Worker(progress.worker.clone()), at, changes)
+            .await
+        {
+            Ok(committed) => Ok(committed
+                .into_iter()
+                .find_map(Committed::task)
+                .map(|task| (start, task))),
             // Someone changed the task since it was picked: look again.
             Err(CommitError::Refused { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -106,7 +141,13 @@ impl SessionLoop {
             working_dir: self.working_dir.clone(),
             run_dir: self.run_dir(run),
             model: profile.model.value.clone(),
-            system_prompt: Some(profile.system_prompt.value.clone().unwrap_or_else(|| SYSTEM_PROMPT.trim().into())),
+            system_prompt: Some(
+                profile
+                    .system_prompt
+                    .value
+                    .clone()
+                    .unwrap_or_else(|| SYSTEM_PROMPT.trim().into()),
+            ),
             permission: profile.permission.value,
             timeout: Some(profile.timeout.value.0),
             idle_timeout: Some(profile.idle_timeout.value.0),
@@ -117,7 +158,12 @@ impl SessionLoop {
         })
     }
 
-    async fn prompt(&self, task: &Task, iteration: u32, notes: &[String]) -> Result<String, LoopError> {
+    async fn prompt(
+        &self,
+        task: &Task,
+        iteration: u32,
+        notes: &[String],
+    ) -> Result<String, LoopError> {
         let session = self.session().await?;
         let counts = self.counts().await?;
         let journal = self.store.progress(&session.name, PROGRESS_LINES).await?;
@@ -152,7 +198,10 @@ impl SessionLoop {
     /// The tightest of the task's budget, the agent's, and what is left of the loop's.
     fn budget_of(&self, task: &Task, progress: &Progress) -> Budget {
         let agent = self.profile.budget.value;
-        let left = self.options.max_cost.map(|limit| limit - progress.tally.cost_usd.unwrap_or(0.0));
+        let left = self
+            .options
+            .max_cost
+            .map(|limit| limit - progress.tally.cost_usd.unwrap_or(0.0));
         let tightest = |limits: [Option<f64>; 3]| limits.into_iter().flatten().reduce(f64::min);
         let fewest = |limits: [Option<u64>; 2]| limits.into_iter().flatten().min();
         Budget {
@@ -165,33 +214,28 @@ impl SessionLoop {
     async fn run_agent(&self, request: RunRequest) -> RunReport {
         let reporter = Arc::clone(&self.reporter);
         let run = request.run.clone();
-        let watch = Arc::new(move |activity| reporter(LoopEvent::AgentActed { run: run.clone(), activity }));
+        let watch = Arc::new(move |activity| {
+            reporter(LoopEvent::AgentActed {
+                run: run.clone(),
+                activity,
+            })
+        });
         self.agent.run(request, watch, self.stop.now.clone()).await
     }
 
     fn keep_report(&self, run: &RunId, report: &RunReport) -> Result<(), LoopError> {
         let dir = self.run_dir(run);
         let unfinished = dir.join("report.json.tmp");
-        fs_err::write(&unfinished, serde_json::to_vec(report).map_err(std::io::Error::other)?)?;
+        fs_err::write(
+            &unfinished,
+            serde_json::to_vec(report).map_err(std::io::Error::other)?,
+        )?;
         fs_err::rename(unfinished, dir.join(REPORT_FILE))?;
         Ok(())
     }
 
-    /// Writes the run's end, its task's next state and all that it reported, in one transaction.
-    async fn write_down(
-        &self,
-        start: &RunStart,
-        report: &RunReport,
-        progress: &mut Progress,
-    ) -> Result<RunEnd, LoopError> {
-        let end = end_of(report, self.clock.now());
-        let actor = Actor::Run(start.id.clone());
-        let reported = self.apply_end(actor, start, &end, &report.tasks, &report.progress).await?;
-        progress.touched.extend(reported);
-        Ok(end)
-    }
-
-    /// The same for a run whose worker died between its end and this. Returns the tasks that were reported on.
+    /// Writes the run's end, its task's next state and all that it reported, in one transaction. Returns the tasks
+    /// that it reported on, as they are now.
     pub(super) async fn apply_end(
         &self,
         actor: Actor,
@@ -199,15 +243,24 @@ impl SessionLoop {
         end: &RunEnd,
         reported: &[ReportedTask],
         journal: &[String],
-    ) -> Result<Vec<TaskId>, LoopError> {
+    ) -> Result<Vec<Task>, LoopError> {
         let reported = self.resolve_reported(start, reported).await?;
         let outcome = outcome_for_task(&end.verdict.outcome, &start.task, &reported);
         let mut changes = vec![
-            Change::EndRun { run: start.id.clone(), end: Box::new(end.clone()) },
-            Change::ChangeTask { id: start.task.clone(), input: end_of_task(start.fence, outcome) },
+            Change::EndRun {
+                run: start.id.clone(),
+                end: Box::new(end.clone()),
+            },
+            Change::ChangeTask {
+                id: start.task.clone(),
+                input: end_of_task(start.fence, outcome),
+            },
         ];
         for (task, input) in reported.iter().filter(|(task, _)| task.id != start.task) {
-            changes.push(Change::ChangeTask { id: task.id.clone(), input: input.clone() });
+            changes.push(Change::ChangeTask {
+                id: task.id.clone(),
+                input: input.clone(),
+            });
         }
         if let Some(session) = &start.session {
             changes.extend(journal.iter().map(|text| Change::AddProgress {
@@ -217,17 +270,13 @@ impl SessionLoop {
             }));
         }
         let committed = self.commit_what_is_accepted(actor, changes).await?;
-        for task in committed.into_iter().filter_map(Committed::task) {
-            let was_reported = reported.iter().any(|(reported, _)| reported.id == task.id);
-            if was_reported {
-                self.tell(LoopEvent::TaskReported {
-                    task: task.id.clone(),
-                    title: task.title.clone(),
-                    status: task.status().to_owned(),
-                });
-            }
-        }
-        Ok(reported.into_iter().map(|(task, _)| task.id).collect())
+        let was_reported =
+            |task: &Task| reported.iter().any(|(reported, _)| reported.id == task.id);
+        Ok(committed
+            .into_iter()
+            .filter_map(Committed::task)
+            .filter(was_reported)
+            .collect())
     }
 
     /// Finds the tasks that an agent reported on. Strangers are refused aloud: an agent speaks for its session only.
@@ -240,7 +289,12 @@ impl SessionLoop {
         for report in reported {
             let (prefix, input) = match report {
                 ReportedTask::Done { id } => (id, TaskInput::Finish),
-                ReportedTask::Blocked { id, reason } => (id, TaskInput::Block { reason: reason.clone() }),
+                ReportedTask::Blocked { id, reason } => (
+                    id,
+                    TaskInput::Block {
+                        reason: reason.clone(),
+                    },
+                ),
             };
             let problem = match self.store.find_task(prefix).await {
                 Ok(task) if task.session == start.session => {
@@ -253,7 +307,10 @@ impl SessionLoop {
                 Err(error) => error.to_string(),
             };
             self.tell(LoopEvent::Warning {
-                message: format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id),
+                message: format!(
+                    "run {} reported on task `{prefix}`, which is ignored: {problem}",
+                    start.id
+                ),
             });
         }
         Ok(resolved)
@@ -266,10 +323,16 @@ impl SessionLoop {
         mut changes: Vec<Change>,
     ) -> Result<Vec<Committed>, LoopError> {
         loop {
-            match self.store.commit(actor.clone(), self.clock.now(), changes.clone()).await {
+            match self
+                .store
+                .commit(actor.clone(), self.clock.now(), changes.clone())
+                .await
+            {
                 Ok(committed) => return Ok(committed),
                 Err(CommitError::Refused { index, refusal }) => {
-                    self.tell(LoopEvent::Warning { message: format!("not taken over: {refusal}") });
+                    self.tell(LoopEvent::Warning {
+                        message: format!("not taken over: {refusal}"),
+                    });
                     changes.remove(index);
                 }
                 Err(error) => return Err(error.into()),
@@ -288,17 +351,25 @@ impl SessionLoop {
             return Ok(Some(LoopEnd::Interrupted));
         }
         if let Outcome::Blocked { reason } = outcome {
-            return Ok(Some(LoopEnd::Blocked { why: reason.clone() }));
+            return Ok(Some(LoopEnd::Blocked {
+                why: reason.clone(),
+            }));
         }
         if let Outcome::Continue { message } = outcome
             && !message.is_empty()
         {
-            progress.notes.push(format!("the last iteration says: {message}"));
+            progress
+                .notes
+                .push(format!("the last iteration says: {message}"));
         }
         if *outcome == Outcome::Done && report.promise == Some(Promise::Complete) {
             let open_tasks = self.counts().await?.open;
             if open_tasks == 0 || self.options.accept_complete {
-                return Ok(Some(if open_tasks == 0 { LoopEnd::AllDone } else { LoopEnd::Complete { open_tasks } }));
+                return Ok(Some(if open_tasks == 0 {
+                    LoopEnd::AllDone
+                } else {
+                    LoopEnd::Complete { open_tasks }
+                }));
             }
             self.tell(LoopEvent::CompleteRefused { open_tasks });
             progress.notes.push(format!(
@@ -317,13 +388,19 @@ impl SessionLoop {
 /// What the run's outcome means for its task. In a loop a good end of the run is not yet the end of the task:
 /// that has to be reported.
 fn outcome_for_task(outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInput)]) -> Outcome {
-    if outcome.blame() != rehearsal_core::Blame::Nobody && !matches!(outcome, Outcome::BudgetReached { .. }) {
+    if outcome.blame() != rehearsal_core::Blame::Nobody
+        && !matches!(outcome, Outcome::BudgetReached { .. })
+    {
         return outcome.clone();
     }
     match reported.iter().find(|(reported, _)| reported.id == *task) {
         Some((_, TaskInput::Finish)) => Outcome::Done,
-        Some((_, TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
-        _ if *outcome == Outcome::Done => Outcome::Continue { message: String::new() },
+        Some((_, TaskInput::Block { reason })) => Outcome::Blocked {
+            reason: reason.clone(),
+        },
+        _ if *outcome == Outcome::Done => Outcome::Continue {
+            message: String::new(),
+        },
         _ => outcome.clone(),
     }
 }

@@ -25,7 +25,10 @@ pub(crate) fn show(summary: &LoopSummary, context: &Context) {
                 ]
             })
             .collect();
-        ui.say(format!("\n{}", table(&["TASK", "STATUS", "ATTEMPTS", "TITLE"], &rows)));
+        ui.say(format!(
+            "\n{}",
+            table(&["TASK", "STATUS", "ATTEMPTS", "TITLE"], &rows)
+        ));
     }
     ui.say(format!(
         "\n{} in {}: {} done, {} open, cost {}{}, tokens {}",
@@ -35,79 +38,125 @@ pub(crate) fn show(summary: &LoopSummary, context: &Context) {
         summary.open_tasks,
         words::cost(summary.cost_usd),
         if summary.cost_usd.is_some() && summary.runs_without_cost > 0 {
-            format!(" ({} did not tell)", words::count(u64::from(summary.runs_without_cost), "run"))
+            format!(
+                " ({} did not tell)",
+                words::count(u64::from(summary.runs_without_cost), "run")
+            )
         } else {
             String::new()
         },
         words::tokens(summary.tokens),
     ));
-    for line in end_in_words(summary, context) {
+    ui.say(what_happened(&summary.end, summary, context));
+    for line in what_to_do(&summary.end, summary) {
         ui.say(line);
     }
 }
 
-fn end_in_words(summary: &LoopSummary, context: &Context) -> Vec<String> {
+fn what_happened(end: &LoopEnd, summary: &LoopSummary, context: &Context) -> String {
+    let (style, text) = match end {
+        LoopEnd::NothingToDo => (
+            ODD,
+            format!("session `{}` has no open tasks", summary.session),
+        ),
+        LoopEnd::AllDone => (GOOD, "all tasks are done".into()),
+        LoopEnd::Complete { open_tasks } => {
+            let open = words::count(*open_tasks, "task");
+            (
+                GOOD,
+                format!("the agent says that all is complete; {open} not marked as done"),
+            )
+        }
+        LoopEnd::Blocked { why } => (ODD, format!("the agent is blocked: {why}")),
+        LoopEnd::NeedsHuman { .. } => (ODD, "what is left needs a human:".into()),
+        LoopEnd::SomeFailed { failed } => {
+            (BAD, format!("{} failed", words::count(*failed, "task")))
+        }
+        LoopEnd::MaxIterations => {
+            let used = words::count(u64::from(summary.iterations), "iteration");
+            (ODD, format!("all {used} are used"))
+        }
+        LoopEnd::BudgetReached { spent_usd } => (
+            ODD,
+            format!(
+                "the budget is reached: {} spent",
+                words::cost(Some(*spent_usd))
+            ),
+        ),
+        LoopEnd::TooManyFailures { last } => (
+            BAD,
+            format!("too many failed runs in a row; the last one: {last}"),
+        ),
+        LoopEnd::LineStopped { cause } => (
+            BAD,
+            format!("stopped, because going on helps no task: {cause}"),
+        ),
+        LoopEnd::WaitTooLong { wait, until } => {
+            let when = words::relative(*until, context.now());
+            (
+                ODD,
+                format!("{wait}: it may go on {when}, which is longer than --max-wait"),
+            )
+        }
+        LoopEnd::Interrupted => (ODD, "stopped on request; nothing is lost".into()),
+    };
+    styled(style, harmless(&text))
+}
+
+fn what_to_do(end: &LoopEnd, summary: &LoopSummary) -> Vec<String> {
     let session = &summary.session;
-    let next = |command: String| format!("next: {command}");
-    match &summary.end {
-        LoopEnd::NothingToDo => vec![
-            format!("session `{session}` has no open tasks"),
-            next(format!("rehearsal task add TITLE --session {session}")),
-        ],
-        LoopEnd::AllDone => vec![styled(GOOD, "all tasks are done")],
-        LoopEnd::Complete { open_tasks } => vec![
-            styled(GOOD, "the agent says that all is complete"),
-            format!("{} not marked as done; see `rehearsal task list --session {session}`", words::count(*open_tasks, "task")),
-        ],
-        LoopEnd::Blocked { why } => vec![
-            styled(ODD, format!("the agent is blocked: {}", harmless(why))),
-            next(format!("rehearsal task list --session {session} --status blocked")),
-        ],
+    let next = |command: String| vec![format!("next: {command}")];
+    match end {
+        LoopEnd::NothingToDo => next(format!("rehearsal task add TITLE --session {session}")),
+        LoopEnd::AllDone | LoopEnd::BudgetReached { .. } => Vec::new(),
+        LoopEnd::Complete { .. } => next(format!("rehearsal task list --session {session}")),
+        LoopEnd::Blocked { .. } => next(format!(
+            "rehearsal task list --session {session} --status blocked"
+        )),
         LoopEnd::NeedsHuman { waiting } => {
-            let mut lines = vec![styled(ODD, "what is left needs a human:")];
-            lines.extend(waiting.iter().take(20).map(|task| format!("- {}", harmless(task))));
-            lines.push(next("rehearsal task unblock TASK".into()));
+            let mut lines: Vec<String> = waiting
+                .iter()
+                .take(TASKS_NAMED)
+                .map(|task| format!("- {}", harmless(task)))
+                .collect();
+            lines.extend(next("rehearsal why TASK".into()));
             lines
         }
-        LoopEnd::SomeFailed { failed } => vec![
-            styled(BAD, format!("{} failed", words::count(*failed, "task"))),
-            next(format!("rehearsal task list --session {session} --status failed")),
-        ],
-        LoopEnd::MaxIterations => vec![
-            format!("all {} are used", words::count(u64::from(summary.iterations), "iteration")),
-            next(format!("rehearsal run {session}")),
-        ],
-        LoopEnd::BudgetReached { spent_usd } => {
-            vec![styled(ODD, format!("the budget is reached: {} spent", words::cost(Some(*spent_usd))))]
-        }
-        LoopEnd::TooManyFailures { last } => {
-            let mut lines = vec![styled(BAD, format!("too many failed runs in a row; the last one: {}", harmless(&last.to_string())))];
-            lines.extend(summary.runs.last().map(|run| next(format!("rehearsal runs show {run}"))));
-            lines
-        }
+        LoopEnd::SomeFailed { .. } => next(format!(
+            "rehearsal task list --session {session} --status failed"
+        )),
+        LoopEnd::TooManyFailures { .. } => summary
+            .runs
+            .last()
+            .map(|run| next(format!("rehearsal runs show {run}")))
+            .unwrap_or_default(),
         LoopEnd::LineStopped { cause } => {
-            let mut lines = vec![styled(BAD, format!("stopped, because going on helps no task: {}", harmless(&cause.to_string())))];
-            lines.push(format!("hint: {}", cure(cause)));
-            lines.push("no task lost an attempt".into());
-            lines
+            vec![
+                "no task lost an attempt".into(),
+                format!("hint: {}", cure(cause)),
+            ]
         }
-        LoopEnd::WaitTooLong { wait, until } => vec![
-            styled(ODD, format!("{}: it may go on {}, which is longer than --max-wait", harmless(wait), words::relative(*until, context.now()))),
-            next(format!("rehearsal run {session}")),
-        ],
-        LoopEnd::Interrupted => vec![
-            "stopped on request; nothing is lost".into(),
-            next(format!("rehearsal run {session}")),
-        ],
+        LoopEnd::MaxIterations | LoopEnd::WaitTooLong { .. } | LoopEnd::Interrupted => {
+            next(format!("rehearsal run {session}"))
+        }
     }
 }
+
+/// More are in the listings.
+const TASKS_NAMED: usize = 20;
 
 /// What to do about a failure of the system.
 pub(crate) fn cure(cause: &Outcome) -> &'static str {
     match cause.name() {
-        OutcomeName::AuthFailed => "set the agent's key in your environment, or log its CLI in; `rehearsal doctor` shows which one is missing",
-        OutcomeName::AgentMissing => "install the agent's CLI, or set `program:` in .rehearsal/config.yaml; `rehearsal agent list` shows what is found",
-        OutcomeName::PermissionDenied => "allow the tool in the agent's settings, or run with `--trust` where that is safe",
+        OutcomeName::AuthFailed => {
+            "set the agent's key in your environment, or log its CLI in; `rehearsal doctor` shows which one is missing"
+        }
+        OutcomeName::AgentMissing => {
+            "install the agent's CLI, or set `program:` in .rehearsal/config.yaml; `rehearsal agent list` shows what is found"
+        }
+        OutcomeName::PermissionDenied => {
+            "allow the tool in the agent's settings, or run with `--trust` where that is safe"
+        }
         OutcomeName::SandboxUnavailable => "`rehearsal doctor` shows what the sandbox needs",
         OutcomeName::DiskFull => "free some space, then run it again",
         _ => "`rehearsal runs list` and `rehearsal logs RUN` show what happened",

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::{Activity, Tokens};
+use rehearsal_core::{Activity, Blame, Timestamp, Tokens};
 use rehearsal_engine::{LoopEvent, Reporter};
 
 use crate::context::Context;
@@ -25,13 +25,15 @@ pub(crate) fn live(context: &Context) -> Reporter {
 struct View {
     ui: Ui,
     bar: Option<ProgressBar>,
-    iteration: String,
+    iteration: u32,
+    iterations: u32,
     title: String,
     doing: String,
     tokens: Option<Tokens>,
     cost: Option<f64>,
 }
 
+const TITLE_WIDTH: usize = 50;
 const REDRAW: Duration = Duration::from_millis(120);
 
 impl View {
@@ -43,60 +45,108 @@ impl View {
             }
             bar
         });
-        Self { ui, bar, iteration: String::new(), title: String::new(), doing: String::new(), tokens: None, cost: None }
+        Self {
+            ui,
+            bar,
+            iteration: 0,
+            iterations: 0,
+            title: String::new(),
+            doing: String::new(),
+            tokens: None,
+            cost: None,
+        }
     }
 
-    fn show(&mut self, event: &LoopEvent, now: rehearsal_core::Timestamp) {
+    fn show(&mut self, event: &LoopEvent, now: Timestamp) {
         match event {
-            LoopEvent::LoopStarted { session, agent, open_tasks, iterations } => {
-                self.iteration = format!("/{iterations}");
-                let open = words::count(*open_tasks, "open task");
-                self.line(format!("{} session {session}, {open}, agent {agent}", styled(BOLD, "loop")));
-            }
-            LoopEvent::Recovered { run, task, outcome } => {
-                self.line(styled(ODD, format!("run {run} of task {task} was left by a dead worker: {outcome}")));
-            }
-            LoopEvent::IterationStarted { iteration, task, title, .. } => {
-                let of = self.iteration.split_once('/').map_or("", |(_, of)| of).to_owned();
-                self.iteration = format!("{iteration}/{of}");
-                self.title = one_line(title, 50);
+            LoopEvent::LoopStarted { iterations, .. } => self.iterations = *iterations,
+            LoopEvent::IterationStarted {
+                iteration, title, ..
+            } => {
+                self.iteration = *iteration;
+                self.title = one_line(title, TITLE_WIDTH);
                 self.doing = "starting".into();
-                self.line(format!("{} {task} {}", styled(BOLD, &self.iteration), self.title));
-                self.redraw();
             }
             LoopEvent::AgentActed { activity, .. } => self.act(activity),
-            LoopEvent::IterationEnded { outcome, commits, files_changed, cost_usd, duration_ms, .. } => {
-                self.still();
-                let style = if outcome.blame() == rehearsal_core::Blame::Nobody { GOOD } else { BAD };
-                self.line(format!(
-                    "    {} in {}, {}, {}, cost {}",
-                    styled(style, harmless(&outcome.to_string())),
-                    words::duration(Duration::from_millis(*duration_ms)),
-                    words::count(*commits as u64, "commit"),
-                    words::count(*files_changed as u64, "changed file"),
-                    words::cost(*cost_usd),
-                ));
+            LoopEvent::IterationEnded { .. } => self.still(),
+            _ => {}
+        }
+        if let Some(text) = self.in_words(event, now) {
+            self.line(&text);
+        }
+        if matches!(
+            event,
+            LoopEvent::IterationStarted { .. } | LoopEvent::AgentActed { .. }
+        ) {
+            self.redraw();
+        }
+    }
+
+    /// The line for an event; none for what only the moving line shows.
+    fn in_words(&self, event: &LoopEvent, now: Timestamp) -> Option<String> {
+        Some(match event {
+            LoopEvent::AgentActed { .. } => return None,
+            LoopEvent::LoopStarted {
+                session,
+                agent,
+                open_tasks,
+                ..
+            } => {
+                let open = words::count(*open_tasks, "open task");
+                format!(
+                    "{} session {session}, {open}, agent {agent}",
+                    styled(BOLD, "loop")
+                )
             }
-            LoopEvent::TaskReported { task, title, status } => {
-                self.line(format!("    {task} {} is now {}", one_line(title, 50), styled(BOLD, status)));
+            LoopEvent::Recovered { run, task, outcome } => {
+                let text = format!("run {run} of task {task} was left by a dead worker: {outcome}");
+                styled(ODD, harmless(&text))
+            }
+            LoopEvent::IterationStarted { task, .. } => {
+                format!("{} {task} {}", styled(BOLD, self.place()), self.title)
+            }
+            LoopEvent::IterationEnded { .. } => ended_in_words(event)?,
+            LoopEvent::TaskReported {
+                task,
+                title,
+                status,
+            } => {
+                format!(
+                    "    {task} {} is now {}",
+                    one_line(title, TITLE_WIDTH),
+                    styled(BOLD, status)
+                )
             }
             LoopEvent::CompleteRefused { open_tasks } => {
                 let open = words::count(*open_tasks, "task");
-                self.line(styled(ODD, format!("    COMPLETE is refused: {open} not done")));
+                styled(ODD, format!("    COMPLETE is refused: {open} not done"))
             }
             LoopEvent::Waiting { reason, until, .. } => {
-                let text = format!("    waiting: {}, going on {}", harmless(reason), words::relative(*until, now));
-                self.line(styled(ODD, text));
+                let when = words::relative(*until, now);
+                styled(
+                    ODD,
+                    format!("    waiting: {}, going on {when}", harmless(reason)),
+                )
             }
-            LoopEvent::Warning { message } => self.line(styled(ODD, format!("    note: {}", harmless(message)))),
-        }
+            LoopEvent::Warning { message } => {
+                styled(ODD, format!("    note: {}", harmless(message)))
+            }
+        })
+    }
+
+    fn place(&self) -> String {
+        format!("{}/{}", self.iteration, self.iterations)
     }
 
     fn act(&mut self, activity: &Activity) {
         match activity {
-            Activity::ToolCalled { tool, detail } => self.doing = format!("{} {}", harmless(tool), one_line(detail, 60)),
+            Activity::ToolCalled { tool, detail } => {
+                self.doing = format!("{} {}", harmless(tool), one_line(detail, 60))
+            }
             Activity::Text { text } => self.doing = one_line(text.trim(), 70),
-            Activity::Retrying { message } => self.doing = format!("retrying: {}", one_line(message, 60)),
+            Activity::Retrying { message } => {
+                self.doing = format!("retrying: {}", one_line(message, 60))
+            }
             Activity::Usage { tokens, cost_usd } => {
                 self.tokens = Some(*tokens);
                 self.cost = cost_usd.or(self.cost);
@@ -104,15 +154,24 @@ impl View {
             Activity::Started { .. } => self.doing = "working".into(),
             Activity::ToolReturned { .. } | Activity::Unreadable { .. } => {}
         }
-        self.redraw();
     }
 
     fn redraw(&self) {
         let Some(bar) = &self.bar else { return };
-        let tokens = self.tokens.map_or_else(String::new, |tokens| format!(" · {}", words::tokens(Some(tokens))));
-        let cost = self.cost.map_or_else(String::new, |cost| format!(" · {}", words::cost(Some(cost))));
+        let tokens = self.tokens.map_or_else(String::new, |tokens| {
+            format!(" · {}", words::tokens(Some(tokens)))
+        });
+        let cost = self.cost.map_or_else(String::new, |cost| {
+            format!(" · {}", words::cost(Some(cost)))
+        });
         bar.enable_steady_tick(REDRAW);
-        bar.set_message(format!("{} {} · {}{}", self.iteration, self.title, self.doing, styled(DIM, format!("{tokens}{cost}"))));
+        bar.set_message(format!(
+            "{} {} · {}{}",
+            self.iteration,
+            self.title,
+            self.doing,
+            styled(DIM, format!("{tokens}{cost}"))
+        ));
     }
 
     /// Nothing moves until the next iteration.
@@ -123,7 +182,7 @@ impl View {
         }
     }
 
-    fn line(&self, text: String) {
+    fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.ui.aside(text)),
             None => self.ui.aside(text),
@@ -137,4 +196,31 @@ impl Drop for View {
             bar.finish_and_clear();
         }
     }
+}
+
+fn ended_in_words(event: &LoopEvent) -> Option<String> {
+    let LoopEvent::IterationEnded {
+        outcome,
+        commits,
+        files_changed,
+        cost_usd,
+        duration_ms,
+        ..
+    } = event
+    else {
+        return None;
+    };
+    let style = if outcome.blame() == Blame::Nobody {
+        GOOD
+    } else {
+        BAD
+    };
+    Some(format!(
+        "    {} in {}, {}, {}, cost {}",
+        styled(style, harmless(&outcome.to_string())),
+        words::duration(Duration::from_millis(*duration_ms)),
+        words::count(*commits as u64, "commit"),
+        words::count(*files_changed as u64, "changed file"),
+        words::cost(*cost_usd),
+    ))
 }

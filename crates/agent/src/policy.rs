@@ -17,6 +17,9 @@ pub const SWEEP_LIMIT: Duration = Duration::from_secs(5);
 /// How long a sweep waits for the processes it killed before it looks again.
 pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
+/// As good as never: a moment to wait for when no limit is set.
+pub(crate) const NEVER: Duration = Duration::from_hours(365 * 24);
+
 /// How long the pipes may stay open once every process of a run is gone: someone outside holds them.
 pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
@@ -49,7 +52,7 @@ pub(crate) const MAX_RESULT_BYTES: u64 = 1 << 20;
 pub(crate) const MAX_REPORT_BYTES: u64 = 4 << 20;
 
 /// The longest one git command may take: a cold `git status` of a very large repository on a slow disk.
-pub(crate) const GIT_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const GIT_LIMIT: Duration = Duration::from_mins(2);
 
 /// The most commits listed for one run: one that merged the base branch would bring its whole history.
 pub(crate) const MAX_COMMITS: usize = 500;

@@ -187,12 +187,12 @@ impl Attempt<'_> {
             cwd: request.working_dir.clone(),
             env,
         };
-        let begin = self.begin(spec, found);
-        let Some(begun) = self.cancel.run_until_cancelled(Box::pin(begin)).await else {
+        let beginning = Box::pin(self.begin(spec, found));
+        let Some(started) = self.cancel.run_until_cancelled(beginning).await else {
             found.evidence.stop = Some(Stop::Cancelled);
             return Ok(());
         };
-        let (process, before) = begun?;
+        let (process, before) = started?;
         let parser = self.agent.driver.parser(self.agent.clock.now());
         let graces = self.agent.graces;
         let drive = Drive::new(
@@ -203,7 +203,7 @@ impl Attempt<'_> {
             self.watch.clone(),
             graces,
         );
-        let driven = drive.to_the_end(process, stdin, &self.cancel).await;
+        let driven = drive.until_over(process, stdin, &self.cancel).await;
         self.conclude(driven, before, found).await
     }
 

@@ -152,15 +152,12 @@ impl Redactor {
     /// An activity without secrets.
     pub(crate) fn redact_activity(&self, mut activity: Activity) -> Activity {
         match &mut activity {
-            Activity::Text { text } => self.redact_in_place(text),
             Activity::ToolCalled { tool, detail } => {
                 self.redact_in_place(tool);
                 self.redact_in_place(detail);
             }
-            Activity::ToolReturned {
-                tool: text,
-                is_error: _,
-            }
+            Activity::Text { text }
+            | Activity::ToolReturned { tool: text, .. }
             | Activity::Retrying { message: text }
             | Activity::Unreadable { reason: text } => self.redact_in_place(text),
             Activity::Started { .. } | Activity::Usage { .. } => {}

@@ -102,7 +102,7 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
         match serde_json::from_slice(line) {
             Ok(ReportLine::TaskDone { id }) => report.tasks.push(ReportedTask::Done { id }),
             Ok(ReportLine::TaskBlocked { id, reason }) => {
-                report.tasks.push(ReportedTask::Blocked { id, reason })
+                report.tasks.push(ReportedTask::Blocked { id, reason });
             }
             Ok(ReportLine::Progress { text }) => report.progress.push(text),
             Err(error) => {

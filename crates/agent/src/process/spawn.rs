@@ -75,12 +75,14 @@ pub struct IdleShim {
 
 impl IdleShim {
     /// Starts the program under this shim.
-    pub async fn run(self, spec: SpawnSpec) -> Result<Supervised, SpawnError> {
+    pub async fn run(self, mut spec: SpawnSpec) -> Result<Supervised, SpawnError> {
         let Self {
             launcher,
             shim,
             mut control,
         } = self;
+        // The shim stands elsewhere: a relative path would mean another place to it.
+        spec.cwd = camino::absolute_utf8(&spec.cwd).unwrap_or(spec.cwd);
         let path = spec.env.get("PATH").map(String::as_str);
         let Some(found) = find_program(&spec.program, path, &spec.cwd) else {
             return Err(not_found(spec));
@@ -259,8 +261,7 @@ impl Supervised {
                 escaped,
                 left,
             })) => {
-                // It has nothing left to do; a zombie until asked for.
-                let _ = tokio::time::timeout(Duration::from_secs(1), self.shim.wait()).await;
+                // The shim ends now by itself, and the runtime reaps it: not worth waiting for.
                 let exit = exit.unwrap_or(KILLED);
                 Ended {
                     exit,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Graces;
 use super::files::{LogTrouble, RunFiles};
-use crate::policy::{DRAIN_GRACE, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
+use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
 use crate::process::{Ended, Supervised};
 use crate::redact::Redactor;
 use crate::{RunRequest, Watch, WireParser};
@@ -89,7 +89,7 @@ impl Drive {
     }
 
     /// Stays with the process until it and everything it started are gone, and its pipes are empty.
-    pub(super) async fn to_the_end(
+    pub(super) async fn until_over(
         mut self,
         mut process: Supervised,
         stdin: String,
@@ -147,7 +147,7 @@ impl Drive {
             let until = at + DRAIN_GRACE;
             return (pipes_open && Instant::now() < until).then_some(until);
         }
-        let far = self.started + Duration::from_secs(365 * 24 * 3600);
+        let far = self.started + NEVER;
         let limits = self.limits().map(|(at, _)| at);
         Some(limits.chain(self.give_up_at()).fold(far, Instant::min))
     }
@@ -344,7 +344,10 @@ fn over_budget(budget: Budget, tokens: u64, cost_usd: Option<f64>) -> Option<Str
 
 #[cfg(test)]
 mod tests {
+    use rehearsal_core::{Exit, Outcome};
+
     use super::*;
+    use crate::process_agent::files::OutputLog;
 
     #[test]
     fn a_budget_is_reached_only_when_it_is_passed() {
@@ -365,10 +368,42 @@ mod tests {
         assert_eq!(over_budget(Budget::default(), u64::MAX, Some(1e9)), None);
     }
 
+    /// Says nothing.
+    struct Silent;
+
+    impl WireParser for Silent {
+        fn push(&mut self, _bytes: &[u8], _out: &mut Vec<Activity>) {}
+        fn has_ended(&self) -> bool {
+            false
+        }
+        fn finish(self: Box<Self>, _exit: Option<Exit>, _stderr: &[u8]) -> WireReport {
+            WireReport::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_ends_the_run_and_is_the_outcome() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = camino::Utf8PathBuf::from_path_buf(dir.path().to_owned()).unwrap();
+        let redactor = Redactor::new([]);
+        let mut files = RunFiles::create(&run_dir, "", &redactor).unwrap();
+        files.stdout = OutputLog::on_full_disk(&redactor);
+        let (request, graces) = (crate::request::tests::request(), Graces::default());
+        let watch: Watch = std::sync::Arc::new(|_| {});
+        let mut drive = Drive::new(&request, Box::new(Silent), files, redactor, watch, graces);
+        drive.hear(Ear::Stdout, b"hello\n");
+        let path = "/dev/full".to_owned();
+        assert_eq!(drive.stop, Some(Stop::Hindered(Outcome::DiskFull { path })));
+        assert_eq!(
+            drive.ears.warnings,
+            ["there is no space left for `/dev/full`; free some and start again"]
+        );
+    }
+
     #[test]
     fn only_the_end_of_standard_error_is_kept() {
         let mut tail = Vec::new();
-        keep_tail(&mut tail, &[b'a'; STDERR_TAIL]);
+        keep_tail(&mut tail, &vec![b'a'; STDERR_TAIL]);
         keep_tail(&mut tail, b"end");
         assert_eq!(tail.len(), STDERR_TAIL);
         assert!(tail.ends_with(b"aend"));

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Activity;
@@ -15,6 +16,7 @@ use crate::redact::{RedactedStream, Redactor};
 use crate::result_file::{REPORT_FILE, RESULT_FILE};
 
 const OUTCOME_FILE: &str = "outcome.json";
+const PROMPT_FILE: &str = "prompt.md";
 
 /// The open files of a run.
 pub(super) struct RunFiles {
@@ -36,17 +38,15 @@ impl RunFiles {
             move |error: io::Error| Hindrance::of_file(&path, &error)
         };
         fs::create_dir_all(run_dir).map_err(hindered(run_dir))?;
-        for stale in [RESULT_FILE, REPORT_FILE, OUTCOME_FILE] {
+        for stale in [RESULT_FILE, REPORT_FILE, OUTCOME_FILE, PROMPT_FILE] {
             let path = run_dir.join(stale);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(hindered(&path)(error));
-                }
-                _ => {}
-            }
+            remove(&path).map_err(hindered(&path))?;
         }
-        let path = run_dir.join("prompt.md");
-        fs::write(&path, redactor.redact(prompt).as_bytes()).map_err(hindered(&path))?;
+        let path = run_dir.join(PROMPT_FILE);
+        let write = |mut file: File| file.write_all(redactor.redact(prompt).as_bytes());
+        File::create_new(&path)
+            .and_then(write)
+            .map_err(hindered(&path))?;
         let open = |name: &str| {
             let path = run_dir.join(name);
             LogFile::open(&path).map_err(hindered(&path))
@@ -63,6 +63,15 @@ impl RunFiles {
             stderr: output("stderr.log")?,
             activity: open("activity.jsonl")?,
         })
+    }
+}
+
+/// Whatever an agent of an earlier try put there.
+fn remove(path: &Utf8Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir_all(path),
+        removed => removed,
     }
 }
 
@@ -100,6 +109,24 @@ impl OutputLog {
     }
 }
 
+#[cfg(test)]
+impl OutputLog {
+    /// A log on a disk that is full.
+    pub(super) fn on_full_disk(redactor: &Redactor) -> Self {
+        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let log = LogFile {
+            path: "/dev/full".into(),
+            file: Some(file),
+            room: 100,
+        };
+        Self {
+            log,
+            stream: redactor.stream(),
+            clean: Vec::new(),
+        }
+    }
+}
+
 /// A file that only grows, up to a limit.
 pub(super) struct LogFile {
     path: Utf8PathBuf,
@@ -109,8 +136,16 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
+    /// The agent can write here too: a link that it left in an earlier try must not lead us elsewhere.
     fn open(path: &Utf8Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            remove(path)?;
+        }
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
@@ -205,13 +240,31 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_try_left_does_not_mislead_us() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(dir.path().to_owned()).unwrap();
+        let run_dir = root.join("run");
+        fs::create_dir_all(run_dir.join(RESULT_FILE).join("deep")).unwrap();
+        let victim = root.join("victim");
+        fs::write(&victim, "untouched").unwrap();
+        for name in [PROMPT_FILE, "stdout.log", "activity.jsonl"] {
+            std::os::unix::fs::symlink(&victim, run_dir.join(name)).unwrap();
+        }
+        let redactor = Redactor::new([]);
+        let mut files = RunFiles::create(&run_dir, "prompt", &redactor).unwrap();
+        files.stdout.write(b"out\n").1.unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+        assert_eq!(
+            fs::read_to_string(run_dir.join("stdout.log")).unwrap(),
+            "out\n"
+        );
+        assert!(!run_dir.join(RESULT_FILE).exists());
+    }
+
+    #[test]
     fn a_full_disk_is_told_apart_from_other_trouble() {
-        let mut log = LogFile {
-            path: "/dev/full".into(),
-            file: Some(OpenOptions::new().write(true).open("/dev/full").unwrap()),
-            room: 100,
-        };
-        let Err(LogTrouble::DiskFull(hindrance)) = log.write(b"x") else {
+        let mut log = OutputLog::on_full_disk(&Redactor::new([]));
+        let (_, Err(LogTrouble::DiskFull(hindrance))) = log.write(b"x\n") else {
             panic!("it did not fail")
         };
         assert_eq!(

@@ -67,25 +67,3 @@ async fn a_run_directory_that_cannot_be_made_is_named() {
         report.warnings
     );
 }
-
-#[tokio::test]
-async fn a_full_disk_ends_the_run_and_costs_the_task_nothing() {
-    let bench = Bench::new();
-    std::fs::create_dir_all(&bench.request.run_dir).unwrap();
-    std::os::unix::fs::symlink("/dev/full", bench.request.run_dir.join("stdout.log")).unwrap();
-    let report = bench.sh("echo hello; exec sleep 1000").await;
-    let path = bench.request.run_dir.join("stdout.log");
-    assert_eq!(
-        report.verdict.outcome,
-        Outcome::DiskFull {
-            path: path.to_string()
-        }
-    );
-    assert_eq!(report.verdict.outcome.blame(), Blame::System);
-    assert_eq!(
-        report.warnings,
-        [format!(
-            "there is no space left for `{path}`; free some and start again"
-        )]
-    );
-}

@@ -106,13 +106,17 @@ async fn the_environment_is_what_was_given_and_nothing_else() {
     let bench = Bench::new();
     let mut spec = bench.spec("");
     (spec.program, spec.args) = ("env".into(), Vec::new());
-    let expected: String = spec
+    let mut expected: Vec<String> = spec
         .env
         .iter()
-        .map(|(name, value)| format!("{name}={value}\n"))
+        .map(|(name, value)| format!("{name}={value}"))
         .collect();
+    expected.sort();
     let mut process = Supervised::spawn(&launcher(), spec).await.unwrap();
-    assert_eq!(output(&mut process).await, expected);
+    assert_eq!(
+        output(&mut process).await.lines().collect::<Vec<_>>(),
+        expected
+    );
 }
 
 #[tokio::test]

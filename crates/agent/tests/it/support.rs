@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::line_driver::LineDriver;
 
 /// Longer than anything takes; a test that reaches it has failed.
-pub(crate) const FOR_EVER: Duration = Duration::from_secs(60);
+pub(crate) const FOR_EVER: Duration = Duration::from_mins(1);
 
 /// The example binary, built by `cargo test` next to this one: it can be a shim, and a whole other process.
 pub(crate) fn example() -> Utf8PathBuf {

@@ -45,9 +45,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let driver = LineDriver::new(program, rest.iter().cloned());
     let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));
     let agent = ProcessAgent::new(Box::new(driver), std::env::vars().collect(), clock);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(agent.run(request, Arc::new(|_| {}), CancellationToken::new()));
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", report.verdict.outcome)?;
@@ -55,10 +53,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         writeln!(out, "warning: {warning}")?;
     }
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let peak = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     writeln!(out, "peak memory: {}", peak.trim())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -86,12 +86,7 @@ const CLAUDE: &[&str] = &[
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CONFIG_DIR",
 ];
-const CODEX: &[&str] = &[
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "CODEX_API_KEY",
-    "CODEX_HOME",
-];
+const CODEX: &[&str] = &["OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"];
 const GEMINI: &[&str] = &[
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
@@ -108,12 +103,7 @@ pub fn default_grants(driver: &str) -> Vec<String> {
         "claude" => &[CLAUDE],
         "codex" => &[CODEX],
         "gemini" => &[GEMINI],
-        "opencode" => &[
-            CLAUDE,
-            CODEX,
-            GEMINI,
-            &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
-        ],
+        "opencode" => &[CLAUDE, CODEX, GEMINI, &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]],
         _ => &[],
     };
     lists.concat().into_iter().map(str::to_owned).collect()
@@ -129,12 +119,7 @@ pub fn agent_environment(
 ) -> Variables {
     let granted = |name: &str| {
         let named = grants.iter().chain(&request.env_grants).map(String::as_str);
-        HARMLESS
-            .iter()
-            .chain(TOOLCHAINS)
-            .copied()
-            .chain(named)
-            .any(|pattern| matches(pattern, name))
+        HARMLESS.iter().chain(TOOLCHAINS).copied().chain(named).any(|pattern| matches(pattern, name))
     };
     let mut env: Variables = ours
         .iter()
@@ -151,13 +136,9 @@ pub fn agent_environment(
 /// Nobody is there to answer: git must fail instead of asking for a password, and take the message it has
 /// instead of opening an editor.
 fn unattended() -> impl Iterator<Item = (String, String)> {
-    [
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_EDITOR", "true"),
-        ("SSH_ASKPASS_REQUIRE", "never"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    [("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true"), ("SSH_ASKPASS_REQUIRE", "never")]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
 fn identity(request: &RunRequest) -> impl Iterator<Item = (String, String)> {
@@ -186,25 +167,15 @@ mod tests {
     use crate::request::tests::request;
 
     fn variables(pairs: &[(&str, &str)]) -> Variables {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     fn names(ours: &[(&str, &str)], driver: &str, grants: &[&str]) -> Vec<String> {
         let mut request = request();
         request.env_grants = grants.iter().map(|&grant| grant.to_owned()).collect();
-        let env = agent_environment(
-            &variables(ours),
-            &default_grants(driver),
-            &Variables::new(),
-            &request,
-        );
+        let env = agent_environment(&variables(ours), &default_grants(driver), &Variables::new(), &request);
         let added = agent_environment(&Variables::new(), &[], &Variables::new(), &request);
-        env.into_keys()
-            .filter(|name| !added.contains_key(name))
-            .collect()
+        env.into_keys().filter(|name| !added.contains_key(name)).collect()
     }
 
     #[test]
@@ -229,11 +200,7 @@ mod tests {
 
     #[test]
     fn each_driver_gets_its_own_key_and_no_other() {
-        let ours = [
-            ("ANTHROPIC_API_KEY", "a"),
-            ("OPENAI_API_KEY", "o"),
-            ("GEMINI_API_KEY", "g"),
-        ];
+        let ours = [("ANTHROPIC_API_KEY", "a"), ("OPENAI_API_KEY", "o"), ("GEMINI_API_KEY", "g")];
         assert_eq!(names(&ours, "claude", &[]), ["ANTHROPIC_API_KEY"]);
         assert_eq!(names(&ours, "codex", &[]), ["OPENAI_API_KEY"]);
         assert_eq!(names(&ours, "gemini", &[]), ["GEMINI_API_KEY"]);
@@ -243,12 +210,7 @@ mod tests {
 
     #[test]
     fn a_grant_names_one_variable_or_a_prefix() {
-        let ours = [
-            ("GITHUB_TOKEN", "t"),
-            ("AWS_REGION", "r"),
-            ("AWS_PROFILE", "p"),
-            ("OTHER", "x"),
-        ];
+        let ours = [("GITHUB_TOKEN", "t"), ("AWS_REGION", "r"), ("AWS_PROFILE", "p"), ("OTHER", "x")];
         assert_eq!(
             names(&ours, "command", &["GITHUB_TOKEN", "AWS_*"]),
             ["AWS_PROFILE", "AWS_REGION", "GITHUB_TOKEN"]
@@ -258,17 +220,10 @@ mod tests {
     #[test]
     fn the_identity_of_the_run_cannot_be_overridden() {
         let mut request = request();
-        request.env = variables(&[
-            ("TASK_ID", "forged"),
-            ("MOCK_OUTCOME", "success"),
-            ("GIT_EDITOR", "vi"),
-        ]);
+        request.env = variables(&[("TASK_ID", "forged"), ("MOCK_OUTCOME", "success"), ("GIT_EDITOR", "vi")]);
         let driver = variables(&[("DISABLE_TELEMETRY", "1"), ("MOCK_OUTCOME", "driver")]);
         let env = agent_environment(&Variables::new(), &[], &driver, &request);
-        let text: Vec<String> = env
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
+        let text: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             text,
             [

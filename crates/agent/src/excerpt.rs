@@ -15,10 +15,7 @@ pub(crate) fn nearest_part(text: &str, wanted: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let score = |line: &str| words(line).intersection(&wanted).count();
     // `max_by_key` would take the last of equals; people read from the top.
-    let best = (0..lines.len())
-        .rev()
-        .max_by_key(|&at| score(lines[at]))
-        .unwrap_or(0);
+    let best = (0..lines.len()).rev().max_by_key(|&at| score(lines[at])).unwrap_or(0);
     let first = best.saturating_sub(LINES_AROUND);
     let last = (best + LINES_AROUND).min(lines.len() - 1);
     let mut part = String::new();
@@ -30,10 +27,7 @@ pub(crate) fn nearest_part(text: &str, wanted: &str) -> String {
 
 /// The first part of a text, in one line.
 pub(crate) fn beginning(text: &str) -> String {
-    cut(text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("(empty)"))
+    cut(text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(empty)"))
 }
 
 fn words(text: &str) -> BTreeSet<String> {
@@ -77,9 +71,6 @@ mod tests {
     #[test]
     fn long_lines_are_cut() {
         let shown = nearest_part(&"é".repeat(1000), "é");
-        assert!(
-            shown.ends_with("…\n") && shown.chars().count() < 200,
-            "{shown}"
-        );
+        assert!(shown.ends_with("…\n") && shown.chars().count() < 200, "{shown}");
     }
 }

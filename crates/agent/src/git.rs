@@ -97,9 +97,7 @@ impl Snapshot {
     /// What happened since this snapshot was taken, and the snapshot of now.
     pub async fn facts_since(&self, dir: &Utf8Path) -> Result<(GitFacts, Self), GitError> {
         let Some(repository) = Repository::around(dir)? else {
-            return Err(GitError::NotARepository {
-                dir: dir.to_owned(),
-            });
+            return Err(GitError::NotARepository { dir: dir.to_owned() });
         };
         let now = Self::of(&repository).await?;
         let mut files: BTreeSet<String> = self.redirtied(&now).cloned().collect();
@@ -122,15 +120,11 @@ impl Snapshot {
 
     /// Files whose difference from HEAD came, went or changed.
     fn redirtied<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = &'a String> {
-        let changed = now.dirty.iter().filter(|(path, print)| {
-            self.dirty
-                .get(*path)
-                .is_none_or(|before| !before.is_same(print))
-        });
-        let gone = self
+        let changed = now
             .dirty
             .iter()
-            .filter(|(path, _)| !now.dirty.contains_key(*path));
+            .filter(|(path, print)| self.dirty.get(*path).is_none_or(|before| !before.is_same(print)));
+        let gone = self.dirty.iter().filter(|(path, _)| !now.dirty.contains_key(*path));
         changed.chain(gone).map(|(path, _)| path)
     }
 }
@@ -139,33 +133,14 @@ fn is_ours(path: &str) -> bool {
     path.starts_with(OUR_STATE)
 }
 
-async fn new_commits(
-    root: &Utf8Path,
-    before: Option<&str>,
-    after: &str,
-) -> Result<Vec<Commit>, GitError> {
+async fn new_commits(root: &Utf8Path, before: Option<&str>, after: &str) -> Result<Vec<Commit>, GitError> {
     let range = before.map_or_else(|| after.to_owned(), |before| format!("{before}..{after}"));
     let limit = format!("--max-count={MAX_COMMITS}");
-    let log = git(
-        root,
-        &[
-            "log",
-            "--reverse",
-            "-z",
-            "--format=%H%x20%s",
-            &limit,
-            &range,
-            "--",
-        ],
-    )
-    .await?;
+    let log = git(root, &["log", "--reverse", "-z", "--format=%H%x20%s", &limit, &range, "--"]).await?;
     let commit = |line: &[u8]| {
         let line = text(line);
         let (id, subject) = line.split_once(' ')?;
-        Some(Commit {
-            id: id.to_owned(),
-            subject: subject.to_owned(),
-        })
+        Some(Commit { id: id.to_owned(), subject: subject.to_owned() })
     };
     Ok(log.split(|byte| *byte == 0).filter_map(commit).collect())
 }
@@ -177,30 +152,12 @@ async fn committed_files(
 ) -> Result<Vec<String>, GitError> {
     let names = match before {
         Some(before) => {
-            let options = [
-                "diff",
-                "--name-only",
-                "-z",
-                "--no-renames",
-                "--no-ext-diff",
-                before,
-                after,
-                "--",
-            ];
+            let options = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", before, after, "--"];
             git(root, &options).await?
         }
-        None => {
-            git(
-                root,
-                &["ls-tree", "-r", "--name-only", "-z", "--full-tree", after],
-            )
-            .await?
-        }
+        None => git(root, &["ls-tree", "-r", "--name-only", "-z", "--full-tree", after]).await?,
     };
-    let names = names
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
-        .map(text);
+    let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(text);
     Ok(names.filter(|name| !is_ours(name)).collect())
 }
 
@@ -215,9 +172,7 @@ pub async fn git_version() -> Result<String, GitError> {
 pub fn repo_root(dir: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
     match Repository::around(dir)? {
         Some(repository) => Ok(repository.root),
-        None => Err(GitError::NotARepository {
-            dir: dir.to_owned(),
-        }),
+        None => Err(GitError::NotARepository { dir: dir.to_owned() }),
     }
 }
 
@@ -225,9 +180,7 @@ pub fn repo_root(dir: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
 pub async fn is_clean(dir: &Utf8Path) -> Result<bool, GitError> {
     match Snapshot::take(dir).await? {
         Some(snapshot) => Ok(snapshot.is_clean()),
-        None => Err(GitError::NotARepository {
-            dir: dir.to_owned(),
-        }),
+        None => Err(GitError::NotARepository { dir: dir.to_owned() }),
     }
 }
 
@@ -236,33 +189,17 @@ pub async fn is_clean(dir: &Utf8Path) -> Result<bool, GitError> {
 pub async fn base_branch(dir: &Utf8Path) -> Result<String, GitError> {
     let root = repo_root(dir)?;
     let ask = async |args: &[&str]| {
-        git(&root, args)
-            .await
-            .map(|said| text(&said).trim().to_owned())
-            .ok()
-            .filter(|said| !said.is_empty())
+        git(&root, args).await.map(|said| text(&said).trim().to_owned()).ok().filter(|said| !said.is_empty())
     };
-    if let Some(remote) = ask(&[
-        "symbolic-ref",
-        "--quiet",
-        "--short",
-        "refs/remotes/origin/HEAD",
-    ])
-    .await
-    {
+    if let Some(remote) = ask(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]).await {
         return Ok(remote.trim_start_matches("origin/").to_owned());
     }
     for name in ["main", "master"] {
         let reference = format!("refs/heads/{name}");
-        if ask(&["rev-parse", "--quiet", "--verify", &reference])
-            .await
-            .is_some()
-        {
+        if ask(&["rev-parse", "--quiet", "--verify", &reference]).await.is_some() {
             return Ok(name.to_owned());
         }
     }
     let current = ask(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
-    current.ok_or_else(|| GitError::NoBaseBranch {
-        dir: dir.to_owned(),
-    })
+    current.ok_or_else(|| GitError::NoBaseBranch { dir: dir.to_owned() })
 }

@@ -84,18 +84,12 @@ impl MockArgs {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
                 None => (arg, None),
             };
-            let mut value = |name| {
-                value
-                    .clone()
-                    .or_else(|| args.next())
-                    .ok_or(MockArgsError::NoValue(name))
-            };
+            let mut value = |name| value.clone().or_else(|| args.next()).ok_or(MockArgsError::NoValue(name));
             if name == "--script" {
                 parsed.script = Some(value("--script")?.into());
             } else {
                 let agent = value("--as")?;
-                parsed.wire =
-                    Some(WireFormat::named(&agent).ok_or(MockArgsError::UnknownAgent(agent))?);
+                parsed.wire = Some(WireFormat::named(&agent).ok_or(MockArgsError::UnknownAgent(agent))?);
             }
         }
         args.next_if(|arg| arg == "--");
@@ -120,10 +114,7 @@ pub struct MockEnv {
 impl MockEnv {
     /// A variable that is set and not empty.
     fn var(&self, name: &str) -> Option<&str> {
-        self.vars
-            .get(name)
-            .map(String::as_str)
-            .filter(|value| !value.is_empty())
+        self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 }
 
@@ -145,24 +136,16 @@ fn play(args: MockArgs, env: &MockEnv) -> Result<i32, MockError> {
         return orphan::live(orders);
     }
     if let Some(answer) = cli::answer(args.wire, &args.foreign) {
-        std::io::stdout()
-            .write_all(answer.as_bytes())
-            .map_err(MockError::output)?;
+        std::io::stdout().write_all(answer.as_bytes()).map_err(MockError::output)?;
         return Ok(0);
     }
-    let path = args
-        .script
-        .or_else(|| env.var(SCRIPT).map(Utf8PathBuf::from));
-    let script = path
-        .map(|path| Script::read(&path).map(|script| (path, script)))
-        .transpose()?;
+    let path = args.script.or_else(|| env.var(SCRIPT).map(Utf8PathBuf::from));
+    let script = path.map(|path| Script::read(&path).map(|script| (path, script))).transpose()?;
     let prompt = read_prompt()?;
     match script {
         None => by_environment::play(&mut Player::new(env, args.wire, &args.foreign, prompt, 1)?),
         Some((path, script)) => {
-            let state = env
-                .var(STATE)
-                .map_or_else(|| format!("{path}.state").into(), Utf8PathBuf::from);
+            let state = env.var(STATE).map_or_else(|| format!("{path}.state").into(), Utf8PathBuf::from);
             let call = position::advance(&state)?;
             let run = script.run(call, &path, &state)?;
             Player::new(env, args.wire, &args.foreign, prompt, call)?.play(run)
@@ -179,10 +162,7 @@ fn read_prompt() -> Result<String, MockError> {
     let mut prompt = Vec::new();
     stdin
         .read_to_end(&mut prompt)
-        .map_err(|source| MockError::Io {
-            what: "read the prompt".into(),
-            source,
-        })?;
+        .map_err(|source| MockError::Io { what: "read the prompt".into(), source })?;
     Ok(String::from_utf8_lossy(&prompt).into_owned())
 }
 
@@ -196,16 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_meant_for_the_real_agent_is_let_through() {
-        let args = parse(&[
-            "--as",
-            "claude",
-            "--script=s.yaml",
-            "--",
-            "-p",
-            "--model",
-            "x",
-        ])
-        .unwrap();
+        let args = parse(&["--as", "claude", "--script=s.yaml", "--", "-p", "--model", "x"]).unwrap();
         assert_eq!(args.wire, Some(WireFormat::Claude));
         assert_eq!(args.script, Some("s.yaml".into()));
         assert_eq!(args.foreign, ["-p", "--model", "x"]);
@@ -215,10 +186,7 @@ mod tests {
 
     #[test]
     fn a_wrong_command_line_says_what_was_expected() {
-        assert_eq!(
-            parse(&["--script"]).unwrap_err().to_string(),
-            "`--script` needs a value"
-        );
+        assert_eq!(parse(&["--script"]).unwrap_err().to_string(), "`--script` needs a value");
         assert_eq!(
             parse(&["--as", "clod"]).unwrap_err().to_string(),
             "`clod` is not an agent that can be played: expected claude, codex, gemini or opencode"

@@ -34,28 +34,15 @@ pub async fn probe(
     launcher: &Launcher,
     working_dir: &Utf8Path,
 ) -> Result<Probed, SpawnError> {
-    let missing = || SpawnError::ProgramMissing {
-        program: program.to_owned(),
-    };
+    let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
     let found = which::which_in(program, ours.get("PATH"), working_dir).map_err(|_| missing())?;
     let found = Utf8PathBuf::from_path_buf(found).map_err(|_| missing())?;
-    let program = if kind == DriverKind::Command {
-        found
-    } else {
-        native_binary(&found)
-    };
+    let program = if kind == DriverKind::Command { found } else { native_binary(&found) };
     if kind == DriverKind::Command {
-        return Ok(Probed {
-            program,
-            capabilities: None,
-        });
+        return Ok(Probed { program, capabilities: None });
     }
     let ask = |question: &[&str]| {
-        let args = args
-            .iter()
-            .cloned()
-            .chain(question.iter().map(|word| (*word).to_owned()))
-            .collect();
+        let args = args.iter().cloned().chain(question.iter().map(|word| (*word).to_owned())).collect();
         let spec = SpawnSpec {
             program: program.to_string(),
             args,
@@ -65,10 +52,7 @@ pub async fn probe(
         answer(launcher, spec)
     };
     let (version, help) = tokio::try_join!(ask(&["--version"]), ask(help_args(kind)))?;
-    Ok(Probed {
-        capabilities: Some(Capabilities::parse(&help, &version)),
-        program,
-    })
+    Ok(Probed { capabilities: Some(Capabilities::parse(&help, &version)), program })
 }
 
 /// A question needs no keys.

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_core::{
-    Clock, Evidence, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict,
-    WireReport, judge,
+    Clock, Evidence, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict, WireReport, judge,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -47,10 +46,7 @@ pub struct Graces {
 
 impl Default for Graces {
     fn default() -> Self {
-        Self {
-            terminate: TERMINATE_GRACE,
-            linger: LINGER_GRACE,
-        }
+        Self { terminate: TERMINATE_GRACE, linger: LINGER_GRACE }
     }
 }
 
@@ -59,14 +55,7 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = default_grants(driver.name());
-        Self {
-            driver,
-            ours,
-            grants,
-            clock,
-            launcher: Launcher::default(),
-            graces: Graces::default(),
-        }
+        Self { driver, ours, grants, clock, launcher: Launcher::default(), graces: Graces::default() }
     }
 
     /// The same under another shim.
@@ -89,29 +78,15 @@ impl Agent for ProcessAgent {
         let command = self.driver.command(&request);
         let secrets = self.ours.iter().chain(&command.env).chain(&request.env);
         let redactor = Redactor::new(secrets);
-        let mut found = Findings {
-            warnings: command.warnings.clone(),
-            ..Findings::default()
-        };
-        let attempt = Attempt {
-            agent: self,
-            request: &request,
-            redactor: &redactor,
-            watch,
-            cancel,
-        };
+        let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
+        let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
         if let Err(hindrance) = attempt.carry_out(command, &mut found).await {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
         found.evidence.read_only = request.permission == Permission::Plan;
         let mut report = found.into_report(&redactor);
-        let record = RunRecord::new(
-            &request,
-            self.driver.name(),
-            (started_at, self.clock.now()),
-            &report,
-        );
+        let record = RunRecord::new(&request, self.driver.name(), (started_at, self.clock.now()), &report);
         if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
             report.warnings.push(hindrance.advice);
         }
@@ -134,9 +109,7 @@ struct Findings {
 
 impl Findings {
     fn into_report(self, redactor: &Redactor) -> RunReport {
-        let evidence = redactor
-            .redact_all(&self.evidence)
-            .unwrap_or_else(|| unspeakable(&self.evidence));
+        let evidence = redactor.redact_all(&self.evidence).unwrap_or_else(|| unspeakable(&self.evidence));
         RunReport {
             verdict: judge(&evidence),
             promise: Promise::find(&evidence.wire.final_text),
@@ -153,11 +126,7 @@ impl Findings {
 fn unspeakable(evidence: &Evidence) -> Evidence {
     let reason = "the evidence of the run could not be written down".to_owned();
     let stop = Some(Stop::Hindered(Outcome::ProtocolError { reason }));
-    Evidence {
-        exit: evidence.exit,
-        stop,
-        ..Evidence::default()
-    }
+    Evidence { exit: evidence.exit, stop, ..Evidence::default() }
 }
 
 /// One run under way.
@@ -173,20 +142,9 @@ impl Attempt<'_> {
     async fn carry_out(self, command: CommandLine, found: &mut Findings) -> Result<(), Hindrance> {
         let request = self.request;
         let files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
-        let CommandLine {
-            program,
-            args,
-            env,
-            stdin,
-            warnings: _,
-        } = command;
+        let CommandLine { program, args, env, stdin, warnings: _ } = command;
         let env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
-        let spec = SpawnSpec {
-            program,
-            args,
-            cwd: request.working_dir.clone(),
-            env,
-        };
+        let spec = SpawnSpec { program, args, cwd: request.working_dir.clone(), env };
         let beginning = Box::pin(self.begin(spec, found));
         let Some(started) = self.cancel.run_until_cancelled(beginning).await else {
             found.evidence.stop = Some(Stop::Cancelled);
@@ -195,14 +153,7 @@ impl Attempt<'_> {
         let (process, before) = started?;
         let parser = self.agent.driver.parser(self.agent.clock.now());
         let graces = self.agent.graces;
-        let drive = Drive::new(
-            request,
-            parser,
-            files,
-            self.redactor.clone(),
-            self.watch.clone(),
-            graces,
-        );
+        let drive = Drive::new(request, parser, files, self.redactor.clone(), self.watch.clone(), graces);
         let driven = drive.until_over(process, stdin, &self.cancel).await;
         self.conclude(driven, before, found).await
     }
@@ -232,12 +183,7 @@ impl Attempt<'_> {
         before: Option<Snapshot>,
         found: &mut Findings,
     ) -> Result<(), Hindrance> {
-        let Driven {
-            ended,
-            stop,
-            wire,
-            warnings,
-        } = driven;
+        let Driven { ended, stop, wire, warnings } = driven;
         found.warnings.extend(warnings);
         found.warnings.extend(leftovers(&ended));
         found.note_wire(wire, &ended, stop);
@@ -268,10 +214,7 @@ impl Findings {
         self.progress = report.progress;
         self.warnings.extend(report.unreadable);
         self.evidence.result_file = read_result(&request.run_dir);
-        if let Some(Ok(ResultFile {
-            tasks, progress, ..
-        })) = &self.evidence.result_file
-        {
+        if let Some(Ok(ResultFile { tasks, progress, .. })) = &self.evidence.result_file {
             self.tasks.extend(tasks.iter().cloned());
             self.progress.extend(progress.iter().cloned());
         }
@@ -286,15 +229,10 @@ fn no_git_facts(error: &GitError) -> String {
 fn leftovers(ended: &Ended) -> Vec<String> {
     let mut told = Vec::new();
     if ended.supervisor_lost {
-        told.push(
-            "the run's supervisor was killed from outside; the agent died with it".to_owned(),
-        );
+        told.push("the run's supervisor was killed from outside; the agent died with it".to_owned());
     }
     if ended.escaped.count > 0 {
-        told.push(format!(
-            "ended processes that had outlived the agent: {}",
-            ended.escaped
-        ));
+        told.push(format!("ended processes that had outlived the agent: {}", ended.escaped));
     }
     if ended.left > 0 {
         told.push(format!(

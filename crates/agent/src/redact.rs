@@ -71,14 +71,8 @@ impl Redactor {
     pub fn new<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
         let mut needles: Vec<String> = Vec::new();
         let mut replacements = Vec::new();
-        for (name, value) in variables
-            .into_iter()
-            .filter(|(name, value)| is_secret(name, value))
-        {
-            for piece in pieces(value)
-                .filter(|piece| !needles.contains(piece))
-                .collect::<Vec<_>>()
-            {
+        for (name, value) in variables.into_iter().filter(|(name, value)| is_secret(name, value)) {
+            for piece in pieces(value).filter(|piece| !needles.contains(piece)).collect::<Vec<_>>() {
                 needles.push(piece);
                 replacements.push(Pattern::Value(format!("[redacted:{name}]")));
             }
@@ -87,26 +81,10 @@ impl Redactor {
             needles.push(shape.prefix.to_owned());
             replacements.push(Pattern::Shape(shape));
         }
-        let reach = SHAPES
-            .iter()
-            .map(|shape| shape.prefix.len() + shape.at_least);
-        let longest = needles
-            .iter()
-            .map(String::len)
-            .chain(reach)
-            .max()
-            .unwrap_or(1);
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(&needles)
-            .ok();
-        Self {
-            inner: Arc::new(Inner {
-                search,
-                replacements,
-                longest,
-            }),
-        }
+        let reach = SHAPES.iter().map(|shape| shape.prefix.len() + shape.at_least);
+        let longest = needles.iter().map(String::len).chain(reach).max().unwrap_or(1);
+        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles).ok();
+        Self { inner: Arc::new(Inner { search, replacements, longest }) }
     }
 
     /// The text without its secrets.
@@ -142,9 +120,7 @@ impl Redactor {
         match json {
             Value::String(text) => self.redact_in_place(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
-            Value::Object(fields) => fields
-                .values_mut()
-                .for_each(|field| self.redact_json(field)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact_json(field)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -180,25 +156,13 @@ impl Redactor {
             let (start, end) = (found.start(), found.end());
             match self.inner.replacements.get(found.pattern().as_usize())? {
                 Pattern::Value(replacement) => {
-                    return Some(Found {
-                        start,
-                        end,
-                        replacement,
-                        shape: None,
-                    });
+                    return Some(Found { start, end, replacement, shape: None });
                 }
                 Pattern::Shape(shape) => {
-                    let previous = start
-                        .checked_sub(1)
-                        .map_or(before, |index| text.get(index).copied());
+                    let previous = start.checked_sub(1).map_or(before, |index| text.get(index).copied());
                     if let Some(end) = shape.end_of_key(text, end, previous) {
                         let shape = Some(*shape);
-                        return Some(Found {
-                            start,
-                            end,
-                            replacement: "[redacted]",
-                            shape,
-                        });
+                        return Some(Found { start, end, replacement: "[redacted]", shape });
                     }
                     at = start + 1;
                 }
@@ -211,32 +175,23 @@ impl Redactor {
 fn is_secret(name: &str, value: &str) -> bool {
     let is_count = name.ends_with("TOKENS") && value.bytes().all(|byte| byte.is_ascii_digit());
     let name = name.to_ascii_uppercase();
-    let speaks = name
-        .split('_')
-        .any(|part| SECRET_WORDS.iter().any(|word| part.ends_with(word)));
+    let speaks = name.split('_').any(|part| SECRET_WORDS.iter().any(|word| part.ends_with(word)));
     value.len() >= MIN_SECRET && speaks && !is_count
 }
 
 /// The texts by which a value is recognised: each of its lines, as it is and as JSON writes it. No piece holds
 /// a line break, so a finished line can always be written out.
 fn pieces(value: &str) -> impl Iterator<Item = String> {
-    value
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.len() >= MIN_SECRET)
-        .flat_map(|line| {
-            let json = serde_json::to_string(line).unwrap_or_default();
-            let escaped = json
-                .get(1..json.len().saturating_sub(1))
-                .unwrap_or_default()
-                .to_owned();
-            [
-                Some(line.to_owned()),
-                Some(escaped).filter(|escaped| escaped != line && escaped.len() >= MIN_SECRET),
-            ]
-            .into_iter()
-            .flatten()
-        })
+    value.lines().map(str::trim).filter(|line| line.len() >= MIN_SECRET).flat_map(|line| {
+        let json = serde_json::to_string(line).unwrap_or_default();
+        let escaped = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
+        [
+            Some(line.to_owned()),
+            Some(escaped).filter(|escaped| escaped != line && escaped.len() >= MIN_SECRET),
+        ]
+        .into_iter()
+        .flatten()
+    })
 }
 
 #[cfg(test)]

@@ -21,11 +21,7 @@ pub const REPORT_FILE: &str = "report.jsonl";
 /// Reads the `result.json` of a run; none if it wrote none.
 pub fn read_result(run_dir: &Utf8Path) -> Option<Result<ResultFile, ResultFileError>> {
     let content = read_bounded(&run_dir.join(RESULT_FILE), MAX_RESULT_BYTES).transpose()?;
-    Some(
-        content
-            .and_then(|content| parse_result(&content))
-            .map_err(|reason| ResultFileError { reason }),
-    )
+    Some(content.and_then(|content| parse_result(&content)).map_err(|reason| ResultFileError { reason }))
 }
 
 fn parse_result(content: &[u8]) -> Result<ResultFile, String> {
@@ -76,10 +72,7 @@ pub fn append_report(run_dir: &Utf8Path, line: &ReportLine) -> std::io::Result<(
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     let path = run_dir.join(REPORT_FILE);
-    let mut file = fs_err::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)?;
+    let mut file = fs_err::OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(&bytes)
 }
 
@@ -89,9 +82,7 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
     let content = match read_bounded(&run_dir.join(REPORT_FILE), MAX_REPORT_BYTES) {
         Ok(content) => content.unwrap_or_default(),
         Err(reason) => {
-            report
-                .unreadable
-                .push(format!("`{REPORT_FILE}` cannot be used: {reason}"));
+            report.unreadable.push(format!("`{REPORT_FILE}` cannot be used: {reason}"));
             return report;
         }
     };
@@ -106,10 +97,9 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
             }
             Ok(ReportLine::Progress { text }) => report.progress.push(text),
             Err(error) => {
-                report.unreadable.push(format!(
-                    "line {} of `{REPORT_FILE}` cannot be read: {error}",
-                    index + 1
-                ));
+                report
+                    .unreadable
+                    .push(format!("line {} of `{REPORT_FILE}` cannot be read: {error}", index + 1));
             }
         }
     }
@@ -137,14 +127,8 @@ fn read_bounded(path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, String> 
     let too_large = || format!("it is larger than {} MiB", limit >> 20);
     let mut content = Vec::new();
     // One byte more than allowed: it may grow while we read.
-    file.take(limit + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| error.to_string())?;
-    if content.len() as u64 > limit {
-        Err(too_large())
-    } else {
-        Ok(Some(content))
-    }
+    file.take(limit + 1).read_to_end(&mut content).map_err(|error| error.to_string())?;
+    if content.len() as u64 > limit { Err(too_large()) } else { Ok(Some(content)) }
 }
 
 #[cfg(test)]
@@ -190,10 +174,7 @@ mod tests {
 
     #[test]
     fn a_broken_result_says_where_it_breaks() {
-        assert_eq!(
-            RunDir::refused_with(""),
-            "`result.json` cannot be used: it is empty"
-        );
+        assert_eq!(RunDir::refused_with(""), "`result.json` cannot be used: it is empty");
         assert_eq!(
             RunDir::refused_with("{\"outcome\": \"great\"}"),
             "`result.json` cannot be used: unknown variant `great`, expected one of `success`, `failure`, \
@@ -213,37 +194,22 @@ mod tests {
     fn a_link_a_pipe_and_a_directory_are_refused() {
         let dir = RunDir::new();
         std::os::unix::fs::symlink("/etc/hostname", dir.path.join(RESULT_FILE)).unwrap();
-        assert_eq!(
-            dir.refused(),
-            "`result.json` cannot be used: it is a symbolic link"
-        );
+        assert_eq!(dir.refused(), "`result.json` cannot be used: it is a symbolic link");
         let dir = RunDir::new();
         fs_err::create_dir(dir.path.join(RESULT_FILE)).unwrap();
-        assert_eq!(
-            dir.refused(),
-            "`result.json` cannot be used: it is not a regular file"
-        );
+        assert_eq!(dir.refused(), "`result.json` cannot be used: it is not a regular file");
         let dir = RunDir::new();
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         let (fifo, path) = (rustix::fs::FileType::Fifo, dir.path.join(RESULT_FILE));
         rustix::fs::mknodat(rustix::fs::CWD, path.as_std_path(), fifo, mode, 0).unwrap();
-        assert_eq!(
-            dir.refused(),
-            "`result.json` cannot be used: it is not a regular file"
-        );
+        assert_eq!(dir.refused(), "`result.json` cannot be used: it is not a regular file");
     }
 
     #[test]
     fn a_report_is_read_back_and_bad_lines_are_told() {
         let dir = RunDir::new();
         append_report(&dir.path, &ReportLine::TaskDone { id: "a1".into() }).unwrap();
-        append_report(
-            &dir.path,
-            &ReportLine::Progress {
-                text: "half\nway".into(),
-            },
-        )
-        .unwrap();
+        append_report(&dir.path, &ReportLine::Progress { text: "half\nway".into() }).unwrap();
         let path = dir.path.join(REPORT_FILE);
         fs_err::OpenOptions::new()
             .append(true)
@@ -251,32 +217,20 @@ mod tests {
             .unwrap()
             .write_all(b"{\"type\":\"x\"}\n\n")
             .unwrap();
-        append_report(
-            &dir.path,
-            &ReportLine::TaskBlocked {
-                id: "b2".into(),
-                reason: "why".into(),
-            },
-        )
-        .unwrap();
+        append_report(&dir.path, &ReportLine::TaskBlocked { id: "b2".into(), reason: "why".into() }).unwrap();
         let report = read_report(&dir.path);
         assert_eq!(
             report.tasks,
             [
                 ReportedTask::Done { id: "a1".into() },
-                ReportedTask::Blocked {
-                    id: "b2".into(),
-                    reason: "why".into()
-                }
+                ReportedTask::Blocked { id: "b2".into(), reason: "why".into() }
             ]
         );
         assert_eq!(report.progress, ["half\nway"]);
         assert_eq!(
             report.unreadable,
-            [
-                "line 3 of `report.jsonl` cannot be read: unknown variant `x`, expected one of `task_done`, \
-              `task_blocked`, `progress` at line 1 column 11"
-            ]
+            ["line 3 of `report.jsonl` cannot be read: unknown variant `x`, expected one of `task_done`, \
+              `task_blocked`, `progress` at line 1 column 11"]
         );
     }
 

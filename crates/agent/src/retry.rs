@@ -63,13 +63,8 @@ impl<A: Agent> Retrying<A> {
 
     /// Between 0 and 1, the same for the same seed, run and try.
     fn jitter(&self, request: &RunRequest, tries: u32) -> f64 {
-        let run = request
-            .run
-            .as_str()
-            .bytes()
-            .fold(self.seed, |mixed, byte| mix(mixed ^ u64::from(byte)));
-        f64::from(u32::try_from(mix(run ^ u64::from(tries)) >> 32).unwrap_or(0))
-            / f64::from(u32::MAX)
+        let run = request.run.as_str().bytes().fold(self.seed, |mixed, byte| mix(mixed ^ u64::from(byte)));
+        f64::from(u32::try_from(mix(run ^ u64::from(tries)) >> 32).unwrap_or(0)) / f64::from(u32::MAX)
     }
 }
 
@@ -87,10 +82,7 @@ impl<A: Agent> Agent for Retrying<A> {
         let began = self.clock.now();
         let driver = self.agent.driver();
         let resumed = request.resume.clone();
-        let first = self
-            .agent
-            .run(request.clone(), Arc::clone(&watch), cancel.clone())
-            .await;
+        let first = self.agent.run(request.clone(), Arc::clone(&watch), cancel.clone()).await;
         let mut past = Past::of(first, resumed, driver);
         while let Some(at) = self.next_try(&request, past.outcome(), past.tries) {
             let left = request.timeout.map(|timeout| began.plus(timeout).since(at));
@@ -107,19 +99,13 @@ impl<A: Agent> Agent for Retrying<A> {
                 }
                 () = self.clock.sleep_until(at) => {}
             }
-            let next = RunRequest {
-                timeout: left,
-                ..past.next_request(&request, driver)
-            };
+            let next = RunRequest { timeout: left, ..past.next_request(&request, driver) };
             if let Err(error) = fs_err::create_dir_all(&next.run_dir) {
                 past.warn_of_no_retry(&error.to_string());
                 break;
             }
             let resumed = next.resume.clone();
-            let report = self
-                .agent
-                .run(next, Arc::clone(&watch), cancel.clone())
-                .await;
+            let report = self.agent.run(next, Arc::clone(&watch), cancel.clone()).await;
             past.add(report, resumed, driver);
         }
         past.into_report(&request)
@@ -175,10 +161,7 @@ impl Past {
     }
 
     fn warn_of_no_retry(&mut self, why: &str) {
-        self.warnings.push(format!(
-            "`{}` was not tried again: {why}",
-            self.outcome().name()
-        ));
+        self.warnings.push(format!("`{}` was not tried again: {why}", self.outcome().name()));
     }
 
     fn announce(&mut self, wait: Duration, watch: &Watch) {
@@ -188,9 +171,7 @@ impl Past {
             self.outcome(),
             wait.as_secs_f64()
         );
-        watch(Activity::Retrying {
-            message: message.clone(),
-        });
+        watch(Activity::Retrying { message: message.clone() });
         self.warnings.push(message);
     }
 
@@ -236,20 +217,13 @@ impl Past {
             }
             self.keep_last_result(request);
         }
-        RunReport {
-            tries: self.tries,
-            warnings: self.warnings,
-            ..self.last
-        }
+        RunReport { tries: self.tries, warnings: self.warnings, ..self.last }
     }
 
     /// `result.json` of the run is the last try's; one of an earlier try must not be taken for it.
     fn keep_last_result(&mut self, request: &RunRequest) {
         let kept = request.run_dir.join("result.json");
-        let last = request
-            .run_dir
-            .join(format!("try-{}", self.tries))
-            .join("result.json");
+        let last = request.run_dir.join(format!("try-{}", self.tries)).join("result.json");
         let done = if last.exists() {
             fs_err::copy(&last, &kept).map(drop)
         } else if kept.exists() {
@@ -258,9 +232,7 @@ impl Past {
             Ok(())
         };
         if let Err(error) = done {
-            self.warnings.push(format!(
-                "`result.json` is not that of the last try: {error}"
-            ));
+            self.warnings.push(format!("`result.json` is not that of the last try: {error}"));
         }
     }
 }

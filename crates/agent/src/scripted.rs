@@ -108,10 +108,7 @@ impl ScriptedAgent {
     pub fn assert_prompt_contains(&self, call: usize, text: &str) {
         let calls = self.calls();
         let Some(request) = calls.get(call) else {
-            panic!(
-                "there is no call {call} of the scripted agent: there were {} calls",
-                calls.len()
-            );
+            panic!("there is no call {call} of the scripted agent: there were {} calls", calls.len());
         };
         assert!(
             request.prompt.contains(text),
@@ -124,11 +121,7 @@ impl ScriptedAgent {
     #[track_caller]
     pub fn assert_all_played(&self) {
         let played = self.state().played;
-        assert!(
-            played >= self.runs.len(),
-            "only {played} of {} scripted runs were played",
-            self.runs.len()
-        );
+        assert!(played >= self.runs.len(), "only {played} of {} scripted runs were played", self.runs.len());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -173,9 +166,7 @@ impl Agent for ScriptedAgent {
         if let Some(effect) = &run.effect {
             effect(&request);
         }
-        run.activities()
-            .into_iter()
-            .for_each(|activity| watch(activity));
+        run.activities().into_iter().for_each(|activity| watch(activity));
         report(run, request.permission)
     }
 
@@ -185,22 +176,15 @@ impl Agent for ScriptedAgent {
 }
 
 fn report(run: ScriptedRun, permission: Permission) -> RunReport {
-    let evidence = Evidence {
-        read_only: permission == Permission::Plan,
-        ..run.evidence
-    };
+    let evidence = Evidence { read_only: permission == Permission::Plan, ..run.evidence };
     let mut verdict = judge(&evidence);
     if let Some(outcome) = run.outcome {
         verdict.outcome = outcome;
         verdict.because = vec!["the script says so".to_owned()];
     }
-    let file = evidence
-        .result_file
-        .as_ref()
-        .and_then(|file| file.as_ref().ok());
-    let (mut tasks, mut progress) = file
-        .map(|file| (file.tasks.clone(), file.progress.clone()))
-        .unwrap_or_default();
+    let file = evidence.result_file.as_ref().and_then(|file| file.as_ref().ok());
+    let (mut tasks, mut progress) =
+        file.map(|file| (file.tasks.clone(), file.progress.clone())).unwrap_or_default();
     tasks.extend(run.tasks);
     progress.extend(run.progress);
     RunReport {

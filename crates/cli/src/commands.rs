@@ -53,17 +53,13 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Agent(command) => wait_for(agent::run(command, &context)),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(&command, &context),
-        Command::MockAgent(_)
-        | Command::Schema(_)
-        | Command::Generate(_)
-        | Command::Completions(_) => Ok(Exit::Ok),
+        Command::MockAgent(_) | Command::Schema(_) | Command::Generate(_) | Command::Completions(_) => {
+            Ok(Exit::Ok)
+        }
     }
 }
 
 /// One thread is enough: the work is done by other processes.
 fn wait_for(command: impl Future<Output = Done>) -> Done {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(command)
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
 }

@@ -22,22 +22,13 @@ impl Context {
     pub(crate) fn new(ui: Ui, repo: Option<Utf8PathBuf>) -> Result<Self, CliError> {
         let here = std::env::current_dir()?;
         let here = Utf8PathBuf::from_path_buf(here).map_err(|path| {
-            CliError::usage(format!(
-                "the directory `{}` has a name that is not UTF-8",
-                path.display()
-            ))
+            CliError::usage(format!("the directory `{}` has a name that is not UTF-8", path.display()))
         })?;
         let directory = repo.map_or_else(|| here.clone(), |repo| here.join(repo));
         if !directory.is_dir() {
-            return Err(CliError::usage(format!(
-                "there is no directory `{directory}`"
-            )));
+            return Err(CliError::usage(format!("there is no directory `{directory}`")));
         }
-        Ok(Self {
-            ui,
-            directory,
-            clock: Arc::new(SystemClock),
-        })
+        Ok(Self { ui, directory, clock: Arc::new(SystemClock) })
     }
 
     pub(crate) fn now(&self) -> Timestamp {

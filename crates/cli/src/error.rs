@@ -43,13 +43,7 @@ struct ErrorBody {
 
 impl CliError {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self {
-            exit,
-            message: message.into(),
-            place: None,
-            causes: Vec::new(),
-            hints: Vec::new(),
-        }
+        Self { exit, message: message.into(), place: None, causes: Vec::new(), hints: Vec::new() }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -77,9 +71,7 @@ impl CliError {
 
     /// An error in a file that a person wrote.
     pub(crate) fn in_file(error: SourceError, file: &str) -> Self {
-        let place = error
-            .place
-            .map_or_else(|| file.to_owned(), |place| format!("{file}:{place}"));
+        let place = error.place.map_or_else(|| file.to_owned(), |place| format!("{file}:{place}"));
         let mut this = Self::usage(error.message);
         this.place = Some(place);
         this.hints.extend(error.hint);
@@ -122,11 +114,9 @@ impl From<std::io::Error> for CliError {
             std::io::ErrorKind::StorageFull => {
                 this.hint("free some space and run the command again; nothing is lost")
             }
-            std::io::ErrorKind::PermissionDenied => Self {
-                exit: Exit::Usage,
-                ..this
+            std::io::ErrorKind::PermissionDenied => {
+                Self { exit: Exit::Usage, ..this }.hint("check who owns the file and what its mode is")
             }
-            .hint("check who owns the file and what its mode is"),
             _ => this,
         }
     }
@@ -142,12 +132,8 @@ impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let this = Self::of(Exit::Internal, &error);
         match error {
-            StoreError::Busy => {
-                this.hint("another `rehearsal` writes at this moment; run the command again")
-            }
-            StoreError::DiskFull => {
-                this.hint("free some space and run the command again; nothing is lost")
-            }
+            StoreError::Busy => this.hint("another `rehearsal` writes at this moment; run the command again"),
+            StoreError::DiskFull => this.hint("free some space and run the command again; nothing is lost"),
             StoreError::Corrupt { .. } => this.hint("run `rehearsal doctor` to see what is wrong"),
             StoreError::Other(_) => this,
         }
@@ -164,13 +150,10 @@ impl From<FindError> for CliError {
     fn from(error: FindError) -> Self {
         let this = Self::usage(error.to_string());
         match error {
-            FindError::NotFound {
-                near: Some(near), ..
-            } => this.hint(format!("did you mean `{near}`?")),
-            FindError::NotFound { what, .. } => this.hint(format!(
-                "`rehearsal {} list` shows what there is",
-                listing(what)
-            )),
+            FindError::NotFound { near: Some(near), .. } => this.hint(format!("did you mean `{near}`?")),
+            FindError::NotFound { what, .. } => {
+                this.hint(format!("`rehearsal {} list` shows what there is", listing(what)))
+            }
             FindError::Ambiguous { .. } => this.hint("give more characters of the id"),
             FindError::Store(error) => error.into(),
         }
@@ -187,25 +170,21 @@ impl From<CommitError> for CliError {
         let this = Self::usage(error.to_string());
         match error {
             CommitError::Store(error) => error.into(),
-            CommitError::UnknownSession {
-                near: Some(near), ..
-            } => this.hint(format!("did you mean `{near}`?")),
+            CommitError::UnknownSession { near: Some(near), .. } => {
+                this.hint(format!("did you mean `{near}`?"))
+            }
             CommitError::UnknownSession { name, .. } => {
                 this.hint(format!("make it with `rehearsal session new {name}`"))
             }
             CommitError::SessionExists { name } => {
                 this.hint(format!("look at it with `rehearsal session show {name}`"))
             }
-            CommitError::Refused {
-                refusal: Refusal::Ended { task, .. },
-                ..
-            } => this.hint(format!("`rehearsal task retry {task}` begins it anew")),
-            CommitError::Refused {
-                refusal: Refusal::Claimed { run, .. },
-                ..
-            } => this.hint(format!(
-                "`rehearsal logs {run} --follow` shows what it does"
-            )),
+            CommitError::Refused { refusal: Refusal::Ended { task, .. }, .. } => {
+                this.hint(format!("`rehearsal task retry {task}` begins it anew"))
+            }
+            CommitError::Refused { refusal: Refusal::Claimed { run, .. }, .. } => {
+                this.hint(format!("`rehearsal logs {run} --follow` shows what it does"))
+            }
             _ => this,
         }
     }
@@ -225,9 +204,7 @@ impl From<LoopError> for CliError {
 
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
-        let line = error
-            .line
-            .map_or_else(String::new, |line| format!(":{line}"));
+        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
         let mut this = Self::usage(error.to_string());
         this.place = Some(format!(".rehearsal/prompts/loop.md{line}"));
         this.hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")

@@ -14,25 +14,15 @@ pub(crate) struct InsideRun {
 impl InsideRun {
     /// Some, if an agent calls.
     pub(crate) fn detect() -> Option<Self> {
-        let run = std::env::var("REHEARSAL_RUN_ID")
-            .ok()
-            .filter(|run| !run.is_empty())?;
-        let directory = std::env::var("REHEARSAL_TASK_DIR")
-            .ok()
-            .filter(|dir| !dir.is_empty())?;
-        Some(Self {
-            run,
-            directory: directory.into(),
-        })
+        let run = std::env::var("REHEARSAL_RUN_ID").ok().filter(|run| !run.is_empty())?;
+        let directory = std::env::var("REHEARSAL_TASK_DIR").ok().filter(|dir| !dir.is_empty())?;
+        Some(Self { run, directory: directory.into() })
     }
 
     /// Writes to the run's report. The engine reads, checks and applies it when the run is over.
     pub(crate) fn report(&self, line: &ReportLine) -> Result<(), CliError> {
         append_report(&self.directory, line).map_err(|error| {
-            CliError::usage(format!(
-                "the report of run `{}` cannot be written: {error}",
-                self.run
-            ))
+            CliError::usage(format!("the report of run `{}` cannot be written: {error}", self.run))
         })
     }
 

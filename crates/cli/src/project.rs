@@ -25,14 +25,9 @@ impl Project {
     pub(crate) fn around(directory: &Utf8Path) -> Result<Self, CliError> {
         let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
         match directory.ancestors().find(is_root) {
-            Some(root) => Ok(Self {
-                root: root.to_owned(),
-            }),
-            None => Err(CliError::new(
-                Exit::Git,
-                format!("`{directory}` is not inside a git repository"),
-            )
-            .hint("run `git init`, or go to a repository, or name one with `--repo DIR`")),
+            Some(root) => Ok(Self { root: root.to_owned() }),
+            None => Err(CliError::new(Exit::Git, format!("`{directory}` is not inside a git repository"))
+                .hint("run `git init`, or go to a repository, or name one with `--repo DIR`")),
         }
     }
 
@@ -54,9 +49,7 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        Ok(Arc::new(
-            SqliteStore::open(self.state_dir().as_std_path()).await?,
-        ))
+        Ok(Arc::new(SqliteStore::open(self.state_dir().as_std_path()).await?))
     }
 
     /// All settings: files, environment, flags.
@@ -79,8 +72,7 @@ impl Project {
         let Some(text) = read_text(path)? else {
             return Ok(None);
         };
-        let file =
-            config::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(path)))?;
+        let file = config::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(path)))?;
         Ok(Some(Layer { origin, file }))
     }
 
@@ -88,8 +80,7 @@ impl Project {
     pub(crate) fn flow(&self, name: &str) -> Result<Flow, CliError> {
         let path = self.directory().join("flows").join(format!("{name}.yaml"));
         if let Some(text) = read_text(&path)? {
-            return flow::parse(&text)
-                .map_err(|error| CliError::in_file(error, &self.shown(&path)));
+            return flow::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(&path)));
         }
         Flow::shipped(name).ok_or_else(|| {
             let shipped: Vec<&str> = flow::SHIPPED.iter().map(|(name, _)| *name).collect();
@@ -120,8 +111,7 @@ impl Project {
     /// The template of the loop's prompt.
     pub(crate) fn loop_template(&self) -> Result<String, CliError> {
         let path = self.directory().join("prompts/loop.md");
-        Ok(read_text(&path)?
-            .unwrap_or_else(|| rehearsal_engine::prompt::SHIPPED_TEMPLATE.to_owned()))
+        Ok(read_text(&path)?.unwrap_or_else(|| rehearsal_engine::prompt::SHIPPED_TEMPLATE.to_owned()))
     }
 
     /// A path as messages show it: relative to the repository where it can be.
@@ -134,11 +124,7 @@ fn user_config_path() -> Option<Utf8PathBuf> {
     let base = std::env::var("XDG_CONFIG_HOME")
         .ok()
         .filter(|dir| !dir.is_empty())
-        .or_else(|| {
-            std::env::var("HOME")
-                .ok()
-                .map(|home| format!("{home}/.config"))
-        })?;
+        .or_else(|| std::env::var("HOME").ok().map(|home| format!("{home}/.config")))?;
     Some(Utf8PathBuf::from(base).join("rehearsal/config.yaml"))
 }
 
@@ -162,13 +148,8 @@ pub(crate) fn read_text(path: &Utf8Path) -> Result<Option<String>, CliError> {
         Ok(text) => Ok(Some(text)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
-            Err(CliError::usage(format!(
-                "`{path}` is not valid UTF-8: line {line}, byte {at}"
-            )))
+            let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+            Err(CliError::usage(format!("`{path}` is not valid UTF-8: line {line}, byte {at}")))
         }
     }
 }

@@ -20,10 +20,7 @@ pub(crate) struct Document<T> {
 
 impl<T> Document<T> {
     pub(crate) fn new(body: T) -> Self {
-        Self {
-            schema_version: SCHEMA_VERSION,
-            body,
-        }
+        Self { schema_version: SCHEMA_VERSION, body }
     }
 }
 
@@ -55,10 +52,7 @@ impl Ui {
     }
 
     /// Tells something on the side, on standard error.
-    #[expect(
-        clippy::unused_self,
-        reason = "everything that is said goes through the ui"
-    )]
+    #[expect(clippy::unused_self, reason = "everything that is said goes through the ui")]
     pub(crate) fn aside(self, text: impl std::fmt::Display) {
         // Nobody reads standard error any more: nothing can be said about that.
         let _ = writeln!(anstream::stderr(), "{text}");
@@ -83,9 +77,7 @@ pub(crate) fn emit<T: Serialize>(document: &T) {
 fn out(text: &str) {
     // A reader that went away (`| head`) wants no more; that is no error of ours.
     let mut stdout = anstream::stdout().lock();
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
 /// Text in a style.
@@ -105,31 +97,18 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> = cells
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}", width = *width))
-            .collect();
+        let padded: Vec<String> =
+            cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
         padded.join("  ").trim_end().to_owned()
     };
     let mut lines = vec![styled(BOLD, line(&mut headings.iter().copied()))];
-    lines.extend(
-        rows.iter()
-            .map(|row| line(&mut row.iter().map(String::as_str))),
-    );
+    lines.extend(rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
     lines.join("\n")
 }
 
 /// A text of unknown origin on a terminal: control characters could move the cursor or change the title.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// The first line, cut to a width.
@@ -138,8 +117,5 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line;
     }
-    line.chars()
-        .take(width.saturating_sub(1))
-        .chain(['…'])
-        .collect()
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }

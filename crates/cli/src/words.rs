@@ -21,11 +21,7 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(
         || "unknown".into(),
         |usd| {
-            if usd < 0.01 && usd > 0.0 {
-                format!("${usd:.4}")
-            } else {
-                format!("${usd:.2}")
-            }
+            if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
         },
     )
 }
@@ -34,13 +30,7 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
 pub(crate) fn tokens(tokens: Option<Tokens>) -> String {
     tokens.map_or_else(
         || "unknown".into(),
-        |tokens| {
-            format!(
-                "{} in, {} out",
-                thousands(tokens.input),
-                thousands(tokens.output)
-            )
-        },
+        |tokens| format!("{} in, {} out", thousands(tokens.input), thousands(tokens.output)),
     )
 }
 
@@ -54,11 +44,7 @@ fn thousands(number: u64) -> String {
 
 /// `1 task`, `2 tasks`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
-    if number == 1 {
-        format!("1 {thing}")
-    } else {
-        format!("{number} {thing}s")
-    }
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// How long ago, or in how long.
@@ -74,11 +60,7 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
 pub(crate) fn moment(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(
         |_| at.to_string(),
-        |at| {
-            at.to_zoned(jiff::tz::TimeZone::system())
-                .strftime("%Y-%m-%d %H:%M:%S")
-                .to_string()
-        },
+        |at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
     )
 }
 
@@ -94,14 +76,7 @@ mod tests {
         assert_eq!(cost(None), "unknown");
         assert_eq!(cost(Some(0.0)), "$0.00");
         assert_eq!(cost(Some(0.0024)), "$0.0024");
-        assert_eq!(
-            tokens(Some(Tokens {
-                input: 1234,
-                cached: 0,
-                output: 60
-            })),
-            "1.2k in, 60 out"
-        );
+        assert_eq!(tokens(Some(Tokens { input: 1234, cached: 0, output: 60 })), "1.2k in, 60 out");
         assert_eq!(count(1, "task"), "1 task");
     }
 }

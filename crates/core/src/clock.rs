@@ -9,18 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Milliseconds since 1970-01-01 UTC. An integer everywhere, also in the store: dates as text do not compare.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
@@ -28,10 +17,7 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// This moment and a duration more.
     pub fn plus(self, duration: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// How long after `earlier` this is; zero when it is not after it.
@@ -64,9 +50,7 @@ pub struct VirtualClock {
 impl VirtualClock {
     /// A clock that shows `start`.
     pub fn starting_at(start: Timestamp) -> Self {
-        Self {
-            now: AtomicI64::new(start.0),
-        }
+        Self { now: AtomicI64::new(start.0) }
     }
 
     /// Moves the clock forward.

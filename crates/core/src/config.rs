@@ -10,9 +10,7 @@ mod resolve;
 
 pub use duration::HumanDuration;
 pub use environment::VARIABLES;
-pub use file::{
-    AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, TestingConfig, parse,
-};
+pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, TestingConfig, parse};
 pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::transition::TaskInput;
 use crate::{
-    NewSession, RunEnd, RunId, RunStart, SessionEdit, SessionName, StateName, Task, TaskId,
-    Timestamp, WorkerId,
+    NewSession, RunEnd, RunId, RunStart, SessionEdit, SessionName, StateName, Task, TaskId, Timestamp,
+    WorkerId,
 };
 
 /// Something that happened.

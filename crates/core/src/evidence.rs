@@ -143,9 +143,7 @@ pub struct GitFacts {
 impl GitFacts {
     /// Whether the run left any trace in the repository.
     pub fn changed(&self) -> bool {
-        self.head_before != self.head_after
-            || !self.commits.is_empty()
-            || !self.files_changed.is_empty()
+        self.head_before != self.head_after || !self.commits.is_empty() || !self.files_changed.is_empty()
     }
 }
 
@@ -170,15 +168,8 @@ pub struct Verdict {
 impl Evidence {
     /// Evidence of nothing but an exit.
     pub fn of_exit(exit: Exit) -> Self {
-        let wire = WireReport {
-            shape: WireShape::Unstructured,
-            ..WireReport::default()
-        };
-        Self {
-            exit: Some(exit),
-            wire,
-            ..Self::default()
-        }
+        let wire = WireReport { shape: WireShape::Unstructured, ..WireReport::default() };
+        Self { exit: Some(exit), wire, ..Self::default() }
     }
 }
 
@@ -198,24 +189,24 @@ fn decide(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
         return outcome.clone();
     }
     let wire = &evidence.wire;
+    // Once we stopped it, an error that it tells is our own doing; a result that had come before is not.
+    let had_ended = matches!(wire.end, Some(WireEnd::Success | WireEnd::MaxTurns | WireEnd::BudgetReached));
+    if !had_ended && let Some(outcome) = of_stop(evidence.stop.as_ref(), because) {
+        return outcome;
+    }
     if let Some(end) = &wire.end {
         because.push(describe_end(end));
         match end {
             WireEnd::MaxTurns => {
-                return Outcome::NeedsContinuation {
-                    reason: "the turn limit was reached".into(),
-                };
+                return Outcome::NeedsContinuation { reason: "the turn limit was reached".into() };
             }
             WireEnd::BudgetReached => {
-                return Outcome::BudgetReached {
-                    reason: "the agent's own budget limit was reached".into(),
-                };
+                let reason = "the agent's own budget limit was reached".into();
+                return Outcome::BudgetReached { reason };
             }
             WireEnd::Error(error) => return of_wire_error(error, evidence.exit),
             WireEnd::Success => {}
         }
-    } else if let Some(outcome) = of_stop(evidence.stop.as_ref(), because) {
-        return outcome;
     }
     if let Some(outcome) = of_exit(evidence, because) {
         return outcome;
@@ -233,10 +224,7 @@ fn of_stop(stop: Option<&Stop>, because: &mut Vec<String>) -> Option<Outcome> {
     match stop? {
         Stop::TimedOut { limit, after_ms } => {
             because.push("we ended it: a time limit was reached, and no result had come".into());
-            Some(Outcome::TimedOut {
-                limit: *limit,
-                after_ms: *after_ms,
-            })
+            Some(Outcome::TimedOut { limit: *limit, after_ms: *after_ms })
         }
         Stop::Cancelled => {
             because.push("we ended it on request, and no result had come".into());
@@ -244,9 +232,7 @@ fn of_stop(stop: Option<&Stop>, because: &mut Vec<String>) -> Option<Outcome> {
         }
         Stop::OverBudget { reason } => {
             because.push(format!("we ended it: {reason}"));
-            Some(Outcome::BudgetReached {
-                reason: reason.clone(),
-            })
+            Some(Outcome::BudgetReached { reason: reason.clone() })
         }
         Stop::Hindered(outcome) => Some(outcome.clone()),
         Stop::LingeredAfterResult => None,
@@ -256,9 +242,7 @@ fn of_stop(stop: Option<&Stop>, because: &mut Vec<String>) -> Option<Outcome> {
 fn of_exit(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
     let exit = evidence.exit?;
     if evidence.stop.is_some() {
-        because.push(format!(
-            "the process did not end by itself after its result ({exit} is our doing)"
-        ));
+        because.push(format!("the process did not end by itself after its result ({exit} is our doing)"));
         return None;
     }
     because.push(exit.to_string());
@@ -278,17 +262,10 @@ fn of_shape(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
         WireShape::Empty => ("there was no output".to_owned(), Outcome::EmptyOutput),
         WireShape::Unstructured => {
             let changed = evidence.git.as_ref().is_some_and(GitFacts::changed);
-            if left_traces
-                || changed
-                || evidence.git.is_none()
-                || !wire.final_text.trim().is_empty()
-            {
+            if left_traces || changed || evidence.git.is_none() || !wire.final_text.trim().is_empty() {
                 return None;
             }
-            (
-                "there was no output, no result and no change".to_owned(),
-                Outcome::EmptyOutput,
-            )
+            ("there was no output, no result and no change".to_owned(), Outcome::EmptyOutput)
         }
         WireShape::PlainText => {
             because.push("plain text where structured output was asked for".into());
@@ -298,12 +275,7 @@ fn of_shape(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
             let reason = "the output ended without its final event".to_owned();
             (reason.clone(), Outcome::ProtocolError { reason })
         }
-        WireShape::Broken { reason } => (
-            reason.clone(),
-            Outcome::ProtocolError {
-                reason: reason.clone(),
-            },
-        ),
+        WireShape::Broken { reason } => (reason.clone(), Outcome::ProtocolError { reason: reason.clone() }),
     };
     because.push(reason);
     Some(outcome)
@@ -314,9 +286,7 @@ fn of_proper_end(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
     match &evidence.result_file {
         Some(Err(error)) => {
             because.push(error.to_string());
-            return Outcome::ProtocolError {
-                reason: error.to_string(),
-            };
+            return Outcome::ProtocolError { reason: error.to_string() };
         }
         Some(Ok(file)) => {
             if let Some(outcome) = of_result_file(file, because) {
@@ -360,25 +330,15 @@ fn of_proper_end(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
 }
 
 fn of_result_file(file: &ResultFile, because: &mut Vec<String>) -> Option<Outcome> {
-    let reason = || {
-        file.reason
-            .clone()
-            .or_else(|| file.comment.clone())
-            .unwrap_or_else(|| "no reason given".into())
-    };
+    let reason =
+        || file.reason.clone().or_else(|| file.comment.clone()).unwrap_or_else(|| "no reason given".into());
     let outcome = match (file.decision, file.outcome) {
         (_, Some(ResultOutcome::Failure)) => Outcome::Failed { reason: reason() },
         (_, Some(ResultOutcome::Blocked)) => Outcome::Blocked { reason: reason() },
-        (_, Some(ResultOutcome::NeedsContinuation)) => {
-            Outcome::NeedsContinuation { reason: reason() }
-        }
+        (_, Some(ResultOutcome::NeedsContinuation)) => Outcome::NeedsContinuation { reason: reason() },
         (Some(ReportedDecision::Approve), _) => Outcome::Approved,
         (Some(ReportedDecision::Reject), _) => Outcome::Rejected {
-            comment: file
-                .comment
-                .clone()
-                .or_else(|| file.reason.clone())
-                .unwrap_or_default(),
+            comment: file.comment.clone().or_else(|| file.reason.clone()).unwrap_or_default(),
         },
         (None, Some(ResultOutcome::Success)) => Outcome::Done,
         (None, None) => return None,
@@ -412,27 +372,16 @@ fn describe_end(end: &WireEnd) -> String {
         WireEnd::MaxTurns => "the structured output ends with its turn limit".into(),
         WireEnd::BudgetReached => "the structured output ends with its budget limit".into(),
         WireEnd::Error(error) => {
-            let status = error
-                .status
-                .map(|status| format!(" (HTTP {status})"))
-                .unwrap_or_default();
-            format!(
-                "the structured output ends with an error{status}: {}",
-                error.message
-            )
+            let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+            format!("the structured output ends with an error{status}: {}", error.message)
         }
     }
 }
 
 fn describe_git(git: &GitFacts) -> String {
-    let left = if git.uncommitted {
-        ", some of it not committed"
-    } else {
-        ""
-    };
-    format!(
-        "git: {} new commits, {} files changed{left}",
-        git.commits.len(),
-        git.files_changed.len()
-    )
+    let left = if git.uncommitted { ", some of it not committed" } else { "" };
+    format!("git: {} new commits, {} files changed{left}", git.commits.len(), git.files_changed.len())
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,14 +85,9 @@ pub enum End {
 }
 
 /// An action of the engine between states.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(
-    missing_docs,
-    reason = "the names are the documentation; each step's module describes it"
-)]
+#[allow(missing_docs, reason = "the names are the documentation; each step's module describes it")]
 pub enum Step {
     Rebase,
     RunTests,
@@ -199,12 +194,7 @@ impl EdgeName {
             .into_iter()
             .filter(|name| matches!(name.blame(), Nobody | Task | Agent))
             .map(Self::Outcome)
-            .chain([
-                Self::TestsFailed,
-                Self::Conflict,
-                Self::MergeFailed,
-                Self::CommandFailed,
-            ])
+            .chain([Self::TestsFailed, Self::Conflict, Self::MergeFailed, Self::CommandFailed])
     }
 
     /// The name as flows write it.
@@ -221,12 +211,10 @@ impl EdgeName {
     /// The more general edge that stands in for this one when it is not drawn.
     pub fn stands_in(self) -> Option<Self> {
         Some(Self::Outcome(match self {
-            Self::Outcome(
-                OutcomeName::TimedOut | OutcomeName::ProtocolError | OutcomeName::EmptyOutput,
-            ) => OutcomeName::Crashed,
-            Self::Outcome(OutcomeName::BudgetReached | OutcomeName::NoChanges) => {
-                OutcomeName::Failed
+            Self::Outcome(OutcomeName::TimedOut | OutcomeName::ProtocolError | OutcomeName::EmptyOutput) => {
+                OutcomeName::Crashed
             }
+            Self::Outcome(OutcomeName::BudgetReached | OutcomeName::NoChanges) => OutcomeName::Failed,
             Self::Outcome(OutcomeName::Continue) => OutcomeName::NeedsContinuation,
             _ => return None,
         }))
@@ -245,11 +233,7 @@ impl Edges {
         let own = |name: EdgeName| self.named.get(&name).map(|edge| (name, edge));
         own(name)
             .or_else(|| name.stands_in().and_then(own))
-            .or_else(|| {
-                self.decides()
-                    .then(|| own(EdgeName::Outcome(OutcomeName::Crashed)))
-                    .flatten()
-            })
+            .or_else(|| self.decides().then(|| own(EdgeName::Outcome(OutcomeName::Crashed))).flatten())
             .or_else(|| self.otherwise.as_ref().map(|edge| (name, edge)))
     }
 
@@ -293,10 +277,7 @@ impl Flow {
 
     /// The first state that ends well.
     pub fn success_state(&self) -> Option<&StateName> {
-        self.states
-            .iter()
-            .find(|(_, state)| matches!(state, State::End(End::Success)))
-            .map(|(name, _)| name)
+        self.states.iter().find(|(_, state)| matches!(state, State::End(End::Success))).map(|(name, _)| name)
     }
 
     /// The agent of a state that works.

@@ -35,19 +35,12 @@ fn check(what: &'static str, text: &str) -> Result<(), IdError> {
         "it is longer than 64 characters"
     } else if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         "it must begin with a letter or a digit"
-    } else if !text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-    {
+    } else if !text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
         "only letters, digits, `-`, `_` and `.` are allowed"
     } else {
         return Ok(());
     };
-    Err(IdError {
-        what,
-        text: text.chars().take(80).collect(),
-        why,
-    })
+    Err(IdError { what, text: text.chars().take(80).collect(), why })
 }
 
 macro_rules! name {
@@ -130,18 +123,7 @@ generated!(RunId);
 
 /// A number that grows with every take-over of a task. A write that names an older one is refused.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Fence(pub i64);

@@ -41,27 +41,11 @@ pub fn json_lines(text: &str) -> Result<Vec<ImportedTask>, SourceError> {
         }
         let task: ImportedTask = serde_json::from_str(line).map_err(|error| {
             let message = error.to_string();
-            let message = message
-                .split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            SourceError::at(
-                Some(Place {
-                    line: number,
-                    column: error.column().max(1) as u64,
-                }),
-                message,
-            )
+            let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+            SourceError::at(Some(Place { line: number, column: error.column().max(1) as u64 }), message)
         })?;
         if task.title.trim().is_empty() {
-            return Err(SourceError::at(
-                Some(Place {
-                    line: number,
-                    column: 1,
-                }),
-                "a task needs a `title`",
-            ));
+            return Err(SourceError::at(Some(Place { line: number, column: 1 }), "a task needs a `title`"));
         }
         tasks.push(task);
     }
@@ -85,12 +69,7 @@ pub fn markdown(text: &str) -> Result<Vec<ImportedTask>, SourceError> {
         match (checkbox(content), indented, tasks.last_mut()) {
             (Some((done, title)), false, _) => {
                 let labels = heading.clone().into_iter().collect();
-                tasks.push(ImportedTask {
-                    title: title.into(),
-                    done,
-                    labels,
-                    ..ImportedTask::default()
-                });
+                tasks.push(ImportedTask { title: title.into(), done, labels, ..ImportedTask::default() });
             }
             (Some((_, criterion)), true, Some(task)) => task.criteria.push(criterion.into()),
             (None, true, Some(task)) => match bullet(content) {
@@ -107,10 +86,7 @@ pub fn markdown(text: &str) -> Result<Vec<ImportedTask>, SourceError> {
 fn lines(text: &str) -> Result<impl Iterator<Item = (u64, &str)>, SourceError> {
     let numbered = || (1u64..).zip(text.lines());
     if let Some((line, _)) = numbered().find(|(_, line)| line.len() > LONGEST_LINE) {
-        return Err(SourceError::at(
-            Some(Place { line, column: 1 }),
-            "the line is longer than 1 MiB",
-        ));
+        return Err(SourceError::at(Some(Place { line, column: 1 }), "the line is longer than 1 MiB"));
     }
     if let Some((line, _)) = numbered().find(|(_, line)| line.contains('\0')) {
         return Err(SourceError::at(
@@ -122,10 +98,7 @@ fn lines(text: &str) -> Result<impl Iterator<Item = (u64, &str)>, SourceError> {
 }
 
 fn bullet(content: &str) -> Option<&str> {
-    ["- ", "* ", "+ "]
-        .iter()
-        .find_map(|mark| content.strip_prefix(mark))
-        .map(str::trim)
+    ["- ", "* ", "+ "].iter().find_map(|mark| content.strip_prefix(mark)).map(str::trim)
 }
 
 fn checkbox(content: &str) -> Option<(bool, &str)> {
@@ -139,12 +112,8 @@ fn checkbox(content: &str) -> Option<(bool, &str)> {
 }
 
 fn label_of(heading: &str) -> Option<String> {
-    let words: String = heading
-        .trim()
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c } else { '-' })
-        .collect();
+    let words: String =
+        heading.trim().to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     let label: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
     (!label.is_empty()).then(|| label.join("-"))
 }
@@ -189,10 +158,7 @@ Some words.
     fn json_lines_say_where_they_are_wrong() {
         let error = json_lines("{\"title\": \"a\"}\n\n{\"titel\": \"b\"}\n").unwrap_err();
         assert_eq!(error.place.unwrap().line, 3);
-        assert!(
-            error.message.starts_with("unknown field `titel`"),
-            "{error}"
-        );
+        assert!(error.message.starts_with("unknown field `titel`"), "{error}");
         let error = json_lines("{\"priority\": \"high\"}").unwrap_err();
         assert_eq!(error.message, "a task needs a `title`");
         let error = json_lines("{\"title\": \"a\0\"}").unwrap_err();

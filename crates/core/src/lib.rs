@@ -30,18 +30,14 @@ mod source;
 mod task;
 pub mod transition;
 
-pub use activity::{
-    Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape,
-};
+pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 pub use clock::{Clock, Timestamp, VirtualClock};
 pub use event::{Actor, Event, EventKind};
 pub use evidence::{
-    Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError,
-    ResultOutcome, Stop, Verdict, judge,
+    Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError, ResultOutcome,
+    Stop, Verdict, judge,
 };
-pub use ids::{
-    AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId,
-};
+pub use ids::{AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId};
 pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::Promise;
 pub use run::{Run, RunEnd, RunStart};

@@ -191,14 +191,9 @@ pub enum Outcome {
 }
 
 /// The name of an outcome, as flows and listings write it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[allow(
-    missing_docs,
-    reason = "each is described at the `Outcome` of the same name"
-)]
+#[allow(missing_docs, reason = "each is described at the `Outcome` of the same name")]
 pub enum OutcomeName {
     Done,
     Approved,
@@ -292,9 +287,7 @@ impl OutcomeName {
             | Self::NoChanges
             | Self::NeedsContinuation => Blame::Nobody,
             Self::Blocked | Self::Failed | Self::BudgetReached => Blame::Task,
-            Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => {
-                Blame::Agent
-            }
+            Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => Blame::Agent,
             Self::RateLimited
             | Self::QuotaExhausted
             | Self::Overloaded
@@ -315,10 +308,7 @@ impl OutcomeName {
 
     /// Whether waiting alone can cure it. The other failures of the system need a hand.
     pub fn passes_with_time(self) -> bool {
-        matches!(
-            self,
-            Self::RateLimited | Self::QuotaExhausted | Self::Overloaded | Self::Unreachable
-        )
+        matches!(self, Self::RateLimited | Self::QuotaExhausted | Self::Overloaded | Self::Unreachable)
     }
 }
 
@@ -384,9 +374,7 @@ impl Outcome {
             | Self::Unreachable { reason: text }
             | Self::AuthFailed { reason: text }
             | Self::PermissionDenied { reason: text }
-            | Self::SandboxUnavailable { reason: text } => {
-                Some(text.clone()).filter(|text| !text.is_empty())
-            }
+            | Self::SandboxUnavailable { reason: text } => Some(text.clone()).filter(|text| !text.is_empty()),
             Self::AgentMissing { program } => Some(format!("`{program}` was not found")),
             Self::DiskFull { path } => Some(format!("no space left at `{path}`")),
             Self::Crashed { exit } => Some(exit.to_string()),

@@ -21,10 +21,7 @@ const CLOSE: &str = "</promise>";
 impl Promise {
     /// The last well-formed signal in the text, since an agent may quote its instructions before it decides.
     pub fn find(text: &str) -> Option<Self> {
-        let starts: Vec<usize> = text
-            .match_indices(OPEN)
-            .map(|(at, _)| at + OPEN.len())
-            .collect();
+        let starts: Vec<usize> = text.match_indices(OPEN).map(|(at, _)| at + OPEN.len()).collect();
         starts.iter().rev().find_map(|&start| {
             let body = &text[start..];
             Self::of_body(&body[..body.find(CLOSE)?])
@@ -39,11 +36,9 @@ impl Promise {
         let (word, rest) = body.split_once(':').unwrap_or((body, ""));
         let rest = rest.trim().to_owned();
         match word.trim() {
-            "BLOCKED" => Some(Self::Blocked(if rest.is_empty() {
-                "no reason given".to_owned()
-            } else {
-                rest
-            })),
+            "BLOCKED" => {
+                Some(Self::Blocked(if rest.is_empty() { "no reason given".to_owned() } else { rest }))
+            }
             "CONTINUE" => Some(Self::Continue(rest)),
             _ => None,
         }
@@ -58,10 +53,7 @@ mod tests {
     #[test]
     fn each_signal_is_read_with_its_words() {
         let find = |text| Promise::find(text);
-        assert_eq!(
-            find("Working... <promise>COMPLETE</promise>"),
-            Some(Promise::Complete)
-        );
+        assert_eq!(find("Working... <promise>COMPLETE</promise>"), Some(Promise::Complete));
         assert_eq!(
             find("<promise>BLOCKED: npm not found</promise>"),
             Some(Promise::Blocked("npm not found".into()))
@@ -70,10 +62,7 @@ mod tests {
             find("<promise>CONTINUE: two of three done</promise>\n"),
             Some(Promise::Continue("two of three done".into()))
         );
-        assert_eq!(
-            find("<promise>BLOCKED:</promise>"),
-            Some(Promise::Blocked("no reason given".into()))
-        );
+        assert_eq!(find("<promise>BLOCKED:</promise>"), Some(Promise::Blocked("no reason given".into())));
     }
 
     #[test]
@@ -86,7 +75,8 @@ mod tests {
 
     #[test]
     fn the_last_signal_counts_for_agents_quote_their_instructions() {
-        let text = "I should say <promise>COMPLETE</promise> only when done.\n<promise>BLOCKED: no key</promise>";
+        let text =
+            "I should say <promise>COMPLETE</promise> only when done.\n<promise>BLOCKED: no key</promise>";
         assert_eq!(Promise::find(text), Some(Promise::Blocked("no key".into())));
     }
 

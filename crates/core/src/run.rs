@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, Commit, Exit, Fence, Outcome, Promise, RunId, SessionName, TaskId, Timestamp,
-    Tokens, Verdict, WorkerId,
+    AgentName, Commit, Exit, Fence, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens, Verdict,
+    WorkerId,
 };
 
 /// One attempt: what began it and, once over, how it ended.

@@ -32,11 +32,7 @@ pub struct SourceError {
 impl SourceError {
     /// An error at a place.
     pub fn at(place: Option<Place>, message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            place,
-            hint: None,
-        }
+        Self { message: message.into(), place, hint: None }
     }
 
     /// The same with advice.
@@ -52,10 +48,7 @@ pub(crate) fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
 }
 
 fn place_at(location: serde_saphyr::Location) -> Option<Place> {
-    (location.line() > 0).then(|| Place {
-        line: location.line(),
-        column: location.column(),
-    })
+    (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
 }
 
 /// A YAML error in our words: the message in one line, the place apart.
@@ -64,11 +57,7 @@ pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     let message = error.without_snippet().to_string();
     let message = message.lines().next().unwrap_or_default();
     // The library appends the place to some messages; it is kept apart here.
-    let message = message
-        .split(" at line ")
-        .next()
-        .unwrap_or(message)
-        .trim_end_matches(&[':', ','][..]);
+    let message = message.split(" at line ").next().unwrap_or(message).trim_end_matches(&[':', ','][..]);
     let error = SourceError::at(place, message);
     match unknown_key_hint(message) {
         Some(hint) => error.hint(hint),
@@ -78,15 +67,9 @@ pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
 
 /// ``unknown field `agnts`, expected one of agents, …`` tells all names: find the one that was meant.
 fn unknown_key_hint(message: &str) -> Option<String> {
-    let (written, known) = message
-        .strip_prefix("unknown field `")?
-        .split_once("`, expected")?;
-    let known = known
-        .trim_start_matches(" one of")
-        .split(',')
-        .map(|name| name.trim().trim_matches('`'));
-    nearest(written, known.filter(|name| !name.is_empty()))
-        .map(|near| format!("did you mean `{near}`?"))
+    let (written, known) = message.strip_prefix("unknown field `")?.split_once("`, expected")?;
+    let known = known.trim_start_matches(" one of").split(',').map(|name| name.trim().trim_matches('`'));
+    nearest(written, known.filter(|name| !name.is_empty())).map(|near| format!("did you mean `{near}`?"))
 }
 
 /// The name nearest to what was written, if one is near enough to be meant.

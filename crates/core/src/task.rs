@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::End;
 use crate::{
-    Fence, FlowName, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId, Timestamp,
-    WorkerId,
+    Fence, FlowName, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId, Timestamp, WorkerId,
 };
 
 /// A piece of work that moves through a flow.
@@ -117,9 +116,7 @@ pub enum WaitFor {
 }
 
 /// How urgent a task is.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// Before all others.
@@ -264,13 +261,8 @@ impl Task {
     pub fn status(&self) -> &str {
         match &self.standing {
             Standing::Claimed(_) => "working",
-            Standing::Ended {
-                end: End::Cancelled,
-            } => "cancelled",
-            Standing::Waiting(Wait {
-                wait_for: WaitFor::Human,
-                ..
-            }) => "blocked",
+            Standing::Ended { end: End::Cancelled } => "cancelled",
+            Standing::Waiting(Wait { wait_for: WaitFor::Human, .. }) => "blocked",
             Standing::Waiting(_) => "waiting",
             Standing::Ready | Standing::Ended { .. } => self.state.as_str(),
         }

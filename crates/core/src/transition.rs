@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{End, Flow, State};
 use crate::{
-    Blame, Claim, Fence, Outcome, RunId, Standing, StateName, Task, TaskEdit, Timestamp, Wait,
-    WaitFor, WorkerId,
+    Blame, Claim, Fence, Outcome, RunId, Standing, StateName, Task, TaskEdit, Timestamp, Wait, WaitFor,
+    WorkerId,
 };
 
 /// What can happen to a task.
@@ -127,12 +127,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// Moves a task. The given task is as the store has it; the result replaces it.
-pub fn transition(
-    task: &Task,
-    input: &TaskInput,
-    flow: &Flow,
-    now: Timestamp,
-) -> Result<Task, Refusal> {
+pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -> Result<Task, Refusal> {
     let mut next = task.clone();
     next.updated_at = now;
     match input {
@@ -150,11 +145,8 @@ pub fn transition(
         TaskInput::Block { reason } => {
             refuse_ended(task)?;
             release_claim(&mut next);
-            next.standing = Standing::Waiting(Wait {
-                wait_for: WaitFor::Human,
-                reason: reason.clone(),
-                until: None,
-            });
+            next.standing =
+                Standing::Waiting(Wait { wait_for: WaitFor::Human, reason: reason.clone(), until: None });
         }
         TaskInput::Unblock => unblock(&mut next, flow)?,
         TaskInput::Finish => {
@@ -165,16 +157,11 @@ pub fn transition(
         TaskInput::Cancel => {
             refuse_ended(task)?;
             release_claim(&mut next);
-            next.standing = Standing::Ended {
-                end: End::Cancelled,
-            };
+            next.standing = Standing::Ended { end: End::Cancelled };
         }
         TaskInput::Retry => {
             if let Standing::Claimed(claim) = &task.standing {
-                return Err(Refusal::Claimed {
-                    task: task.id.to_string(),
-                    run: claim.run.clone(),
-                });
+                return Err(Refusal::Claimed { task: task.id.to_string(), run: claim.run.clone() });
             }
             release_claim(&mut next);
             begin_anew(&mut next, flow);
@@ -195,25 +182,15 @@ fn claim(task: &mut Task, worker: &WorkerId, run: &RunId, now: Timestamp) -> Res
     refuse_ended(task)?;
     match &task.standing {
         Standing::Claimed(claim) => {
-            return Err(Refusal::Claimed {
-                task: task.id.to_string(),
-                run: claim.run.clone(),
-            });
+            return Err(Refusal::Claimed { task: task.id.to_string(), run: claim.run.clone() });
         }
         Standing::Waiting(wait) if wait.until.is_none_or(|until| until > now) => {
-            return Err(Refusal::Waits {
-                task: task.id.to_string(),
-                reason: wait.reason.clone(),
-            });
+            return Err(Refusal::Waits { task: task.id.to_string(), reason: wait.reason.clone() });
         }
         Standing::Ready | Standing::Waiting(_) | Standing::Ended { .. } => {}
     }
     task.fence = task.fence.next();
-    task.standing = Standing::Claimed(Claim {
-        worker: worker.clone(),
-        run: run.clone(),
-        since: now,
-    });
+    task.standing = Standing::Claimed(Claim { worker: worker.clone(), run: run.clone(), since: now });
     Ok(())
 }
 
@@ -240,29 +217,16 @@ fn count(task: &mut Task, outcome: &Outcome) {
     if outcome.name().costs_attempt() {
         task.attempts += 1;
     }
-    task.setbacks = if outcome.blame() == Blame::System {
-        task.setbacks + 1
-    } else {
-        0
-    };
+    task.setbacks = if outcome.blame() == Blame::System { task.setbacks + 1 } else { 0 };
 }
 
 fn system_wait(outcome: &Outcome, setbacks: u32, now: Timestamp) -> Wait {
     let name = outcome.name();
-    let backoff = FIRST_WAIT
-        .saturating_mul(1 << setbacks.saturating_sub(1).min(10))
-        .min(LONGEST_WAIT);
+    let backoff = FIRST_WAIT.saturating_mul(1 << setbacks.saturating_sub(1).min(10)).min(LONGEST_WAIT);
     // What only a hand can mend has no hour; the next `run` may try again at once.
-    let until = if name.passes_with_time() {
-        outcome.until().unwrap_or_else(|| now.plus(backoff))
-    } else {
-        now
-    };
-    Wait {
-        wait_for: WaitFor::System(name),
-        reason: outcome.to_string(),
-        until: Some(until),
-    }
+    let until =
+        if name.passes_with_time() { outcome.until().unwrap_or_else(|| now.plus(backoff)) } else { now };
+    Wait { wait_for: WaitFor::System(name), reason: outcome.to_string(), until: Some(until) }
 }
 
 fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Refusal> {
@@ -277,10 +241,7 @@ fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Re
     let (name, edge) = on.find(outcome.name().into()).ok_or_else(no_edge)?;
     let mut to = edge.to.clone();
     if let Some(limit) = &edge.limit {
-        let taken = task
-            .edges_taken
-            .entry(format!("{}/{name}", task.state))
-            .or_insert(0);
+        let taken = task.edges_taken.entry(format!("{}/{name}", task.state)).or_insert(0);
         *taken += 1;
         if *taken > limit.at_most {
             to = limit.then.clone();
@@ -306,9 +267,7 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
 fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
     refuse_ended(task)?;
     if !matches!(task.standing, Standing::Waiting(_)) {
-        return Err(Refusal::NotBlocked {
-            task: task.id.to_string(),
-        });
+        return Err(Refusal::NotBlocked { task: task.id.to_string() });
     }
     let back = match flow.states.get(&task.state) {
         Some(State::Work { .. }) => task.state.clone(),
@@ -341,21 +300,11 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
 
 fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
     let edit = edit.clone();
-    if edit
-        .title
-        .as_ref()
-        .is_some_and(|title| title.trim().is_empty())
-    {
+    if edit.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Refusal::NoTitle);
     }
-    if edit
-        .depends_on
-        .as_ref()
-        .is_some_and(|ids| ids.contains(&task.id))
-    {
-        return Err(Refusal::DependsOnItself {
-            task: task.id.to_string(),
-        });
+    if edit.depends_on.as_ref().is_some_and(|ids| ids.contains(&task.id)) {
+        return Err(Refusal::DependsOnItself { task: task.id.to_string() });
     }
     task.title = edit.title.unwrap_or_else(|| task.title.clone());
     task.body = edit.body.unwrap_or_else(|| task.body.clone());
@@ -369,10 +318,7 @@ fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
 
 fn refuse_ended(task: &Task) -> Result<(), Refusal> {
     if task.is_ended() {
-        return Err(Refusal::Ended {
-            task: task.id.to_string(),
-            status: task.status().to_owned(),
-        });
+        return Err(Refusal::Ended { task: task.id.to_string(), status: task.status().to_owned() });
     }
     Ok(())
 }
@@ -381,11 +327,7 @@ fn check_fence(task: &Task, given: Fence) -> Result<(), Refusal> {
     if task.fence == given && matches!(task.standing, Standing::Claimed(_)) {
         return Ok(());
     }
-    Err(Refusal::Stale {
-        task: task.id.to_string(),
-        given,
-        current: task.fence,
-    })
+    Err(Refusal::Stale { task: task.id.to_string(), given, current: task.fence })
 }
 
 #[cfg(test)]

@@ -43,29 +43,12 @@ impl AgentSetup {
             (None, kind) => kind.as_str().to_owned(),
         };
         let args = profile.args.value.clone();
-        let probed = probe(
-            kind,
-            &program,
-            &args,
-            &ours,
-            &Launcher::default(),
-            working_dir,
-        )
-        .await?;
-        let make = || {
-            driver_with(
-                kind,
-                Some(probed.program.to_string()),
-                args.clone(),
-                probed.capabilities.clone(),
-            )
-        };
+        let probed = probe(kind, &program, &args, &ours, &Launcher::default(), working_dir).await?;
+        let make =
+            || driver_with(kind, Some(probed.program.to_string()), args.clone(), probed.capabilities.clone());
         let process = ProcessAgent::new(make(), ours, Arc::clone(&clock));
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
-        Ok(Self {
-            agent,
-            driver: make(),
-        })
+        Ok(Self { agent, driver: make() })
     }
 
     /// The agent.

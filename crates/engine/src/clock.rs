@@ -13,14 +13,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
 #[async_trait::async_trait]
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the clock that all others take"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that all others take")]
     fn now(&self) -> Timestamp {
-        let since = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp(0).plus(since)
     }
 

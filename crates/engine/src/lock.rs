@@ -29,20 +29,12 @@ impl LoopLock {
     /// Takes the lock, or says who has it.
     pub fn take(state_dir: &Utf8Path) -> Result<Self, LockError> {
         let path = state_dir.join("loop.lock");
-        let mut file = fs_err::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)?;
+        let mut file =
+            fs_err::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
         if flock(file.file(), FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut holder = String::new();
-            Read::by_ref(&mut file)
-                .take(32)
-                .read_to_string(&mut holder)?;
-            return Err(LockError::Held {
-                holder: holder.trim().to_owned(),
-            });
+            Read::by_ref(&mut file).take(32).read_to_string(&mut holder)?;
+            return Err(LockError::Held { holder: holder.trim().to_owned() });
         }
         file.set_len(0)?;
         file.rewind()?;

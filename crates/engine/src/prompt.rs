@@ -76,16 +76,8 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
-    let tasks: Vec<TaskView<'_>> = data
-        .tasks
-        .iter()
-        .map(|task| view(task, data.current))
-        .collect();
-    let progress: Vec<String> = data
-        .progress
-        .iter()
-        .map(|entry| quoted(&entry.text))
-        .collect();
+    let tasks: Vec<TaskView<'_>> = data.tasks.iter().map(|task| view(task, data.current)).collect();
+    let progress: Vec<String> = data.progress.iter().map(|entry| quoted(&entry.text)).collect();
     let values = context! {
         session => context! {
             name => data.session.name.as_str(),
@@ -105,16 +97,14 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
         notes => data.notes.to_vec(),
         message => data.message,
     };
-    environment
-        .render_str(template, values)
-        .map_err(|error| PromptError {
-            line: error.line(),
-            message: match (error.kind(), error.detail()) {
-                (ErrorKind::OutOfFuel, _) => "it does not come to an end".into(),
-                (kind, Some(detail)) => format!("{kind}: {detail}"),
-                (kind, None) => kind.to_string(),
-            },
-        })
+    environment.render_str(template, values).map_err(|error| PromptError {
+        line: error.line(),
+        message: match (error.kind(), error.detail()) {
+            (ErrorKind::OutOfFuel, _) => "it does not come to an end".into(),
+            (kind, Some(detail)) => format!("{kind}: {detail}"),
+            (kind, None) => kind.to_string(),
+        },
+    })
 }
 
 fn view<'a>(task: &'a Task, current: &Task) -> TaskView<'a> {
@@ -126,11 +116,7 @@ fn view<'a>(task: &'a Task, current: &Task) -> TaskView<'a> {
         priority: task.priority.as_str(),
         status: task.status(),
         labels: &task.labels,
-        depends_on: task
-            .depends_on
-            .iter()
-            .map(rehearsal_core::TaskId::as_str)
-            .collect(),
+        depends_on: task.depends_on.iter().map(rehearsal_core::TaskId::as_str).collect(),
         last_outcome: task
             .last_outcome
             .as_ref()

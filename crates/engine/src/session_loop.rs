@@ -15,8 +15,7 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::Agent;
 use rehearsal_core::config::Profile;
 use rehearsal_core::{
-    AgentName, Clock, Outcome, RunId, Session, SessionName, Standing, Task, TaskId, Timestamp,
-    Wait, WorkerId,
+    AgentName, Clock, Outcome, RunId, Session, SessionName, Standing, Task, TaskId, Timestamp, Wait, WorkerId,
 };
 use rehearsal_store::{CommitError, Counts, FindError, StatusFilter, Store, StoreError, TaskQuery};
 use tokio_util::sync::CancellationToken;
@@ -180,16 +179,10 @@ impl SessionLoop {
         if let Some(limit) = self.options.max_cost
             && progress.tally.cost_usd.unwrap_or(0.0) >= limit
         {
-            return end(LoopEnd::BudgetReached {
-                spent_usd: progress.tally.cost_usd.unwrap_or(0.0),
-            });
+            return end(LoopEnd::BudgetReached { spent_usd: progress.tally.cost_usd.unwrap_or(0.0) });
         }
         let now = self.clock.now();
-        if let Some(task) = self
-            .store
-            .next_task(Some(&self.options.session), now)
-            .await?
-        {
+        if let Some(task) = self.store.next_task(Some(&self.options.session), now).await? {
             return Ok(NextStep::Iterate(Box::new(task)));
         }
         self.what_it_waits_for().await
@@ -210,26 +203,16 @@ impl SessionLoop {
         if let Some((until, wait)) = timed.min_by_key(|(until, _)| *until) {
             return Ok(NextStep::Wait(wait, until));
         }
-        let waiting = tasks
-            .iter()
-            .map(|task| format!("{} {}: {}", task.id, task.title, crate::why::in_short(task)));
-        Ok(NextStep::End(LoopEnd::NeedsHuman {
-            waiting: waiting.collect(),
-        }))
+        let waiting =
+            tasks.iter().map(|task| format!("{} {}: {}", task.id, task.title, crate::why::in_short(task)));
+        Ok(NextStep::End(LoopEnd::NeedsHuman { waiting: waiting.collect() }))
     }
 
     async fn wait(&self, wait: &Wait, until: Timestamp) -> Option<LoopEnd> {
         if until.since(self.clock.now()) > self.options.max_wait {
-            return Some(LoopEnd::WaitTooLong {
-                wait: wait.reason.clone(),
-                until,
-            });
+            return Some(LoopEnd::WaitTooLong { wait: wait.reason.clone(), until });
         }
-        self.tell(LoopEvent::Waiting {
-            wait_for: wait.wait_for,
-            reason: wait.reason.clone(),
-            until,
-        });
+        self.tell(LoopEvent::Waiting { wait_for: wait.wait_for, reason: wait.reason.clone(), until });
         tokio::select! {
             () = self.clock.sleep_until(until) => None,
             () = self.stop.after_iteration.cancelled() => Some(LoopEnd::Interrupted),
@@ -274,19 +257,14 @@ impl SessionLoop {
 /// Tasks that are over, and neither done nor cancelled.
 fn failed(counts: &Counts) -> u64 {
     let cancelled = counts.by_status.get("cancelled").copied().unwrap_or(0);
-    counts
-        .total
-        .saturating_sub(counts.open + counts.done + cancelled)
+    counts.total.saturating_sub(counts.open + counts.done + cancelled)
 }
 
 impl Progress {
     fn new(started_at: Timestamp) -> Self {
         // A worker is one start of one process.
         let worker = WorkerId::new(uuid::Uuid::now_v7().to_string());
-        #[expect(
-            clippy::expect_used,
-            reason = "a UUID has only letters, digits and dashes"
-        )]
+        #[expect(clippy::expect_used, reason = "a UUID has only letters, digits and dashes")]
         let worker = worker.expect("a UUID is a valid name");
         Self {
             worker,
@@ -314,26 +292,14 @@ impl Progress {
         let failed = outcome.blame() == Blame::Agent || matches!(outcome, Outcome::Failed { .. });
         let hard = outcome.blame() == Blame::System && !name.passes_with_time();
         if outcome.blame() != Blame::System {
-            self.failures_in_a_row = if failed {
-                self.failures_in_a_row + 1
-            } else {
-                0
-            };
+            self.failures_in_a_row = if failed { self.failures_in_a_row + 1 } else { 0 };
         }
-        self.hard_setbacks_in_a_row = if hard {
-            self.hard_setbacks_in_a_row + 1
-        } else {
-            0
-        };
+        self.hard_setbacks_in_a_row = if hard { self.hard_setbacks_in_a_row + 1 } else { 0 };
         if failed && self.failures_in_a_row >= max_failures {
-            return Some(LoopEnd::TooManyFailures {
-                last: outcome.clone(),
-            });
+            return Some(LoopEnd::TooManyFailures { last: outcome.clone() });
         }
         if self.hard_setbacks_in_a_row >= STOP_THE_LINE_AFTER {
-            return Some(LoopEnd::LineStopped {
-                cause: outcome.clone(),
-            });
+            return Some(LoopEnd::LineStopped { cause: outcome.clone() });
         }
         None
     }

@@ -41,17 +41,12 @@ pub async fn why(
     match &task.standing {
         Standing::Ended { end } => explain_end(task, *end, &mut why),
         Standing::Claimed(claim) => {
-            why.reasons.push(format!(
-                "run {} works on it since {}",
-                claim.run, claim.since
-            ));
+            why.reasons.push(format!("run {} works on it since {}", claim.run, claim.since));
             if loop_holder.is_none() {
-                why.reasons
-                    .push("but no loop is running here: its worker has died".into());
+                why.reasons.push("but no loop is running here: its worker has died".into());
                 why.next.push(run_command(task));
             } else {
-                why.next
-                    .push(format!("rehearsal logs {} --follow", claim.run));
+                why.next.push(format!("rehearsal logs {} --follow", claim.run));
             }
         }
         Standing::Waiting(wait) => {
@@ -64,10 +59,7 @@ pub async fn why(
     if let Some(outcome) = &task.last_outcome
         && *outcome != Outcome::Done
     {
-        why.reasons.push(format!(
-            "its last run ended with {outcome} ({} attempts so far)",
-            task.attempts
-        ));
+        why.reasons.push(format!("its last run ended with {outcome} ({} attempts so far)", task.attempts));
     }
     Ok(why)
 }
@@ -80,31 +72,21 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
         End::Failure => {
-            why.reasons
-                .push(format!("it failed after {} attempts", task.attempts));
-            why.next
-                .push(format!("rehearsal runs list --task {}", task.id));
+            why.reasons.push(format!("it failed after {} attempts", task.attempts));
+            why.next.push(format!("rehearsal runs list --task {}", task.id));
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
     }
 }
 
-fn explain_wait(
-    task: &Task,
-    wait_for: WaitFor,
-    until: Option<Timestamp>,
-    now: Timestamp,
-    why: &mut Why,
-) {
+fn explain_wait(task: &Task, wait_for: WaitFor, until: Option<Timestamp>, now: Timestamp, why: &mut Why) {
     match wait_for {
         WaitFor::Human => {
             why.reasons.push("it waits for a human".into());
             why.next.push(format!("rehearsal task unblock {}", task.id));
         }
         WaitFor::System(name) => {
-            why.reasons.push(format!(
-                "it waits because of the system ({name}), which costs it no attempt"
-            ));
+            why.reasons.push(format!("it waits because of the system ({name}), which costs it no attempt"));
             if until.is_some_and(|until| until <= now) {
                 why.next.push(run_command(task));
             }
@@ -132,42 +114,32 @@ async fn explain_ready(
                 ));
                 why.next.push(format!("rehearsal why {}", other.id));
             }
-            None => why
-                .reasons
-                .push(format!("it depends on {id}, which does not exist")),
+            None => why.reasons.push(format!("it depends on {id}, which does not exist")),
         }
     }
     if !why.reasons.is_empty() {
         return Ok(());
     }
     let Some(session) = &task.session else {
-        why.reasons
-            .push("it belongs to no session, and so to no loop".into());
+        why.reasons.push("it belongs to no session, and so to no loop".into());
         return Ok(());
     };
     match (store.next_task(Some(session), now).await?, loop_holder) {
         (Some(next), _) if next.id != task.id => {
-            why.reasons.push(format!(
-                "it is ready, and {} ({}) comes first",
-                next.id, next.title
-            ));
+            why.reasons.push(format!("it is ready, and {} ({}) comes first", next.id, next.title));
         }
         (_, Some(_)) => why.reasons.push("it is ready, and next".into()),
         (_, None) => {}
     }
     if loop_holder.is_none() {
-        why.reasons
-            .push("it is ready, and no loop is running".into());
+        why.reasons.push("it is ready, and no loop is running".into());
         why.next.push(run_command(task));
     }
     Ok(())
 }
 
 fn run_command(task: &Task) -> String {
-    let session = task
-        .session
-        .as_ref()
-        .map_or("SESSION", |session| session.as_str());
+    let session = task.session.as_ref().map_or("SESSION", |session| session.as_str());
     format!("rehearsal run {session}")
 }
 

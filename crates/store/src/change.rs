@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    NewSession, NewTask, ProgressEntry, Run, RunEnd, RunId, RunStart, Session, SessionEdit,
-    SessionName, Task, TaskId,
+    NewSession, NewTask, ProgressEntry, Run, RunEnd, RunId, RunStart, Session, SessionEdit, SessionName,
+    Task, TaskId,
 };
 
 /// One change. Each leaves its event in the log ([`Change::AddTasks`]: one for each task).

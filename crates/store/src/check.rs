@@ -9,15 +9,10 @@ use crate::policy::{LONGEST_LABEL, LONGEST_LINE, LONGEST_TEXT, LONGEST_TITLE, MO
 /// A new task. The refusals are the ones that an edit to the same words would meet.
 pub(crate) fn new_task(id: &TaskId, task: &NewTask, index: usize) -> Result<(), CommitError> {
     if task.title.trim().is_empty() {
-        return Err(CommitError::Refused {
-            index,
-            refusal: Refusal::NoTitle,
-        });
+        return Err(CommitError::Refused { index, refusal: Refusal::NoTitle });
     }
     if task.depends_on.contains(id) {
-        let refusal = Refusal::DependsOnItself {
-            task: id.to_string(),
-        };
+        let refusal = Refusal::DependsOnItself { task: id.to_string() };
         return Err(CommitError::Refused { index, refusal });
     }
     length("the title", &task.title, LONGEST_TITLE)?;
@@ -44,28 +39,10 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
 }
 
 fn task_edit(edit: &TaskEdit) -> Result<(), CommitError> {
-    length(
-        "the title",
-        edit.title.as_deref().unwrap_or_default(),
-        LONGEST_TITLE,
-    )?;
-    length(
-        "the description",
-        edit.body.as_deref().unwrap_or_default(),
-        LONGEST_TEXT,
-    )?;
-    items(
-        "criteria",
-        "a criterion",
-        edit.criteria.as_deref().unwrap_or_default(),
-        LONGEST_LINE,
-    )?;
-    items(
-        "labels",
-        "a label",
-        edit.labels.as_deref().unwrap_or_default(),
-        LONGEST_LABEL,
-    )?;
+    length("the title", edit.title.as_deref().unwrap_or_default(), LONGEST_TITLE)?;
+    length("the description", edit.body.as_deref().unwrap_or_default(), LONGEST_TEXT)?;
+    items("criteria", "a criterion", edit.criteria.as_deref().unwrap_or_default(), LONGEST_LINE)?;
+    items("labels", "a label", edit.labels.as_deref().unwrap_or_default(), LONGEST_LABEL)?;
     count("dependencies", edit.depends_on.as_ref().map_or(0, Vec::len))?;
     budget(edit.budget.unwrap_or_default())
 }
@@ -79,22 +56,9 @@ pub(crate) fn new_session(session: &NewSession) -> Result<(), CommitError> {
 
 /// A change of a session.
 pub(crate) fn session_edit(edit: &SessionEdit) -> Result<(), CommitError> {
-    length(
-        "the description",
-        edit.description.as_deref().unwrap_or_default(),
-        LONGEST_LINE,
-    )?;
-    length(
-        "the context",
-        edit.context.as_deref().unwrap_or_default(),
-        LONGEST_TEXT,
-    )?;
-    items(
-        "criteria",
-        "a criterion",
-        edit.criteria.as_deref().unwrap_or_default(),
-        LONGEST_LINE,
-    )
+    length("the description", edit.description.as_deref().unwrap_or_default(), LONGEST_LINE)?;
+    length("the context", edit.context.as_deref().unwrap_or_default(), LONGEST_TEXT)?;
+    items("criteria", "a criterion", edit.criteria.as_deref().unwrap_or_default(), LONGEST_LINE)
 }
 
 /// A line of a journal.
@@ -110,23 +74,14 @@ fn budget(budget: Budget) -> Result<(), CommitError> {
     }
 }
 
-fn items(
-    many: &'static str,
-    one: &'static str,
-    texts: &[String],
-    limit: usize,
-) -> Result<(), CommitError> {
+fn items(many: &'static str, one: &'static str, texts: &[String], limit: usize) -> Result<(), CommitError> {
     count(many, texts.len())?;
     texts.iter().try_for_each(|text| length(one, text, limit))
 }
 
 fn count(what: &'static str, count: usize) -> Result<(), CommitError> {
     if count > MOST_ITEMS {
-        return Err(CommitError::TooMany {
-            what,
-            count,
-            limit: MOST_ITEMS,
-        });
+        return Err(CommitError::TooMany { what, count, limit: MOST_ITEMS });
     }
     Ok(())
 }
@@ -138,11 +93,7 @@ fn length(what: &'static str, text: &str, limit: usize) -> Result<(), CommitErro
     }
     let length = text.chars().count();
     if length > limit {
-        return Err(CommitError::TooLong {
-            what,
-            length,
-            limit,
-        });
+        return Err(CommitError::TooLong { what, length, limit });
     }
     Ok(())
 }
@@ -152,63 +103,28 @@ mod tests {
     use super::*;
 
     fn message(task: &NewTask) -> String {
-        new_task(&TaskId::from_random(1), task, 0)
-            .unwrap_err()
-            .to_string()
+        new_task(&TaskId::from_random(1), task, 0).unwrap_err().to_string()
     }
 
     #[test]
     fn a_text_of_absurd_length_is_refused_with_its_limit() {
-        let long = NewTask {
-            title: "é".repeat(501),
-            ..NewTask::default()
-        };
-        assert_eq!(
-            message(&long),
-            "the title is too long: 501 characters, at most 500 are allowed"
-        );
-        let just_fits = NewTask {
-            title: "é".repeat(500),
-            ..NewTask::default()
-        };
+        let long = NewTask { title: "é".repeat(501), ..NewTask::default() };
+        assert_eq!(message(&long), "the title is too long: 501 characters, at most 500 are allowed");
+        let just_fits = NewTask { title: "é".repeat(500), ..NewTask::default() };
         assert!(new_task(&TaskId::from_random(1), &just_fits, 0).is_ok());
         let labels = vec!["x".repeat(101)];
-        let labelled = NewTask {
-            title: "t".into(),
-            labels,
-            ..NewTask::default()
-        };
-        assert_eq!(
-            message(&labelled),
-            "a label is too long: 101 characters, at most 100 are allowed"
-        );
-        let many = NewTask {
-            title: "t".into(),
-            criteria: vec![String::new(); 1001],
-            ..NewTask::default()
-        };
-        assert_eq!(
-            message(&many),
-            "too many criteria: 1001, at most 1000 are allowed"
-        );
+        let labelled = NewTask { title: "t".into(), labels, ..NewTask::default() };
+        assert_eq!(message(&labelled), "a label is too long: 101 characters, at most 100 are allowed");
+        let many = NewTask { title: "t".into(), criteria: vec![String::new(); 1001], ..NewTask::default() };
+        assert_eq!(message(&many), "too many criteria: 1001, at most 1000 are allowed");
     }
 
     #[test]
     fn a_budget_is_a_sum_of_money() {
         for usd in [f64::NAN, f64::INFINITY, -1.0] {
-            let budget = Budget {
-                usd: Some(usd),
-                ..Budget::default()
-            };
-            let task = NewTask {
-                title: "t".into(),
-                budget,
-                ..NewTask::default()
-            };
-            assert_eq!(
-                message(&task),
-                format!("a budget must be a number, and not negative: {usd}")
-            );
+            let budget = Budget { usd: Some(usd), ..Budget::default() };
+            let task = NewTask { title: "t".into(), budget, ..NewTask::default() };
+            assert_eq!(message(&task), format!("a budget must be a number, and not negative: {usd}"));
         }
     }
 
@@ -216,11 +132,7 @@ mod tests {
     fn a_task_without_words_or_on_itself_is_refused() {
         assert_eq!(message(&NewTask::default()), "a task needs a title");
         let depends_on = vec![TaskId::from_random(1)];
-        let own = NewTask {
-            title: "t".into(),
-            depends_on,
-            ..NewTask::default()
-        };
+        let own = NewTask { title: "t".into(), depends_on, ..NewTask::default() };
         assert_eq!(message(&own), "task `10000000` cannot depend on itself");
     }
 }

@@ -5,10 +5,7 @@ use std::collections::HashMap;
 /// A cycle in a graph, as the nodes on its way with the first one again at the end.
 ///
 /// Walks without recursion: a chain of a hundred thousand tasks is no reason to run out of stack.
-pub(crate) fn find<'a>(
-    edges: &HashMap<&'a str, Vec<&'a str>>,
-    starts: &[&'a str],
-) -> Option<Vec<&'a str>> {
+pub(crate) fn find<'a>(edges: &HashMap<&'a str, Vec<&'a str>>, starts: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut visits: HashMap<&str, Visit> = HashMap::new();
     for start in starts {
         // The way from the start to where we are, each with the place of the next edge to try.
@@ -18,10 +15,7 @@ pub(crate) fn find<'a>(
             way.push((start, 0));
         }
         while let Some((node, next)) = way.last_mut() {
-            let target = edges
-                .get(node)
-                .and_then(|targets| targets.get(*next))
-                .copied();
+            let target = edges.get(node).and_then(|targets| targets.get(*next)).copied();
             *next += 1;
             match target.map(|target| (target, visits.get(target))) {
                 None => {
@@ -47,10 +41,7 @@ enum Visit {
 }
 
 fn way_around<'a>(way: &[(&'a str, usize)], back_to: &'a str) -> Vec<&'a str> {
-    let around = way
-        .iter()
-        .map(|(node, _)| *node)
-        .skip_while(|node| *node != back_to);
+    let around = way.iter().map(|(node, _)| *node).skip_while(|node| *node != back_to);
     around.chain([back_to]).collect()
 }
 
@@ -63,19 +54,13 @@ mod tests {
         for (from, to) in edges {
             graph.entry(from).or_default().push(to);
         }
-        find(
-            &graph,
-            &edges.iter().map(|(from, _)| *from).collect::<Vec<_>>(),
-        )
+        find(&graph, &edges.iter().map(|(from, _)| *from).collect::<Vec<_>>())
     }
 
     #[test]
     fn only_a_way_back_is_a_cycle() {
         assert_eq!(cycle_in(&[("a", "b"), ("b", "c"), ("a", "c")]), None);
-        assert_eq!(
-            cycle_in(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]),
-            None
-        );
+        assert_eq!(cycle_in(&[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]), None);
         assert_eq!(
             cycle_in(&[("x", "a"), ("a", "b"), ("b", "c"), ("c", "a")]),
             Some(vec!["a", "b", "c", "a"])
@@ -86,10 +71,8 @@ mod tests {
     #[test]
     fn a_long_chain_does_not_overflow_the_stack() {
         let names: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
-        let chain: HashMap<&str, Vec<&str>> = names
-            .windows(2)
-            .map(|pair| (pair[0].as_str(), vec![pair[1].as_str()]))
-            .collect();
+        let chain: HashMap<&str, Vec<&str>> =
+            names.windows(2).map(|pair| (pair[0].as_str(), vec![pair[1].as_str()])).collect();
         assert_eq!(find(&chain, &[&names[0]]), None);
     }
 }

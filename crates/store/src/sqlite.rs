@@ -18,13 +18,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{
-    Actor, Event, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
-};
+use rehearsal_core::{Actor, Event, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp};
 
 use crate::{
-    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery,
-    Scope, SessionSummary, Store, StoreError, TaskQuery,
+    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
+    SessionSummary, Store, StoreError, TaskQuery,
 };
 use flows::FlowCache;
 use open::Database;
@@ -39,10 +37,7 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the store in a state directory; makes both if they are not there.
     pub async fn open(directory: &Path) -> Result<Self, OpenError> {
-        Ok(Self {
-            database: open::open(directory).await?,
-            flows: FlowCache::default(),
-        })
+        Ok(Self { database: open::open(directory).await?, flows: FlowCache::default() })
     }
 }
 
@@ -58,9 +53,7 @@ impl Store for SqliteStore {
     }
 
     async fn flow(&self, version: &str) -> Result<Arc<Flow>, StoreError> {
-        self.flows
-            .get(&mut *self.database.reader().await?, version)
-            .await
+        self.flows.get(&mut *self.database.reader().await?, version).await
     }
 
     async fn session(&self, name: &SessionName) -> Result<Session, FindError> {
@@ -71,11 +64,7 @@ impl Store for SqliteStore {
         sessions::sessions(&mut *self.database.reader().await?).await
     }
 
-    async fn progress(
-        &self,
-        session: &SessionName,
-        last: u32,
-    ) -> Result<Vec<ProgressEntry>, StoreError> {
+    async fn progress(&self, session: &SessionName, last: u32) -> Result<Vec<ProgressEntry>, StoreError> {
         sessions::progress(&mut *self.database.reader().await?, session, last).await
     }
 

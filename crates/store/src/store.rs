@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{
-    Actor, Event, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
-};
+use rehearsal_core::{Actor, Event, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp};
 
 use crate::{
-    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, RunQuery, Scope,
-    SessionSummary, StoreError, TaskQuery,
+    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, RunQuery, Scope, SessionSummary,
+    StoreError, TaskQuery,
 };
 
 /// What every engine can do. Everything is written by [`commit`](Store::commit); the rest only reads.
@@ -34,11 +32,7 @@ pub trait Store: Send + Sync {
     async fn sessions(&self) -> Result<Vec<SessionSummary>, StoreError>;
 
     /// The last lines of a session's journal, oldest first.
-    async fn progress(
-        &self,
-        session: &SessionName,
-        last: u32,
-    ) -> Result<Vec<ProgressEntry>, StoreError>;
+    async fn progress(&self, session: &SessionName, last: u32) -> Result<Vec<ProgressEntry>, StoreError>;
 
     /// A task by its whole id.
     async fn task(&self, id: &TaskId) -> Result<Option<Task>, StoreError>;

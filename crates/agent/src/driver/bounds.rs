@@ -64,13 +64,7 @@ pub(super) struct Ends {
 
 impl Ends {
     pub(super) fn new(head_limit: usize, tail_limit: usize) -> Self {
-        Self {
-            head_limit,
-            tail_limit,
-            head: Vec::new(),
-            tail: Vec::new(),
-            dropped: false,
-        }
+        Self { head_limit, tail_limit, head: Vec::new(), tail: Vec::new(), dropped: false }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -99,12 +93,7 @@ impl Ends {
             return String::from_utf8_lossy(&self.head).into_owned();
         }
         let gap = if self.head.is_empty() { "" } else { GAP };
-        [
-            &String::from_utf8_lossy(&self.head),
-            gap,
-            &String::from_utf8_lossy(&self.tail),
-        ]
-        .concat()
+        [&String::from_utf8_lossy(&self.head), gap, &String::from_utf8_lossy(&self.tail)].concat()
     }
 
     fn drop_oldest(&mut self) {

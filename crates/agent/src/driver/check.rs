@@ -42,21 +42,11 @@ pub struct CapabilityRow {
 }
 
 const fn needed(flag: &'static str, feature: &'static str) -> Requirement {
-    Requirement {
-        flag,
-        feature,
-        need: Need::Needed,
-        hidden: false,
-    }
+    Requirement { flag, feature, need: Need::Needed, hidden: false }
 }
 
 const fn optional(flag: &'static str, feature: &'static str) -> Requirement {
-    Requirement {
-        flag,
-        feature,
-        need: Need::Optional,
-        hidden: false,
-    }
+    Requirement { flag, feature, need: Need::Optional, hidden: false }
 }
 
 const CLAUDE: &[Requirement] = &[
@@ -67,36 +57,19 @@ const CLAUDE: &[Requirement] = &[
     optional("--dangerously-skip-permissions", "running with `--trust`"),
     optional("--model", "choosing the model"),
     optional("--append-system-prompt", "a system prompt of its own"),
-    optional(
-        "--setting-sources",
-        "independence of the machine's settings",
-    ),
-    optional(
-        "--disable-slash-commands",
-        "prompts that are taken literally",
-    ),
+    optional("--setting-sources", "independence of the machine's settings"),
+    optional("--disable-slash-commands", "prompts that are taken literally"),
     optional("--max-budget-usd", "the cost limit"),
     // Not in the help since 2.1, and still obeyed.
-    Requirement {
-        flag: "--max-turns",
-        feature: "the turn limit",
-        need: Need::Optional,
-        hidden: true,
-    },
+    Requirement { flag: "--max-turns", feature: "the turn limit", need: Need::Optional, hidden: true },
     optional("--resume", "going on with a session"),
 ];
 
 const CODEX: &[Requirement] = &[
     needed("--json", "structured output"),
     needed("--sandbox", "permissions"),
-    needed(
-        "--config",
-        "permissions of resumed sessions, no telemetry, no updates",
-    ),
-    optional(
-        "--dangerously-bypass-approvals-and-sandbox",
-        "running with `--trust`",
-    ),
+    needed("--config", "permissions of resumed sessions, no telemetry, no updates"),
+    optional("--dangerously-bypass-approvals-and-sandbox", "running with `--trust`"),
     optional("--model", "choosing the model"),
     optional("--disable", "turning plugins off"),
     optional("resume", "going on with a session"),
@@ -157,12 +130,7 @@ mod tests {
     fn a_missing_flag_is_a_row_that_says_no_and_a_hidden_one_counts_as_there() {
         let help = "Options:\n  -p, --print  Print\n  --output-format <format>  Format\n";
         let table = capability_table(DriverKind::Claude, &Capabilities::parse(help, ""));
-        let supported = |flag: &str| {
-            table
-                .iter()
-                .find(|row| row.flag == flag)
-                .map(|row| row.supported)
-        };
+        let supported = |flag: &str| table.iter().find(|row| row.flag == flag).map(|row| row.supported);
         assert_eq!(supported("--output-format"), Some(true));
         assert_eq!(supported("--max-budget-usd"), Some(false));
         assert_eq!(supported("--max-turns"), Some(true));

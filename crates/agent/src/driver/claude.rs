@@ -24,12 +24,7 @@ impl ClaudeDriver {
     /// A driver of this program.
     pub fn new(program: impl Into<String>) -> Self {
         let is_root = rustix::process::geteuid().is_root();
-        Self {
-            program: program.into(),
-            args: Vec::new(),
-            capabilities: None,
-            is_root,
-        }
+        Self { program: program.into(), args: Vec::new(), capabilities: None, is_root }
     }
 
     /// With arguments of the user's own.
@@ -39,10 +34,7 @@ impl ClaudeDriver {
 
     /// With what the program said about itself.
     pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self {
-            capabilities: capabilities.into(),
-            ..self
-        }
+        Self { capabilities: capabilities.into(), ..self }
     }
 
     /// Run by root or not; by default as this process is.
@@ -71,11 +63,7 @@ impl Driver for ClaudeDriver {
     }
 
     fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = Offer::new(
-            &self.program,
-            DriverKind::Claude,
-            self.capabilities.as_ref(),
-        );
+        let mut offer = Offer::new(&self.program, DriverKind::Claude, self.capabilities.as_ref());
         offer.args(&self.args);
         offer.flag("--print", &[]);
         offer.flag("--output-format", &["stream-json"]);
@@ -85,18 +73,8 @@ impl Driver for ClaudeDriver {
         offer.flag("--disable-slash-commands", &[]);
         offer.option("--model", request.model.as_deref());
         offer.option("--append-system-prompt", request.system_prompt.as_deref());
-        offer.option(
-            "--max-budget-usd",
-            request.budget.usd.map(|usd| usd.to_string()).as_deref(),
-        );
-        offer.option(
-            "--max-turns",
-            request
-                .budget
-                .turns
-                .map(|turns| turns.to_string())
-                .as_deref(),
-        );
+        offer.option("--max-budget-usd", request.budget.usd.map(|usd| usd.to_string()).as_deref());
+        offer.option("--max-turns", request.budget.turns.map(|turns| turns.to_string()).as_deref());
         offer.option("--resume", request.resume.as_deref());
         // The first alone keeps it from all side requests; the others are for older versions.
         for name in [

@@ -20,11 +20,7 @@ pub struct CodexDriver {
 impl CodexDriver {
     /// A driver of this program.
     pub fn new(program: impl Into<String>) -> Self {
-        Self {
-            program: program.into(),
-            args: Vec::new(),
-            capabilities: None,
-        }
+        Self { program: program.into(), args: Vec::new(), capabilities: None }
     }
 
     /// With arguments of the user's own.
@@ -34,10 +30,7 @@ impl CodexDriver {
 
     /// With what the program said about itself.
     pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self {
-            capabilities: capabilities.into(),
-            ..self
-        }
+        Self { capabilities: capabilities.into(), ..self }
     }
 }
 
@@ -57,21 +50,13 @@ impl Driver for CodexDriver {
         offer.flag("--json", &[]);
         permissions(&mut offer, request.permission, resumed.is_some());
         offer.flag("--disable", &["plugins"]);
-        for setting in [
-            "analytics.enabled=false",
-            "check_for_update_on_startup=false",
-        ] {
+        for setting in ["analytics.enabled=false", "check_for_update_on_startup=false"] {
             offer.flag("--config", &[setting]);
         }
         offer.option("--model", request.model.as_deref());
-        offer.lost(
-            request.budget.usd.is_some(),
-            "it does not tell its cost, so the cost limit has no effect",
-        );
-        offer.lost(
-            request.budget.turns.is_some(),
-            "it has no turn limit, so the turn limit has no effect",
-        );
+        offer
+            .lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");
+        offer.lost(request.budget.turns.is_some(), "it has no turn limit, so the turn limit has no effect");
         offer.lost(
             request.budget.tokens.is_some(),
             "it tells its tokens only at the end, so the token limit cannot stop it",

@@ -18,10 +18,7 @@ pub struct CommandDriver {
 impl CommandDriver {
     /// A driver of this program with these arguments.
     pub fn new(program: impl Into<String>, args: Vec<String>) -> Self {
-        Self {
-            program: program.into(),
-            args,
-        }
+        Self { program: program.into(), args }
     }
 }
 
@@ -35,22 +32,14 @@ impl Driver for CommandDriver {
         offer.args(&self.args);
         offer.lost(request.model.is_some(), "a model cannot be chosen");
         offer.lost(request.resume.is_some(), "a session cannot be resumed");
-        offer.lost(
-            request.permission == Permission::Plan,
-            "nothing keeps it from changing files",
-        );
-        offer.lost(
-            request.budget.usd.is_some(),
-            "it does not tell its cost, so the cost limit has no effect",
-        );
+        offer.lost(request.permission == Permission::Plan, "nothing keeps it from changing files");
+        offer
+            .lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");
         offer.lost(
             request.budget.tokens.is_some(),
             "it does not tell its tokens, so the token limit has no effect",
         );
-        offer.lost(
-            request.budget.turns.is_some(),
-            "it has no turns, so the turn limit has no effect",
-        );
+        offer.lost(request.budget.turns.is_some(), "it has no turns, so the turn limit has no effect");
         offer.finish_with_system_prompt_in_prompt(request)
     }
 
@@ -66,10 +55,7 @@ struct PlainParser {
 
 impl Default for PlainParser {
     fn default() -> Self {
-        Self {
-            lines: LineSplitter::new(),
-            end: Ends::new(0, 2 * END_OF_FINAL_TEXT),
-        }
+        Self { lines: LineSplitter::new(), end: Ends::new(0, 2 * END_OF_FINAL_TEXT) }
     }
 }
 
@@ -79,9 +65,7 @@ impl WireParser for PlainParser {
         self.lines.push(bytes, |line| {
             if !line.bytes.trim_ascii().is_empty() {
                 let start = &line.bytes[..line.bytes.len().min(2 * ACTIVITY_TEXT)];
-                out.push(Activity::Text {
-                    text: cut(&String::from_utf8_lossy(start), ACTIVITY_TEXT),
-                });
+                out.push(Activity::Text { text: cut(&String::from_utf8_lossy(start), ACTIVITY_TEXT) });
             }
         });
     }

@@ -84,23 +84,11 @@ pub fn explain(
 
 /// As little as git can say.
 fn git_facts(changed: bool) -> GitFacts {
-    let files_changed = if changed {
-        vec!["unknown".to_owned()]
-    } else {
-        Vec::new()
-    };
-    GitFacts {
-        files_changed,
-        uncommitted: changed,
-        ..GitFacts::default()
-    }
+    let files_changed = if changed { vec!["unknown".to_owned()] } else { Vec::new() };
+    GitFacts { files_changed, uncommitted: changed, ..GitFacts::default() }
 }
 
 /// The exit that a recorded number stands for: a negative one is the signal that ended the process.
 pub fn parse_exit(number: i32) -> Exit {
-    if number < 0 {
-        Exit::Signal(number.saturating_neg())
-    } else {
-        Exit::Code(number)
-    }
+    if number < 0 { Exit::Signal(number.saturating_neg()) } else { Exit::Code(number) }
 }

@@ -24,24 +24,14 @@ pub(super) struct Fault<'a> {
 impl Fault<'_> {
     /// The end that it is.
     pub(super) fn end(&self, now: Timestamp) -> WireEnd {
-        let status = self
-            .status
-            .filter(|status| (100..600).contains(status))
-            .or_else(|| status_in(self.message));
+        let status =
+            self.status.filter(|status| (100..600).contains(status)).or_else(|| status_in(self.message));
         let kind = match self.kind(status) {
-            WireErrorKind::RateLimit { .. } => WireErrorKind::RateLimit {
-                until: self.until(now),
-            },
-            WireErrorKind::Quota { .. } => WireErrorKind::Quota {
-                until: self.until(now),
-            },
+            WireErrorKind::RateLimit { .. } => WireErrorKind::RateLimit { until: self.until(now) },
+            WireErrorKind::Quota { .. } => WireErrorKind::Quota { until: self.until(now) },
             other => other,
         };
-        WireEnd::Error(WireError {
-            kind,
-            status,
-            message: cut(self.message.trim(), MESSAGE),
-        })
+        WireEnd::Error(WireError { kind, status, message: cut(self.message.trim(), MESSAGE) })
     }
 
     fn until(&self, now: Timestamp) -> Option<Timestamp> {
@@ -49,9 +39,7 @@ impl Fault<'_> {
     }
 
     fn kind(&self, status: Option<u16>) -> WireErrorKind {
-        let message = cut(self.message, MESSAGE)
-            .to_lowercase()
-            .replace('\u{2019}', "'");
+        let message = cut(self.message, MESSAGE).to_lowercase().replace('\u{2019}', "'");
         let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
         // Vendors answer 400, 403 and 429 alike when a plan or a credit is used up; their words tell.
         let may_be_quota = status.is_none_or(|status| matches!(status, 400 | 402 | 403 | 429));
@@ -62,9 +50,7 @@ impl Fault<'_> {
         if status == Some(400) && says(&["api key not valid", "api_key_invalid"]) {
             return WireErrorKind::Auth;
         }
-        let by_status = status
-            .map(WireErrorKind::of_status)
-            .filter(|kind| *kind != WireErrorKind::Other);
+        let by_status = status.map(WireErrorKind::of_status).filter(|kind| *kind != WireErrorKind::Other);
         let by_code = by_status.or_else(|| of_code(self.code));
         if let Some(kind) = by_code {
             return kind;
@@ -95,27 +81,12 @@ const QUOTA: &[&str] = &[
 
 /// What the words of a structured error mean where neither status nor code say it; the first that fits counts.
 const MEANINGS: &[(WireErrorKind, &[&str])] = &[
-    (
-        WireErrorKind::Interrupted,
-        &[
-            "interrupted (ctrl-c)",
-            "request interrupted by user",
-            "turn aborted",
-        ],
-    ),
+    (WireErrorKind::Interrupted, &["interrupted (ctrl-c)", "request interrupted by user", "turn aborted"]),
     (
         WireErrorKind::RateLimit { until: None },
-        &[
-            "rate limit",
-            "rate_limit",
-            "too many requests",
-            "resource_exhausted",
-        ],
+        &["rate limit", "rate_limit", "too many requests", "resource_exhausted"],
     ),
-    (
-        WireErrorKind::Quota { until: None },
-        &["exceeded your current quota", "quota exceeded"],
-    ),
+    (WireErrorKind::Quota { until: None }, &["exceeded your current quota", "quota exceeded"]),
     (
         WireErrorKind::Auth,
         &[
@@ -147,10 +118,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
         ],
     ),
     // A stream that stops is the network's doing, also where a parser noticed it first.
-    (
-        WireErrorKind::Unreachable,
-        &["stream disconnected", "stream closed", "idle timeout"],
-    ),
+    (WireErrorKind::Unreachable, &["stream disconnected", "stream closed", "idle timeout"]),
     (
         WireErrorKind::BadAnswer,
         &[
@@ -200,10 +168,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "certificate",
         ],
     ),
-    (
-        WireErrorKind::Sandbox,
-        &["landlock", "seccomp", "codex-linux-sandbox"],
-    ),
+    (WireErrorKind::Sandbox, &["landlock", "seccomp", "codex-linux-sandbox"]),
 ];
 
 fn of_code(code: &str) -> Option<WireErrorKind> {
@@ -234,9 +199,7 @@ fn of_code(code: &str) -> Option<WireErrorKind> {
         | "server_is_overloaded"
         | "UNAVAILABLE"
         | "INTERNAL" => WireErrorKind::Overloaded,
-        "connection_failed" | "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => {
-            WireErrorKind::Unreachable
-        }
+        "connection_failed" | "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => WireErrorKind::Unreachable,
         "FatalSandboxError" => WireErrorKind::Sandbox,
         "FatalCancellationError" | "CanceledError" | "MessageAbortedError" | "AbortError" => {
             WireErrorKind::Interrupted
@@ -264,9 +227,7 @@ pub(super) fn status_in(message: &str) -> Option<u16> {
     BEFORE_STATUS.iter().find_map(|before| {
         message.match_indices(before).find_map(|(at, _)| {
             let rest = message[at + before.len()..].trim_start();
-            let digits = rest
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(rest.len());
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let status = rest[..digits].parse().ok()?;
             (400..600).contains(&status).then_some(status)
         })
@@ -281,32 +242,19 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
     fn kind(status: Option<u16>, code: &str, message: &str) -> WireErrorKind {
-        match (Fault {
-            status,
-            code,
-            message,
-            until: None,
-        })
-        .end(NOW)
-        {
+        match (Fault { status, code, message, until: None }).end(NOW) {
             WireEnd::Error(error) => error.kind,
             other => panic!("{other:?}"),
         }
     }
 
     #[rstest]
-    #[case(
-        "unexpected status 401 Unauthorized: no, url: http://x",
-        WireErrorKind::Auth
-    )]
+    #[case("unexpected status 401 Unauthorized: no, url: http://x", WireErrorKind::Auth)]
     #[case("unexpected status 403 Forbidden: no", WireErrorKind::Auth)]
     #[case("unexpected status 404 Not Found: no model", WireErrorKind::Other)]
     #[case("unexpected status 502 Bad Gateway", WireErrorKind::Overloaded)]
     #[case("exceeded retry limit, last status: 429 Too Many Requests", WireErrorKind::RateLimit { until: None })]
-    #[case(
-        "exceeded retry limit, last status: 500 Internal Server Error",
-        WireErrorKind::Overloaded
-    )]
+    #[case("exceeded retry limit, last status: 500 Internal Server Error", WireErrorKind::Overloaded)]
     #[case("You\u{2019}ve hit your usage limit. Try again later.", WireErrorKind::Quota { until: None })]
     #[case("Quota exceeded. Check your plan and billing details.", WireErrorKind::Quota { until: None })]
     #[case(
@@ -318,16 +266,10 @@ mod tests {
         "Cannot connect to API: Unable to connect. Is the computer able to access the url?",
         WireErrorKind::Unreachable
     )]
-    #[case(
-        "stream disconnected before completion: idle timeout waiting for SSE",
-        WireErrorKind::Unreachable
-    )]
+    #[case("stream disconnected before completion: idle timeout waiting for SSE", WireErrorKind::Unreachable)]
     #[case("Missing environment variable: `SOME_KEY`.", WireErrorKind::Auth)]
     #[case("Incomplete JSON segment at the end", WireErrorKind::BadAnswer)]
-    #[case(
-        "Codex ran out of room in the model's context window.",
-        WireErrorKind::Other
-    )]
+    #[case("Codex ran out of room in the model's context window.", WireErrorKind::Other)]
     fn the_words_of_a_structured_error_are_understood(
         #[case] message: &str,
         #[case] expected: WireErrorKind,
@@ -339,21 +281,11 @@ mod tests {
     fn a_status_says_more_than_a_code_and_a_code_more_than_words() {
         assert_eq!(kind(Some(529), "", "timeout"), WireErrorKind::Overloaded);
         assert_eq!(
-            kind(
-                Some(400),
-                "invalid_request_error",
-                "the api key field is unknown"
-            ),
+            kind(Some(400), "invalid_request_error", "the api key field is unknown"),
             WireErrorKind::Other
         );
-        assert_eq!(
-            kind(None, "rate_limit_error", "connection"),
-            WireErrorKind::RateLimit { until: None }
-        );
-        assert_eq!(
-            kind(Some(400), "", "Credit balance is too low"),
-            WireErrorKind::Quota { until: None }
-        );
+        assert_eq!(kind(None, "rate_limit_error", "connection"), WireErrorKind::RateLimit { until: None });
+        assert_eq!(kind(Some(400), "", "Credit balance is too low"), WireErrorKind::Quota { until: None });
     }
 
     #[test]
@@ -361,23 +293,10 @@ mod tests {
         let message = "You've hit your usage limit. Try again in 1 hour.";
         assert_eq!(
             kind(Some(429), "", message),
-            WireErrorKind::Quota {
-                until: Some(Timestamp(NOW.0 + 3_600_000))
-            }
+            WireErrorKind::Quota { until: Some(Timestamp(NOW.0 + 3_600_000)) }
         );
-        let told = Fault {
-            status: Some(429),
-            until: Some(Timestamp(NOW.0 + 5)),
-            ..Fault::default()
-        };
-        let WireEnd::Error(error) = told.end(NOW) else {
-            panic!()
-        };
-        assert_eq!(
-            error.kind,
-            WireErrorKind::RateLimit {
-                until: Some(Timestamp(NOW.0 + 5))
-            }
-        );
+        let told = Fault { status: Some(429), until: Some(Timestamp(NOW.0 + 5)), ..Fault::default() };
+        let WireEnd::Error(error) = told.end(NOW) else { panic!() };
+        assert_eq!(error.kind, WireErrorKind::RateLimit { until: Some(Timestamp(NOW.0 + 5)) });
     }
 }

@@ -22,11 +22,7 @@ pub struct GeminiDriver {
 impl GeminiDriver {
     /// A driver of this program.
     pub fn new(program: impl Into<String>) -> Self {
-        Self {
-            program: program.into(),
-            args: Vec::new(),
-            capabilities: None,
-        }
+        Self { program: program.into(), args: Vec::new(), capabilities: None }
     }
 
     /// With arguments of the user's own.
@@ -36,10 +32,7 @@ impl GeminiDriver {
 
     /// With what the program said about itself.
     pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self {
-            capabilities: capabilities.into(),
-            ..self
-        }
+        Self { capabilities: capabilities.into(), ..self }
     }
 }
 
@@ -49,11 +42,7 @@ impl Driver for GeminiDriver {
     }
 
     fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = Offer::new(
-            &self.program,
-            DriverKind::Gemini,
-            self.capabilities.as_ref(),
-        );
+        let mut offer = Offer::new(&self.program, DriverKind::Gemini, self.capabilities.as_ref());
         offer.args(&self.args);
         offer.flag("--output-format", &["stream-json"]);
         let mode = match request.permission {
@@ -64,10 +53,8 @@ impl Driver for GeminiDriver {
         offer.flag("--approval-mode", &[mode]);
         offer.option("--model", request.model.as_deref());
         offer.option("--resume", request.resume.as_deref());
-        offer.lost(
-            request.budget.usd.is_some(),
-            "it does not tell its cost, so the cost limit has no effect",
-        );
+        offer
+            .lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");
         offer.lost(
             request.budget.turns.is_some(),
             "its turn limit can only be set in its settings, so this one has no effect",

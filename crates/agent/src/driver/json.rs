@@ -15,9 +15,7 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The value, if it is a text.
 pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Text<'_>>(raw?.get())
-        .ok()
-        .map(|text| text.0)
+    serde_json::from_str::<Text<'_>>(raw?.get()).ok().map(|text| text.0)
 }
 
 /// The value, if it has the type.

@@ -24,26 +24,18 @@ pub fn driver_with(
 ) -> Box<dyn Driver> {
     let program = program.unwrap_or_else(|| kind.as_str().to_owned());
     match kind {
-        DriverKind::Claude => Box::new(
-            ClaudeDriver::new(program)
-                .with_args(args)
-                .with_capabilities(capabilities),
-        ),
-        DriverKind::Codex => Box::new(
-            CodexDriver::new(program)
-                .with_args(args)
-                .with_capabilities(capabilities),
-        ),
-        DriverKind::Gemini => Box::new(
-            GeminiDriver::new(program)
-                .with_args(args)
-                .with_capabilities(capabilities),
-        ),
-        DriverKind::Opencode => Box::new(
-            OpencodeDriver::new(program)
-                .with_args(args)
-                .with_capabilities(capabilities),
-        ),
+        DriverKind::Claude => {
+            Box::new(ClaudeDriver::new(program).with_args(args).with_capabilities(capabilities))
+        }
+        DriverKind::Codex => {
+            Box::new(CodexDriver::new(program).with_args(args).with_capabilities(capabilities))
+        }
+        DriverKind::Gemini => {
+            Box::new(GeminiDriver::new(program).with_args(args).with_capabilities(capabilities))
+        }
+        DriverKind::Opencode => {
+            Box::new(OpencodeDriver::new(program).with_args(args).with_capabilities(capabilities))
+        }
         DriverKind::Command => Box::new(CommandDriver::new(program, args)),
     }
 }

@@ -34,11 +34,7 @@ impl LineSplitter {
     }
 
     fn with_limit(limit: usize) -> Self {
-        Self {
-            limit,
-            pending: Vec::new(),
-            skipped: 0,
-        }
+        Self { limit, pending: Vec::new(), skipped: 0 }
     }
 
     /// Takes the next bytes; `each` is called for every line that they complete.
@@ -46,10 +42,7 @@ impl LineSplitter {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
             if self.pending.is_empty() && line.len() <= self.limit {
-                each(Line {
-                    bytes: without_return(line),
-                    oversized: None,
-                });
+                each(Line { bytes: without_return(line), oversized: None });
             } else {
                 self.keep(line);
                 self.give_pending(&mut each);
@@ -86,11 +79,7 @@ impl LineSplitter {
 
     fn give_pending(&mut self, each: &mut impl FnMut(Line<'_>)) {
         let oversized = (self.skipped > 0).then(|| self.skipped + self.pending.len() as u64);
-        let bytes = if oversized.is_some() {
-            &self.pending
-        } else {
-            without_return(&self.pending)
-        };
+        let bytes = if oversized.is_some() { &self.pending } else { without_return(&self.pending) };
         each(Line { bytes, oversized });
         self.skipped = 0;
         self.pending.clear();
@@ -122,13 +111,8 @@ mod tests {
 
     #[test]
     fn lines_come_whole_however_they_were_cut() {
-        let lines = lines_of(
-            &mut LineSplitter::new(),
-            &[b"on", b"e\r\ntwo\n\nth", b"r", b"ee"],
-        );
-        let expected: Vec<_> = [&b"one"[..], b"two", b"", b"three"]
-            .map(|line| (line.to_vec(), None))
-            .into();
+        let lines = lines_of(&mut LineSplitter::new(), &[b"on", b"e\r\ntwo\n\nth", b"r", b"ee"]);
+        let expected: Vec<_> = [&b"one"[..], b"two", b"", b"three"].map(|line| (line.to_vec(), None)).into();
         assert_eq!(lines, expected);
     }
 
@@ -136,10 +120,7 @@ mod tests {
     fn a_line_that_is_too_long_is_flagged_and_the_next_is_whole() {
         let mut splitter = LineSplitter::with_limit(8);
         let lines = lines_of(&mut splitter, &[b"0123456", b"789", b"abc\nnext\n"]);
-        assert_eq!(
-            lines,
-            vec![(b"01234567".to_vec(), Some(13)), (b"next".to_vec(), None)]
-        );
+        assert_eq!(lines, vec![(b"01234567".to_vec(), Some(13)), (b"next".to_vec(), None)]);
     }
 
     #[test]

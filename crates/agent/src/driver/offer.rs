@@ -13,26 +13,17 @@ pub(super) struct Offer<'a> {
 
 impl<'a> Offer<'a> {
     /// Nothing is known about a program that was not asked: it is taken to have everything.
-    pub(super) fn new(
-        program: &str,
-        kind: DriverKind,
-        capabilities: Option<&'a Capabilities>,
-    ) -> Self {
+    pub(super) fn new(program: &str, kind: DriverKind, capabilities: Option<&'a Capabilities>) -> Self {
         Self {
             kind,
             capabilities,
-            line: CommandLine {
-                program: program.to_owned(),
-                ..CommandLine::default()
-            },
+            line: CommandLine { program: program.to_owned(), ..CommandLine::default() },
         }
     }
 
     /// Arguments that need no check.
     pub(super) fn args(&mut self, args: &[impl AsRef<str>]) {
-        self.line
-            .args
-            .extend(args.iter().map(|arg| arg.as_ref().to_owned()));
+        self.line.args.extend(args.iter().map(|arg| arg.as_ref().to_owned()));
     }
 
     /// A flag with its values, if the program has it.
@@ -52,24 +43,16 @@ impl<'a> Offer<'a> {
 
     /// Whether the program has a flag or command; if not, what that costs goes into the warnings.
     pub(super) fn has(&mut self, name: &str) -> bool {
-        let requirement = requirements(self.kind)
-            .iter()
-            .find(|requirement| requirement.flag == name);
+        let requirement = requirements(self.kind).iter().find(|requirement| requirement.flag == name);
         let missing = self.capabilities.is_some_and(|capabilities| {
             !capabilities.has(name) && !requirement.is_some_and(|requirement| requirement.hidden)
         });
         if missing {
-            let version = self
-                .capabilities
-                .and_then(|capabilities| capabilities.version.as_deref());
-            let version = version
-                .map(|version| format!(" {version}"))
-                .unwrap_or_default();
+            let version = self.capabilities.and_then(|capabilities| capabilities.version.as_deref());
+            let version = version.map(|version| format!(" {version}")).unwrap_or_default();
             let feature = requirement.map_or("what it gives", |requirement| requirement.feature);
             let program = &self.line.program;
-            self.line.warnings.push(format!(
-                "`{program}`{version} has no `{name}`: {feature} is left out"
-            ));
+            self.line.warnings.push(format!("`{program}`{version} has no `{name}`: {feature} is left out"));
         }
         !missing
     }
@@ -82,9 +65,7 @@ impl<'a> Offer<'a> {
     /// Something was asked for that this kind of agent cannot give at all.
     pub(super) fn lost(&mut self, asked: bool, what: &str) {
         if asked {
-            self.line
-                .warnings
-                .push(format!("`{}`: {what}", self.line.program));
+            self.line.warnings.push(format!("`{}`: {what}", self.line.program));
         }
     }
 

@@ -20,11 +20,7 @@ pub struct OpencodeDriver {
 impl OpencodeDriver {
     /// A driver of this program.
     pub fn new(program: impl Into<String>) -> Self {
-        Self {
-            program: program.into(),
-            args: Vec::new(),
-            capabilities: None,
-        }
+        Self { program: program.into(), args: Vec::new(), capabilities: None }
     }
 
     /// With arguments of the user's own.
@@ -34,10 +30,7 @@ impl OpencodeDriver {
 
     /// With what the program said about itself.
     pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self {
-            capabilities: capabilities.into(),
-            ..self
-        }
+        Self { capabilities: capabilities.into(), ..self }
     }
 }
 
@@ -47,11 +40,7 @@ impl Driver for OpencodeDriver {
     }
 
     fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = Offer::new(
-            &self.program,
-            DriverKind::Opencode,
-            self.capabilities.as_ref(),
-        );
+        let mut offer = Offer::new(&self.program, DriverKind::Opencode, self.capabilities.as_ref());
         offer.args(&self.args);
         offer.args(&["run"]);
         offer.flag("--format", &["json"]);
@@ -65,15 +54,9 @@ impl Driver for OpencodeDriver {
         offer.option("--session", request.resume.as_deref());
         // With a title it asks no second model for one.
         offer.flag("--title", &[&format!("rehearsal {}", request.run)]);
-        offer.lost(
-            request.budget.turns.is_some(),
-            "it has no turn limit, so the turn limit has no effect",
-        );
-        for name in [
-            "OPENCODE_DISABLE_AUTOUPDATE",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD",
-            "OPENCODE_DISABLE_SHARE",
-        ] {
+        offer.lost(request.budget.turns.is_some(), "it has no turn limit, so the turn limit has no effect");
+        for name in ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD", "OPENCODE_DISABLE_SHARE"]
+        {
             offer.env(name, "1");
         }
         offer.finish_with_system_prompt_in_prompt(request)

@@ -66,18 +66,12 @@ fn undecorated(line: &str) -> String {
     while let Some(at) = rest.find("\u{1b}[") {
         plain.push_str(&rest[..at]);
         let sequence = &rest[at + 2..];
-        let end = sequence
-            .find(|c: char| c.is_ascii_alphabetic())
-            .map_or(sequence.len(), |end| end + 1);
+        let end = sequence.find(|c: char| c.is_ascii_alphabetic()).map_or(sequence.len(), |end| end + 1);
         rest = &sequence[end..];
     }
     plain.push_str(rest);
     let plain = plain.trim();
-    plain
-        .strip_prefix("Error:")
-        .unwrap_or(plain)
-        .trim()
-        .to_owned()
+    plain.strip_prefix("Error:").unwrap_or(plain).trim().to_owned()
 }
 
 /// The parser of a format that comes in lines of JSON.
@@ -109,21 +103,13 @@ impl<F: Format> JsonLines<F> {
             trouble: None,
             unreadable: 0,
         };
-        Self {
-            lines: LineSplitter::new(),
-            reader,
-            plain: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT),
-        }
+        Self { lines: LineSplitter::new(), reader, plain: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT) }
     }
 }
 
 impl<F: Format> WireParser for JsonLines<F> {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Activity>) {
-        let Self {
-            lines,
-            reader,
-            plain,
-        } = self;
+        let Self { lines, reader, plain } = self;
         if !reader.any_event {
             plain.push(bytes);
         }
@@ -139,20 +125,14 @@ impl<F: Format> WireParser for JsonLines<F> {
 
     fn finish(mut self: Box<Self>, exit: Option<Exit>, stderr: &[u8]) -> WireReport {
         let mut unseen = Vec::new();
-        self.lines
-            .finish(|line| self.reader.take(line, &mut unseen));
-        let Self {
-            mut reader, plain, ..
-        } = *self;
+        self.lines.finish(|line| self.reader.take(line, &mut unseen));
+        let Self { mut reader, plain, .. } = *self;
         if let Some(open) = reader.format.unfinished() {
             reader.began_as_json |= !reader.any_event;
             reader.trouble = Some(open);
         }
-        let close = Close {
-            exit,
-            stderr: String::from_utf8_lossy(stderr).into_owned(),
-            silent: reader.blank,
-        };
+        let close =
+            Close { exit, stderr: String::from_utf8_lossy(stderr).into_owned(), silent: reader.blank };
         let shape = reader.shape();
         let mut report = reader.format.report(&close);
         if shape == WireShape::PlainText {
@@ -160,11 +140,8 @@ impl<F: Format> WireParser for JsonLines<F> {
         }
         // Trouble matters only where it hides the end.
         let hidden = matches!(shape, WireShape::Broken { .. }) && report.end.is_none();
-        report.shape = if hidden || !matches!(shape, WireShape::Broken { .. }) {
-            shape
-        } else {
-            WireShape::Structured
-        };
+        report.shape =
+            if hidden || !matches!(shape, WireShape::Broken { .. }) { shape } else { WireShape::Structured };
         report
     }
 }
@@ -176,9 +153,7 @@ impl<F: Format> Reader<F> {
             return;
         }
         let reading = match (line.oversized, str::from_utf8(line.bytes)) {
-            (Some(length), _) => {
-                Reading::Broken(format!("a line of {length} bytes is too long to be read"))
-            }
+            (Some(length), _) => Reading::Broken(format!("a line of {length} bytes is too long to be read")),
             (None, Err(_)) => Reading::Broken("a line that is not UTF-8".to_owned()),
             (None, Ok(text)) => self.format.read(text, out),
         };
@@ -196,8 +171,7 @@ impl<F: Format> Reader<F> {
                 out.push(Activity::Text { text });
             }
             Reading::Broken(reason) => {
-                self.began_as_json |=
-                    self.blank && (bytes.starts_with(b"{\"") || bytes.starts_with(b"[{"));
+                self.began_as_json |= self.blank && (bytes.starts_with(b"{\"") || bytes.starts_with(b"[{"));
                 self.unreadable(reason, out);
             }
         }
@@ -207,18 +181,13 @@ impl<F: Format> Reader<F> {
     fn unreadable(&mut self, reason: String, out: &mut Vec<Activity>) {
         self.unreadable = self.unreadable.saturating_add(1);
         if self.unreadable <= MOST_UNREADABLE {
-            out.push(Activity::Unreadable {
-                reason: reason.clone(),
-            });
+            out.push(Activity::Unreadable { reason: reason.clone() });
         }
         self.trouble = Some(reason);
     }
 
     fn shape(&mut self) -> WireShape {
-        let broken = self
-            .trouble
-            .take()
-            .filter(|_| self.any_event || self.began_as_json);
+        let broken = self.trouble.take().filter(|_| self.any_event || self.began_as_json);
         match broken {
             _ if self.blank => WireShape::Empty,
             Some(reason) => WireShape::Broken { reason },

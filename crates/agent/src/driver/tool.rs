@@ -39,23 +39,21 @@ pub(super) fn detail(arguments: Option<&RawValue>) -> String {
     let Some(raw) = arguments else {
         return String::new();
     };
-    let telling = serde_json::from_str::<Arguments<'_>>(raw.get())
-        .ok()
-        .and_then(|of| {
-            let by_worth = [
-                of.file_path,
-                of.file_path_camel,
-                of.path,
-                of.command,
-                of.cmd,
-                of.pattern,
-                of.url,
-                of.query,
-                of.description,
-                of.prompt,
-            ];
-            by_worth.into_iter().find_map(text)
-        });
+    let telling = serde_json::from_str::<Arguments<'_>>(raw.get()).ok().and_then(|of| {
+        let by_worth = [
+            of.file_path,
+            of.file_path_camel,
+            of.path,
+            of.command,
+            of.cmd,
+            of.pattern,
+            of.url,
+            of.query,
+            of.description,
+            of.prompt,
+        ];
+        by_worth.into_iter().find_map(text)
+    });
     one_line(&telling.unwrap_or(Cow::Borrowed(raw.get())), DETAIL)
 }
 
@@ -102,14 +100,8 @@ mod tests {
 
     #[test]
     fn a_call_is_described_by_its_path_or_command() {
-        assert_eq!(
-            detail_of(r#"{"content":"x","file_path":"/a/b.rs"}"#),
-            "/a/b.rs"
-        );
-        assert_eq!(
-            detail_of(r#"{"command":"cargo\n test","description":"run"}"#),
-            "cargo test"
-        );
+        assert_eq!(detail_of(r#"{"content":"x","file_path":"/a/b.rs"}"#), "/a/b.rs");
+        assert_eq!(detail_of(r#"{"command":"cargo\n test","description":"run"}"#), "cargo test");
         assert_eq!(detail_of(r#"{"text":"hi"}"#), r#"{"text":"hi"}"#);
         assert_eq!(detail_of("[1]"), "[1]");
         assert_eq!(detail(None), "");
@@ -119,10 +111,7 @@ mod tests {
     fn a_result_finds_its_call_once() {
         let mut calls = OpenCalls::default();
         calls.opened("a", "Write", "x");
-        assert_eq!(
-            calls.closed("a").map(|call| call.tool),
-            Some("Write".to_owned())
-        );
+        assert_eq!(calls.closed("a").map(|call| call.tool), Some("Write".to_owned()));
         assert!(calls.closed("a").is_none());
     }
 }

@@ -17,9 +17,7 @@ pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(seconds) = header.trim().parse::<f64>() {
         return after(seconds, now);
     }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new()
-        .parse_timestamp(header.trim())
-        .ok()?;
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(header.trim()).ok()?;
     sensible(Timestamp(date.as_millisecond()), now)
 }
 
@@ -41,26 +39,17 @@ pub(super) fn told(message: &str, now: Timestamp) -> Option<Timestamp> {
 
 fn told_in(message: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Option<Timestamp> {
     let message = message.to_ascii_lowercase();
-    for opening in [
-        "try again in ",
-        "retry in ",
-        "reset after ",
-        "resets in ",
-        "retry after ",
-    ] {
+    for opening in ["try again in ", "retry in ", "reset after ", "resets in ", "retry after "] {
         if let Some(seconds) = following(&message, opening).and_then(duration) {
             return after(seconds, now);
         }
     }
     if let Some(rest) = following(&message, "limit reached|") {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         return epoch(rest[..digits].parse().ok()?, now);
     }
-    let rest = ["try again at ", "resets at ", "resets "]
-        .iter()
-        .find_map(|opening| following(&message, opening))?;
+    let rest =
+        ["try again at ", "resets at ", "resets "].iter().find_map(|opening| following(&message, opening))?;
     clock_time(rest, now, local)
 }
 
@@ -77,23 +66,17 @@ pub(super) fn duration(text: &str) -> Option<f64> {
     let mut total = None;
     let mut rest = text.trim_start_matches("about ");
     loop {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let Ok(number) = rest[..digits].trim_end_matches('.').parse::<f64>() else {
             return total;
         };
         let after_number = rest[digits..].trim_start();
-        let unit = after_number
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(after_number.len());
+        let unit = after_number.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after_number.len());
         let Some(seconds) = unit_seconds(&after_number[..unit]) else {
             return total;
         };
         total = Some(total.unwrap_or(0.0) + number * seconds);
-        rest = after_number[unit..]
-            .trim_start_matches([' ', ','])
-            .trim_start_matches("and ");
+        rest = after_number[unit..].trim_start_matches([' ', ',']).trim_start_matches("and ");
     }
 }
 
@@ -115,25 +98,12 @@ fn clock_time(text: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Optio
         .and_then(|rest| rest.split(')').next())
         .and_then(|name| TimeZone::get(name).ok());
     let zone = named.unwrap_or_else(local);
-    let here = jiff::Timestamp::from_millisecond(now.0)
-        .ok()?
-        .to_zoned(zone.clone());
-    let words: Vec<&str> = text
-        .split([' ', ','])
-        .filter(|word| !word.is_empty())
-        .take(6)
-        .collect();
+    let here = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());
+    let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).take(6).collect();
     let (date, rest) = match month(words.first()?) {
         Some(month) => {
-            let day = words
-                .get(1)?
-                .trim_end_matches(|c: char| c.is_ascii_alphabetic())
-                .parse()
-                .ok()?;
-            let year = words
-                .get(2)
-                .filter(|word| word.len() == 4)
-                .and_then(|word| word.parse::<i16>().ok());
+            let day = words.get(1)?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
+            let year = words.get(2).filter(|word| word.len() == 4).and_then(|word| word.parse::<i16>().ok());
             let date = Date::new(year.unwrap_or(here.year()), month, day).ok()?;
             (Some(date), &words[if year.is_some() { 3 } else { 2 }..])
         }
@@ -142,9 +112,7 @@ fn clock_time(text: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Optio
     let rest = rest.strip_prefix(&["at"]).unwrap_or(rest);
     let time = time_of_day(rest.first()?, rest.get(1).copied().unwrap_or_default())?;
     let moment = |date: Date| {
-        let at = DateTime::from_parts(date, time)
-            .to_zoned(zone.clone())
-            .ok()?;
+        let at = DateTime::from_parts(date, time).to_zoned(zone.clone()).ok()?;
         sensible(Timestamp(at.timestamp().as_millisecond()), now)
     };
     match date {
@@ -154,19 +122,13 @@ fn clock_time(text: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Optio
 }
 
 fn month(word: &str) -> Option<i8> {
-    let months = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ];
-    let at = months
-        .iter()
-        .position(|month| word.get(..3) == Some(month))?;
+    let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let at = months.iter().position(|month| word.get(..3) == Some(month))?;
     i8::try_from(at + 1).ok()
 }
 
 fn time_of_day(word: &str, next: &str) -> Option<Time> {
-    let digits = word
-        .find(|c: char| !c.is_ascii_digit() && c != ':')
-        .unwrap_or(word.len());
+    let digits = word.find(|c: char| !c.is_ascii_digit() && c != ':').unwrap_or(word.len());
     let (clock, joined) = word.split_at(digits);
     let half = if joined.is_empty() { next } else { joined };
     let (hour, minute) = clock.split_once(':').unwrap_or((clock, "0"));
@@ -195,18 +157,9 @@ mod tests {
 
     #[test]
     fn a_duration_is_told_in_many_ways() {
-        assert_eq!(
-            minutes_until("or try again in 3 days 3 hours."),
-            Some(75 * 60)
-        );
-        assert_eq!(
-            minutes_until("Please try again in 2 hours 13 minutes."),
-            Some(133)
-        );
-        assert_eq!(
-            minutes_until("Your quota will reset after 8h36m13s."),
-            Some(8 * 60 + 36)
-        );
+        assert_eq!(minutes_until("or try again in 3 days 3 hours."), Some(75 * 60));
+        assert_eq!(minutes_until("Please try again in 2 hours 13 minutes."), Some(133));
+        assert_eq!(minutes_until("Your quota will reset after 8h36m13s."), Some(8 * 60 + 36));
         assert_eq!(minutes_until("Please retry in 90.5s."), Some(1));
         assert_eq!(duration("20ms"), Some(0.02));
         assert_eq!(minutes_until("try again later"), None);
@@ -216,28 +169,16 @@ mod tests {
     fn a_time_of_day_is_the_next_one() {
         assert_eq!(minutes_until("or try again at 9:30 PM."), Some(90));
         assert_eq!(minutes_until("Try again at 12:16 AM."), Some(4 * 60 + 16));
-        assert_eq!(
-            minutes_until("Try again at Nov 17th, 2026 8:00 PM."),
-            Some(48 * 60)
-        );
-        assert_eq!(
-            minutes_until("You've hit your limit · resets 10pm (UTC)"),
-            Some(120)
-        );
+        assert_eq!(minutes_until("Try again at Nov 17th, 2026 8:00 PM."), Some(48 * 60));
+        assert_eq!(minutes_until("You've hit your limit · resets 10pm (UTC)"), Some(120));
         assert_eq!(minutes_until("resets Nov 16, 1pm (UTC)"), Some(17 * 60));
-        assert_eq!(
-            minutes_until("Claude AI usage limit reached|1794776400"),
-            Some(60)
-        );
+        assert_eq!(minutes_until("Claude AI usage limit reached|1794776400"), Some(60));
     }
 
     #[test]
     fn a_header_is_seconds_or_a_date() {
         assert_eq!(retry_after("30", NOW), Some(Timestamp(NOW.0 + 30_000)));
-        assert_eq!(
-            retry_after("Sun, 15 Nov 2026 20:01:00 GMT", NOW),
-            Some(Timestamp(NOW.0 + 60_000))
-        );
+        assert_eq!(retry_after("Sun, 15 Nov 2026 20:01:00 GMT", NOW), Some(Timestamp(NOW.0 + 60_000)));
         assert_eq!(retry_after("soon", NOW), None);
         assert_eq!(retry_after("-5", NOW), None);
         assert_eq!(retry_after("1e300", NOW), None);

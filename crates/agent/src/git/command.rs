@@ -31,9 +31,7 @@ pub(super) async fn git(dir: &Utf8Path, args: &[&str]) -> Result<Vec<u8>, GitErr
     let what = || args.first().copied().unwrap_or_default().to_owned();
     let mut command = Command::new("git");
     // Outside variables such as GIT_DIR or GIT_INDEX_FILE would turn us to another repository.
-    for (name, _) in
-        std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_"))
-    {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);
     }
     command
@@ -47,19 +45,13 @@ pub(super) async fn git(dir: &Utf8Path, args: &[&str]) -> Result<Vec<u8>, GitErr
         .kill_on_drop(true);
     let output = match tokio::time::timeout(GIT_LIMIT, command.output()).await {
         Err(_) => {
-            return Err(GitError::TimedOut {
-                command: what(),
-                seconds: GIT_LIMIT.as_secs(),
-            });
+            return Err(GitError::TimedOut { command: what(), seconds: GIT_LIMIT.as_secs() });
         }
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound && dir.is_dir() => {
             return Err(GitError::Missing);
         }
         Ok(Err(error)) => {
-            return Err(GitError::Failed {
-                command: what(),
-                stderr: error.to_string(),
-            });
+            return Err(GitError::Failed { command: what(), stderr: error.to_string() });
         }
         Ok(Ok(output)) => output,
     };
@@ -68,19 +60,10 @@ pub(super) async fn git(dir: &Utf8Path, args: &[&str]) -> Result<Vec<u8>, GitErr
     }
     let stderr = text(&output.stderr);
     if stderr.contains("not a git repository") {
-        return Err(GitError::NotARepository {
-            dir: dir.to_owned(),
-        });
+        return Err(GitError::NotARepository { dir: dir.to_owned() });
     }
-    let stderr = if stderr.trim().is_empty() {
-        output.status.to_string()
-    } else {
-        stderr.trim().to_owned()
-    };
-    Err(GitError::Failed {
-        command: what(),
-        stderr,
-    })
+    let stderr = if stderr.trim().is_empty() { output.status.to_string() } else { stderr.trim().to_owned() };
+    Err(GitError::Failed { command: what(), stderr })
 }
 
 pub(super) fn text(bytes: &[u8]) -> String {

@@ -33,19 +33,13 @@ enum Reference {
 impl Repository {
     /// The repository that a directory is in.
     pub(super) fn around(dir: &Utf8Path) -> Result<Option<Self>, GitError> {
-        let dir = dir
-            .canonicalize_utf8()
-            .map_err(|error| unreadable(dir, &error))?;
+        let dir = dir.canonicalize_utf8().map_err(|error| unreadable(dir, &error))?;
         for root in dir.ancestors() {
             let dot_git = root.join(".git");
             let Ok(kind) = fs_err::metadata(&dot_git) else {
                 continue;
             };
-            let git_dir = if kind.is_dir() {
-                dot_git
-            } else {
-                linked_dir(root, &dot_git)?
-            };
+            let git_dir = if kind.is_dir() { dot_git } else { linked_dir(root, &dot_git)? };
             if !git_dir.join("HEAD").exists() {
                 continue;
             }
@@ -53,11 +47,7 @@ impl Repository {
                 Ok(path) => git_dir.join(path.trim_end_matches('\n')),
                 Err(_) => git_dir.clone(),
             };
-            return Ok(Some(Self {
-                root: root.to_owned(),
-                git_dir,
-                common_dir,
-            }));
+            return Ok(Some(Self { root: root.to_owned(), git_dir, common_dir }));
         }
         Ok(None)
     }
@@ -84,18 +74,11 @@ impl Repository {
     fn read(&self, name: &str) -> Result<Reference, GitError> {
         // HEAD and a few others belong to the worktree, branches to all of them.
         let shared = name.starts_with("refs/heads/") || name.starts_with("refs/remotes/");
-        let dir = if shared {
-            &self.common_dir
-        } else {
-            &self.git_dir
-        };
+        let dir = if shared { &self.common_dir } else { &self.git_dir };
         let path = dir.join(name);
         match fs_err::read_to_string(&path) {
             Ok(content) => Ok(parse(&content)),
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory)
-                    && shared =>
-            {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) && shared => {
                 self.packed(name)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Reference::Odd),
@@ -110,9 +93,8 @@ impl Repository {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Reference::Unborn),
             Err(error) => return Err(unreadable(&path, &error)),
         };
-        let found = packed
-            .lines()
-            .find_map(|line| line.split_once(' ').filter(|(_, packed)| *packed == name));
+        let found =
+            packed.lines().find_map(|line| line.split_once(' ').filter(|(_, packed)| *packed == name));
         Ok(found.map_or(Reference::Unborn, |(id, _)| parse(id)))
     }
 }
@@ -127,13 +109,8 @@ fn parse(content: &str) -> Reference {
             Reference::Symbolic(target.trim().to_owned())
         };
     }
-    let is_id =
-        matches!(content.len(), 40 | 64) && content.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id {
-        Reference::Commit(content.to_owned())
-    } else {
-        Reference::Odd
-    }
+    let is_id = matches!(content.len(), 40 | 64) && content.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { Reference::Commit(content.to_owned()) } else { Reference::Odd }
 }
 
 /// A `.git` file: `gitdir: path`, in worktrees and submodules.
@@ -148,8 +125,5 @@ fn linked_dir(root: &Utf8Path, dot_git: &Utf8Path) -> Result<Utf8PathBuf, GitErr
 }
 
 fn unreadable(path: &Utf8Path, error: &std::io::Error) -> GitError {
-    GitError::Unreadable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    }
+    GitError::Unreadable { path: path.to_owned(), reason: error.to_string() }
 }

@@ -34,31 +34,14 @@ impl Fingerprint {
     fn of(root: &Utf8Path, path: &str, record: &str, may_hash: bool) -> Self {
         let file = root.join(path);
         let Ok(metadata) = std::fs::symlink_metadata(&file) else {
-            return Self {
-                size: 0,
-                modified: 0,
-                mode: 0,
-                content: None,
-                record: None,
-            };
+            return Self { size: 0, modified: 0, mode: 0, content: None, record: None };
         };
-        let modified =
-            i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-        let mut print = Self {
-            size: metadata.len(),
-            modified,
-            mode: metadata.mode(),
-            content: None,
-            record: None,
-        };
+        let modified = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        let mut print =
+            Self { size: metadata.len(), modified, mode: metadata.mode(), content: None, record: None };
         if metadata.is_dir() {
             // The time of a directory says nothing about what is in it.
-            return Self {
-                size: 0,
-                modified: 0,
-                record: Some(record.to_owned()),
-                ..print
-            };
+            return Self { size: 0, modified: 0, record: Some(record.to_owned()), ..print };
         }
         if metadata.is_symlink() {
             print.content = std::fs::read_link(&file).ok().map(|target| hash(&target));
@@ -76,9 +59,7 @@ fn hash(content: &impl Hash) -> u64 {
 }
 
 /// Every file that differs from HEAD, tracked or not, by its path from the root.
-pub(super) async fn dirty_files(
-    root: &Utf8Path,
-) -> Result<BTreeMap<String, Fingerprint>, GitError> {
+pub(super) async fn dirty_files(root: &Utf8Path) -> Result<BTreeMap<String, Fingerprint>, GitError> {
     let options = [
         "status",
         "--porcelain=v2",
@@ -89,11 +70,7 @@ pub(super) async fn dirty_files(
     ];
     let said = git(root, &options).await?;
     let mut dirty = BTreeMap::new();
-    for (index, record) in said
-        .split(|byte| *byte == 0)
-        .filter(|record| !record.is_empty())
-        .enumerate()
-    {
+    for (index, record) in said.split(|byte| *byte == 0).filter(|record| !record.is_empty()).enumerate() {
         let record = text(record);
         if let Some(path) = path_of(&record) {
             let print = Fingerprint::of(root, path, &record, index < MAX_HASHED_FILES);
@@ -121,14 +98,8 @@ mod tests {
     #[test]
     fn paths_with_blanks_are_whole() {
         assert_eq!(path_of("? a b c"), Some("a b c"));
-        assert_eq!(
-            path_of("1 .M N... 100644 100644 100644 aa bb dir/a b"),
-            Some("dir/a b")
-        );
-        assert_eq!(
-            path_of("u UU N... 1 2 3 4 a b c with blank"),
-            Some("with blank")
-        );
+        assert_eq!(path_of("1 .M N... 100644 100644 100644 aa bb dir/a b"), Some("dir/a b"));
+        assert_eq!(path_of("u UU N... 1 2 3 4 a b c with blank"), Some("with blank"));
         assert_eq!(path_of("# branch.oid abc"), None);
         assert_eq!(path_of("1 .M"), None);
     }

@@ -22,11 +22,7 @@ pub(super) enum Action {
     /// Adds to a file.
     Append { path: Utf8PathBuf, content: String },
     /// Replaces the first occurrence of a text in a file.
-    Patch {
-        path: Utf8PathBuf,
-        find: String,
-        replace: String,
-    },
+    Patch { path: Utf8PathBuf, find: String, replace: String },
     /// Deletes a file.
     Delete(Utf8PathBuf),
     /// Commits all that is there.
@@ -190,11 +186,7 @@ impl Action {
     pub(super) fn ends_run(&self) -> Option<&'static str> {
         let ends = matches!(
             self,
-            Self::Hang
-                | Self::RateLimit { .. }
-                | Self::Error { .. }
-                | Self::Crash(_)
-                | Self::Exit(_)
+            Self::Hang | Self::RateLimit { .. } | Self::Error { .. } | Self::Crash(_) | Self::Exit(_)
         );
         ends.then(|| self.name())
     }
@@ -240,9 +232,7 @@ pub(super) struct Span(pub(super) Duration);
 
 impl Span {
     fn parse(text: &str) -> Option<Self> {
-        let digits = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let seconds = match unit.trim() {
             "ms" => 0.001,
@@ -251,9 +241,7 @@ impl Span {
             "h" => 3600.0,
             _ => return None,
         };
-        Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds)
-            .ok()
-            .map(Self)
+        Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok().map(Self)
     }
 }
 
@@ -262,9 +250,7 @@ impl<'de> Deserialize<'de> for Span {
         // As text also for bare numbers: YAML does not tell `2` from `"2"` when text is asked for.
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
-            de::Error::custom(format!(
-                "`{text}`: expected a duration like `300ms`, `2s`, `5m` or `1h`"
-            ))
+            de::Error::custom(format!("`{text}`: expected a duration like `300ms`, `2s`, `5m` or `1h`"))
         })
     }
 }
@@ -308,9 +294,6 @@ mod tests {
         assert_eq!(millis("0.5s"), Some(500));
         assert_eq!(millis("5m"), Some(300_000));
         assert_eq!(millis("1h"), Some(3_600_000));
-        assert_eq!(
-            (millis("soon"), millis("-1s"), millis(""), millis("2 weeks")),
-            (None, None, None, None)
-        );
+        assert_eq!((millis("soon"), millis("-1s"), millis(""), millis("2 weeks")), (None, None, None, None));
     }
 }

@@ -61,10 +61,6 @@ fn number(player: &Player<'_>, name: &'static str, default: u64) -> Result<u64, 
     let Some(value) = player.env.var(name) else {
         return Ok(default);
     };
-    let wrong = || MockError::Value {
-        name,
-        value: value.to_owned(),
-        expected: "a whole number",
-    };
+    let wrong = || MockError::Value { name, value: value.to_owned(), expected: "a whole number" };
     value.parse().map_err(|_| wrong())
 }

@@ -19,12 +19,7 @@ fn git(worktree: &Utf8Path, args: &[&str]) -> Result<(), MockError> {
     let mut command = Command::new("git");
     command
         .current_dir(worktree)
-        .args([
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "commit.gpgSign=false",
-        ])
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"])
         .args(args)
         .envs([("GIT_AUTHOR_NAME", NAME), ("GIT_COMMITTER_NAME", NAME)])
         .envs([("GIT_AUTHOR_EMAIL", EMAIL), ("GIT_COMMITTER_EMAIL", EMAIL)]);
@@ -32,10 +27,8 @@ fn git(worktree: &Utf8Path, args: &[&str]) -> Result<(), MockError> {
         command.env_remove(inherited);
     }
     let what = || format!("git {}", args.join(" "));
-    let output = command.output().map_err(|source| MockError::Io {
-        what: format!("run `{}`", what()),
-        source,
-    })?;
+    let output =
+        command.output().map_err(|source| MockError::Io { what: format!("run `{}`", what()), source })?;
     if output.status.success() {
         return Ok(());
     }

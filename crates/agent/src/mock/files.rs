@@ -7,16 +7,9 @@ use crate::excerpt::nearest_part;
 
 /// The path of a file in the worktree. A script that means to leave it says so.
 pub(super) fn inside(worktree: &Utf8Path, path: &Utf8Path) -> Result<Utf8PathBuf, MockError> {
-    let stays = path
-        .components()
-        .all(|part| matches!(part, Utf8Component::Normal(_) | Utf8Component::CurDir));
-    if stays {
-        Ok(worktree.join(path))
-    } else {
-        Err(MockError::Outside {
-            path: path.to_owned(),
-        })
-    }
+    let stays =
+        path.components().all(|part| matches!(part, Utf8Component::Normal(_) | Utf8Component::CurDir));
+    if stays { Ok(worktree.join(path)) } else { Err(MockError::Outside { path: path.to_owned() }) }
 }
 
 /// Writes a file and the directories above it; returns whether it is new.
@@ -30,22 +23,14 @@ pub(super) fn write(path: &Utf8Path, content: &str) -> Result<bool, MockError> {
 }
 
 pub(super) fn read_or_empty(path: &Utf8Path) -> Result<String, MockError> {
-    if path.exists() {
-        read(path)
-    } else {
-        Ok(String::new())
-    }
+    if path.exists() { read(path) } else { Ok(String::new()) }
 }
 
 pub(super) fn patch(path: &Utf8Path, find: &str, replace: &str) -> Result<(), MockError> {
     let before = read(path)?;
     if !before.contains(find) {
         let nearest = nearest_part(&before, find);
-        return Err(MockError::Patch {
-            path: path.to_owned(),
-            find: find.to_owned(),
-            nearest,
-        });
+        return Err(MockError::Patch { path: path.to_owned(), find: find.to_owned(), nearest });
     }
     write(path, &before.replacen(find, replace, 1)).map(drop)
 }

@@ -15,11 +15,7 @@ const NOT_UTF8: &[u8] = b"\xff\xc3\x28";
 pub(super) fn flood(megabytes: u32, newline: bool) -> Result<(), MockError> {
     let mut chunk = vec![b'x'; MEGABYTE];
     if newline {
-        chunk
-            .iter_mut()
-            .skip(LINE - 1)
-            .step_by(LINE)
-            .for_each(|byte| *byte = b'\n');
+        chunk.iter_mut().skip(LINE - 1).step_by(LINE).for_each(|byte| *byte = b'\n');
     }
     for _ in 0..megabytes {
         print(&chunk)?;
@@ -43,16 +39,11 @@ pub(super) fn print_broken(line: &str) -> Result<(), MockError> {
 /// Raw bytes to standard output, at once.
 pub(super) fn print(bytes: &[u8]) -> Result<(), MockError> {
     let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(bytes)
-        .and_then(|()| stdout.flush())
-        .map_err(MockError::output)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(MockError::output)
 }
 
 pub(super) fn print_error(text: &str) -> Result<(), MockError> {
-    std::io::stderr()
-        .write_all(text.as_bytes())
-        .map_err(MockError::output)
+    std::io::stderr().write_all(text.as_bytes()).map_err(MockError::output)
 }
 
 pub(super) fn hang() -> ! {
@@ -74,24 +65,16 @@ pub(super) fn die(signal: SignalName) -> Result<(), MockError> {
     };
     // The runtime takes the first SIGSEGV for a stack overflow, finds none, and restores the default.
     for _ in 0..2 {
-        kill_process(getpid(), signal).map_err(|error| MockError::Io {
-            what: "end by a signal".into(),
-            source: error.into(),
-        })?;
+        kill_process(getpid(), signal)
+            .map_err(|error| MockError::Io { what: "end by a signal".into(), source: error.into() })?;
     }
     hang()
 }
 
 /// From now on SIGTERM is caught and forgotten.
 pub(super) fn ignore_sigterm() -> Result<(), MockError> {
-    let failed = |source| MockError::Io {
-        what: "ignore SIGTERM".into(),
-        source,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let failed = |source| MockError::Io { what: "ignore SIGTERM".into(), source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let caught = {
         let _inside = runtime.enter();
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?

@@ -13,10 +13,7 @@ pub(super) struct RunClock {
 
 impl RunClock {
     pub(super) fn starting_at(start: Timestamp) -> Self {
-        Self {
-            start,
-            began: Instant::now(),
-        }
+        Self { start, began: Instant::now() }
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -50,11 +47,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -65,13 +58,7 @@ mod tests {
     #[test]
     fn dates_are_those_of_the_calendar() {
         assert_eq!(iso(Timestamp(0)), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            iso(Timestamp(1_709_208_000_001)),
-            "2024-02-29T12:00:00.001Z"
-        );
-        assert_eq!(
-            iso(Timestamp(1_794_770_949_078)),
-            "2026-11-15T19:29:09.078Z"
-        );
+        assert_eq!(iso(Timestamp(1_709_208_000_001)), "2024-02-29T12:00:00.001Z");
+        assert_eq!(iso(Timestamp(1_794_770_949_078)), "2026-11-15T19:29:09.078Z");
     }
 }

@@ -20,41 +20,24 @@ const LIFETIME: Duration = Duration::from_mins(1);
 /// Starts it, and returns once it is as it was ordered.
 pub(super) fn spawn(order: &SpawnChild) -> Result<u32, MockError> {
     let lifetime = order.lifetime.map_or(LIFETIME, |span| span.0);
-    let orders = format!(
-        "{} {} {}",
-        order.detach,
-        order.ignore_sigterm,
-        lifetime.as_millis()
-    );
-    let failed = |source| MockError::Io {
-        what: "start a child".into(),
-        source,
-    };
+    let orders = format!("{} {} {}", order.detach, order.ignore_sigterm, lifetime.as_millis());
+    let failed = |source| MockError::Io { what: "start a child".into(), source };
     let program = std::env::current_exe().map_err(failed)?;
     let mut child = Command::new(program)
         .args(std::env::args_os().skip(1))
         .env(ORDERS, orders)
         .stdin(Stdio::null())
-        .stdout(if order.hold_output {
-            Stdio::inherit()
-        } else {
-            Stdio::null()
-        })
+        .stdout(if order.hold_output { Stdio::inherit() } else { Stdio::null() })
         // Carries nothing but the word that it is ready.
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
     let mut ready = String::new();
     if let Some(stderr) = child.stderr.take() {
-        BufReader::new(stderr)
-            .read_line(&mut ready)
-            .map_err(failed)?;
+        BufReader::new(stderr).read_line(&mut ready).map_err(failed)?;
     }
     if ready.trim() != "ready" {
-        return Err(failed(std::io::Error::other(format!(
-            "it said `{}`",
-            ready.trim()
-        ))));
+        return Err(failed(std::io::Error::other(format!("it said `{}`", ready.trim()))));
     }
     Ok(child.id())
 }

@@ -41,23 +41,9 @@ impl<'a> Player<'a> {
             None => current_dir()?,
         };
         let time = RunClock::starting_at(env.now);
-        let scene = Scene {
-            prompt: prompt.clone(),
-            cwd: worktree.clone(),
-            time,
-            foreign: foreign.to_vec(),
-        };
+        let scene = Scene { prompt: prompt.clone(), cwd: worktree.clone(), time, foreign: foreign.to_vec() };
         let wire = speaking(format, scene);
-        Ok(Self {
-            env,
-            worktree,
-            time,
-            wire,
-            tally: Tally::default(),
-            prompt,
-            call,
-            has_finished: false,
-        })
+        Ok(Self { env, worktree, time, wire, tally: Tally::default(), prompt, call, has_finished: false })
     }
 
     /// Plays it all and returns the exit status.
@@ -100,11 +86,7 @@ impl<'a> Player<'a> {
             Action::Say(text) => self.say(&self.expand(text)?)?,
             Action::Write { path, content } => self.write(path, content)?,
             Action::Append { path, content } => self.append(path, content)?,
-            Action::Patch {
-                path,
-                find,
-                replace,
-            } => self.patch(path, find, replace)?,
+            Action::Patch { path, find, replace } => self.patch(path, find, replace)?,
             Action::Delete(path) => self.delete(path)?,
             Action::WriteOutside { path, content } => {
                 self.written(self.worktree.join(self.expand_path(path)?), content)?;
@@ -136,15 +118,9 @@ impl<'a> Player<'a> {
             Action::Crash(Crash::Exit(status)) => return Ok(Some(*status)),
             Action::Exit(status) => return self.finish().map(|_| Some(*status)),
             Action::RateLimit { retry_after } => {
-                return self
-                    .fail(FaultKind::RateLimit, None, *retry_after)
-                    .map(Some);
+                return self.fail(FaultKind::RateLimit, None, *retry_after).map(Some);
             }
-            Action::Error {
-                kind,
-                message,
-                resets_in,
-            } => {
+            Action::Error { kind, message, resets_in } => {
                 return self.fail(*kind, message.as_deref(), *resets_in).map(Some);
             }
         }
@@ -160,14 +136,7 @@ impl<'a> Player<'a> {
         let content = self.expand(content)?;
         let is_new = files::write(&path, &content)?;
         let output = format!("File written: {path}");
-        self.tool(&ToolCall::fine(
-            Tool::Write {
-                path,
-                content,
-                is_new,
-            },
-            output,
-        ))
+        self.tool(&ToolCall::fine(Tool::Write { path, content, is_new }, output))
     }
 
     fn append(&mut self, path: &Utf8Path, content: &str) -> Result<(), MockError> {
@@ -175,14 +144,7 @@ impl<'a> Player<'a> {
         let content = files::read_or_empty(&path)? + &self.expand(content)?;
         let is_new = files::write(&path, &content)?;
         let output = format!("File written: {path}");
-        self.tool(&ToolCall::fine(
-            Tool::Write {
-                path,
-                content,
-                is_new,
-            },
-            output,
-        ))
+        self.tool(&ToolCall::fine(Tool::Write { path, content, is_new }, output))
     }
 
     fn patch(&mut self, path: &Utf8Path, find: &str, replace: &str) -> Result<(), MockError> {
@@ -190,14 +152,7 @@ impl<'a> Player<'a> {
         let (find, replace) = (self.expand(find)?, self.expand(replace)?);
         files::patch(&path, &find, &replace)?;
         let output = format!("File edited: {path}");
-        self.tool(&ToolCall::fine(
-            Tool::Edit {
-                path,
-                find,
-                replace,
-            },
-            output,
-        ))
+        self.tool(&ToolCall::fine(Tool::Edit { path, find, replace }, output))
     }
 
     fn delete(&mut self, path: &Utf8Path) -> Result<(), MockError> {
@@ -218,10 +173,7 @@ impl<'a> Player<'a> {
             .args(["-c", &command])
             .current_dir(&self.worktree)
             .output()
-            .map_err(|source| MockError::Io {
-                what: format!("run `{command}`"),
-                source,
-            })?;
+            .map_err(|source| MockError::Io { what: format!("run `{command}`"), source })?;
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         if let Some(expected) = expected
             && output.status.code() != Some(expected)
@@ -233,11 +185,7 @@ impl<'a> Player<'a> {
                 output: said,
             });
         }
-        let end = if output.status.success() {
-            ToolEnd::Fine
-        } else {
-            ToolEnd::Failed
-        };
+        let end = if output.status.success() { ToolEnd::Fine } else { ToolEnd::Failed };
         self.tool(&ToolCall {
             tool: Tool::Shell { command },
             output: said,
@@ -247,25 +195,12 @@ impl<'a> Player<'a> {
     }
 
     fn call_tool(&mut self, told: &ToldTool) -> Result<(), MockError> {
-        let tool = Tool::Other {
-            name: told.name.clone(),
-            input: told.input.clone(),
-        };
-        self.tool(&ToolCall {
-            tool,
-            output: self.expand(&told.output)?,
-            end: told.end,
-            status: 1,
-        })
+        let tool = Tool::Other { name: told.name.clone(), input: told.input.clone() };
+        self.tool(&ToolCall { tool, output: self.expand(&told.output)?, end: told.end, status: 1 })
     }
 
     fn use_up(&mut self, usage: &Usage) -> Result<(), MockError> {
-        let Usage {
-            input,
-            output,
-            cached,
-            cost_usd,
-        } = *usage;
+        let Usage { input, output, cached, cost_usd } = *usage;
         if cached > input {
             return Err(MockError::Value {
                 name: "cached",
@@ -273,11 +208,7 @@ impl<'a> Player<'a> {
                 expected: "no more than `input`, of which it is a part",
             });
         }
-        self.tally.tokens += Tokens {
-            input,
-            cached,
-            output,
-        };
+        self.tally.tokens += Tokens { input, cached, output };
         self.tally.cost_usd += cost_usd;
         Ok(())
     }
@@ -295,13 +226,7 @@ impl<'a> Player<'a> {
 
     fn task_block(&mut self, id: &str, reason: &str) -> Result<(), MockError> {
         let (id, reason) = (self.task_id(id)?, self.expand(reason)?);
-        report(
-            self.env,
-            &ReportLine::TaskBlocked {
-                id: id.clone(),
-                reason: reason.clone(),
-            },
-        )?;
+        report(self.env, &ReportLine::TaskBlocked { id: id.clone(), reason: reason.clone() })?;
         self.ran(format!("rehearsal task block {id} --reason '{reason}'"))
     }
 
@@ -312,8 +237,7 @@ impl<'a> Player<'a> {
     }
 
     fn result(&mut self, told: &ToldResult) -> Result<(), MockError> {
-        let expand =
-            |text: &Option<String>| text.as_ref().map(|text| self.expand(text)).transpose();
+        let expand = |text: &Option<String>| text.as_ref().map(|text| self.expand(text)).transpose();
         let result = ResultFile {
             outcome: told.outcome,
             decision: told.decision,
@@ -333,24 +257,12 @@ impl<'a> Player<'a> {
         Err(MockError::Prompt { expected, nearest })
     }
 
-    fn fail(
-        &mut self,
-        kind: FaultKind,
-        message: Option<&str>,
-        wait: Option<Span>,
-    ) -> Result<i32, MockError> {
+    fn fail(&mut self, kind: FaultKind, message: Option<&str>, wait: Option<Span>) -> Result<i32, MockError> {
         if !self.wire.knows(kind) {
-            return Err(MockError::NoSuchEnd {
-                agent: self.wire.agent(),
-                kind: kind.name(),
-            });
+            return Err(MockError::NoSuchEnd { agent: self.wire.agent(), kind: kind.name() });
         }
         let message = message.map(|message| self.expand(message)).transpose()?;
-        let fault = Fault {
-            kind,
-            message,
-            wait: wait.map(|span| span.0),
-        };
+        let fault = Fault { kind, message, wait: wait.map(|span| span.0) };
         let mut status = 1;
         self.speak(|wire, tally, lines| status = wire.fail(&fault, tally, lines))?;
         Ok(status)
@@ -371,10 +283,7 @@ impl<'a> Player<'a> {
         lines.stdout
     }
 
-    fn speak(
-        &mut self,
-        say: impl FnOnce(&mut dyn Wire, &Tally, &mut Lines),
-    ) -> Result<(), MockError> {
+    fn speak(&mut self, say: impl FnOnce(&mut dyn Wire, &Tally, &mut Lines)) -> Result<(), MockError> {
         let mut lines = Lines::default();
         say(self.wire.as_mut(), &self.tally, &mut lines);
         print_error(&lines.stderr)?;
@@ -383,11 +292,7 @@ impl<'a> Player<'a> {
 
     fn expand(&self, text: &str) -> Result<String, MockError> {
         let text = text.replace("{iteration}", &self.call.to_string());
-        if text.contains("{task}") {
-            Ok(text.replace("{task}", &self.task()?))
-        } else {
-            Ok(text)
-        }
+        if text.contains("{task}") { Ok(text.replace("{task}", &self.task()?)) } else { Ok(text) }
     }
 
     fn expand_path(&self, path: &Utf8Path) -> Result<Utf8PathBuf, MockError> {
@@ -399,29 +304,17 @@ impl<'a> Player<'a> {
     }
 
     fn task_id(&self, id: &str) -> Result<String, MockError> {
-        if id == "current" {
-            self.task()
-        } else {
-            self.expand(id)
-        }
+        if id == "current" { self.task() } else { self.expand(id) }
     }
 
     fn task(&self) -> Result<String, MockError> {
-        let id = self
-            .env
-            .var("REHEARSAL_TASK_ID")
-            .or_else(|| self.env.var("TASK_ID"));
-        id.map(str::to_owned).ok_or(MockError::Variable {
-            name: "REHEARSAL_TASK_ID",
-        })
+        let id = self.env.var("REHEARSAL_TASK_ID").or_else(|| self.env.var("TASK_ID"));
+        id.map(str::to_owned).ok_or(MockError::Variable { name: "REHEARSAL_TASK_ID" })
     }
 }
 
 fn current_dir() -> Result<Utf8PathBuf, MockError> {
-    let failed = |source| MockError::Io {
-        what: "find the working directory".into(),
-        source,
-    };
+    let failed = |source| MockError::Io { what: "find the working directory".into(), source };
     let dir = std::env::current_dir().map_err(failed)?;
     Utf8PathBuf::try_from(dir).map_err(|error| failed(error.into_io_error()))
 }

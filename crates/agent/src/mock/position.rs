@@ -15,18 +15,14 @@ pub(super) fn advance(path: &Utf8Path) -> Result<u64, MockError> {
         .truncate(false)
         .open(path)
         .map_err(MockError::file)?;
-    file.file().lock().map_err(|source| MockError::Io {
-        what: format!("lock `{path}`"),
-        source,
-    })?;
+    file.file().lock().map_err(|source| MockError::Io { what: format!("lock `{path}`"), source })?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(MockError::file)?;
     let calls: u64 = match text.trim() {
         "" => 0,
-        number => number.parse().map_err(|_| MockError::State {
-            path: path.to_owned(),
-            text: number.to_owned(),
-        })?,
+        number => {
+            number.parse().map_err(|_| MockError::State { path: path.to_owned(), text: number.to_owned() })?
+        }
     };
     let call = calls + 1;
     file.rewind().map_err(MockError::file)?;

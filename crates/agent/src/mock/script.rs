@@ -26,10 +26,8 @@ struct ScriptFile {
 
 impl Script {
     pub(super) fn read(path: &Utf8Path) -> Result<Self, MockError> {
-        let text = fs_err::read_to_string(path).map_err(|source| MockError::Io {
-            what: "read the script".into(),
-            source,
-        })?;
+        let text = fs_err::read_to_string(path)
+            .map_err(|source| MockError::Io { what: "read the script".into(), source })?;
         Self::parse(&text).map_err(|(place, message)| MockError::Script {
             path: path.to_owned(),
             place,
@@ -41,9 +39,7 @@ impl Script {
         let file: ScriptFile = serde_saphyr::from_str(text).map_err(|error| describe(&error))?;
         match (file.run, file.runs) {
             (Some(run), None) => Ok(Self::Every(checked(run)?)),
-            (None, Some(runs)) => Ok(Self::Each(
-                runs.into_iter().map(checked).collect::<Result<_, _>>()?,
-            )),
+            (None, Some(runs)) => Ok(Self::Each(runs.into_iter().map(checked).collect::<Result<_, _>>()?)),
             _ => Err((
                 None,
                 "expected one of `run`, a list of actions, and `runs`, a list of such lists".into(),
@@ -52,24 +48,17 @@ impl Script {
     }
 
     /// What is played at a call, counted from 1.
-    pub(super) fn run(
-        &self,
-        call: u64,
-        path: &Utf8Path,
-        state: &Utf8Path,
-    ) -> Result<&[Action], MockError> {
+    pub(super) fn run(&self, call: u64, path: &Utf8Path, state: &Utf8Path) -> Result<&[Action], MockError> {
         match self {
             Self::Every(run) => Ok(run),
             Self::Each(runs) => {
                 let at = usize::try_from(call - 1).unwrap_or(usize::MAX);
-                runs.get(at)
-                    .map(Vec::as_slice)
-                    .ok_or_else(|| MockError::PastEnd {
-                        path: path.to_owned(),
-                        state: state.to_owned(),
-                        runs: runs.len(),
-                        call,
-                    })
+                runs.get(at).map(Vec::as_slice).ok_or_else(|| MockError::PastEnd {
+                    path: path.to_owned(),
+                    state: state.to_owned(),
+                    runs: runs.len(),
+                    call,
+                })
             }
         }
     }
@@ -92,19 +81,12 @@ fn describe(error: &serde_saphyr::Error) -> (Option<Place>, String) {
     let message = error.without_snippet().to_string();
     let first = message.lines().next().unwrap_or_default();
     // The library appends the place to some messages; it is shown before them.
-    let message = first
-        .split(" at line ")
-        .next()
-        .unwrap_or(first)
-        .trim_end_matches([':', ',']);
+    let message = first.split(" at line ").next().unwrap_or(first).trim_end_matches([':', ',']);
     (error.location().and_then(place), message.to_owned())
 }
 
 fn place(location: serde_saphyr::Location) -> Option<Place> {
-    (location.line() > 0).then(|| Place {
-        line: location.line(),
-        column: location.column(),
-    })
+    (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
 }
 
 #[cfg(test)]
@@ -112,36 +94,22 @@ mod tests {
     use super::*;
 
     fn error_of(text: &str) -> String {
-        let Err((place, message)) = Script::parse(text) else {
-            panic!("accepted: {text}")
-        };
-        format!(
-            "{}: {message}",
-            place.map(|place| place.to_string()).unwrap_or_default()
-        )
+        let Err((place, message)) = Script::parse(text) else { panic!("accepted: {text}") };
+        format!("{}: {message}", place.map(|place| place.to_string()).unwrap_or_default())
     }
 
     #[test]
     fn a_mistake_is_shown_with_its_place_and_what_was_expected() {
         let error = error_of("run:\n  - say: hi\n  - wirte: { path: a }\n");
-        assert!(
-            error.starts_with("3:5: unknown variant `wirte`, expected one of say, write, "),
-            "{error}"
-        );
-        assert_eq!(
-            error_of("run:\n  - write: { path: a.txt }\n"),
-            "2:14: missing field `content`"
-        );
+        assert!(error.starts_with("3:5: unknown variant `wirte`, expected one of say, write, "), "{error}");
+        assert_eq!(error_of("run:\n  - write: { path: a.txt }\n"), "2:14: missing field `content`");
         let error = error_of("run:\n  - patch: { path: a, find: b, with: c }\n");
         assert!(
             error.starts_with("2:32: unknown field `with`, expected one of path, find, replace"),
             "{error}"
         );
         let error = error_of("run:\n  - sleep: soon\n");
-        assert!(
-            error.ends_with("expected a duration like `300ms`, `2s`, `5m` or `1h`"),
-            "{error}"
-        );
+        assert!(error.ends_with("expected a duration like `300ms`, `2s`, `5m` or `1h`"), "{error}");
         assert!(error.starts_with("2:"), "{error}");
     }
 
@@ -155,8 +123,7 @@ mod tests {
 
     #[test]
     fn a_script_has_a_run_or_runs() {
-        let expected =
-            ": expected one of `run`, a list of actions, and `runs`, a list of such lists";
+        let expected = ": expected one of `run`, a list of actions, and `runs`, a list of such lists";
         assert_eq!(error_of("{}"), expected);
         assert_eq!(error_of("run: []\nruns: []"), expected);
     }
@@ -171,11 +138,8 @@ mod tests {
     #[test]
     fn every_action_can_be_written() {
         let text = include_str!("every_action.yaml");
-        let Script::Each(runs) = Script::parse(text).unwrap() else {
-            panic!("it has `runs`")
-        };
-        let written: std::collections::BTreeSet<&str> =
-            runs.iter().flatten().map(Action::name).collect();
+        let Script::Each(runs) = Script::parse(text).unwrap() else { panic!("it has `runs`") };
+        let written: std::collections::BTreeSet<&str> = runs.iter().flatten().map(Action::name).collect();
         assert_eq!(written.len(), Action::COUNT, "{written:?}");
     }
 }

@@ -136,26 +136,11 @@ pub(super) struct ToolCall {
 }
 
 pub(super) enum Tool {
-    Write {
-        path: Utf8PathBuf,
-        content: String,
-        is_new: bool,
-    },
-    Edit {
-        path: Utf8PathBuf,
-        find: String,
-        replace: String,
-    },
-    Delete {
-        path: Utf8PathBuf,
-    },
-    Shell {
-        command: String,
-    },
-    Other {
-        name: String,
-        input: Map<String, Value>,
-    },
+    Write { path: Utf8PathBuf, content: String, is_new: bool },
+    Edit { path: Utf8PathBuf, find: String, replace: String },
+    Delete { path: Utf8PathBuf },
+    Shell { command: String },
+    Other { name: String, input: Map<String, Value> },
 }
 
 /// How a tool call ends.
@@ -176,12 +161,7 @@ impl ToolCall {
     }
 
     pub(super) fn fine(tool: Tool, output: impl Into<String>) -> Self {
-        Self {
-            tool,
-            output: output.into(),
-            end: ToolEnd::Fine,
-            status: 0,
-        }
+        Self { tool, output: output.into(), end: ToolEnd::Fine, status: 0 }
     }
 }
 
@@ -198,18 +178,12 @@ struct ToolNames {
 impl ToolNames {
     fn call(&self, tool: &Tool) -> (String, Value) {
         match tool {
-            Tool::Write { path, content, .. } => (
-                self.write.into(),
-                json!({self.path: path, "content": content}),
-            ),
-            Tool::Edit {
-                path,
-                find,
-                replace,
-            } => (
-                self.edit.into(),
-                json!({self.path: path, self.old: find, self.new: replace}),
-            ),
+            Tool::Write { path, content, .. } => {
+                (self.write.into(), json!({self.path: path, "content": content}))
+            }
+            Tool::Edit { path, find, replace } => {
+                (self.edit.into(), json!({self.path: path, self.old: find, self.new: replace}))
+            }
             Tool::Delete { path } => self.command(&format!("rm {path}")),
             Tool::Shell { command } => self.command(command),
             Tool::Other { name, input } => (name.clone(), Value::Object(input.clone())),
@@ -217,10 +191,7 @@ impl ToolNames {
     }
 
     fn command(&self, command: &str) -> (String, Value) {
-        (
-            self.shell.into(),
-            json!({"command": command, "description": "Run a command"}),
-        )
+        (self.shell.into(), json!({"command": command, "description": "Run a command"}))
     }
 }
 

@@ -45,19 +45,8 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     };
     drop(order);
     // Should nobody listen any more, the closed socket ends the run below.
-    let _ = send(
-        control,
-        &Report::Started {
-            pid: agent.as_raw_nonzero().get(),
-        },
-    );
-    let mut watch = Supervision {
-        control,
-        signals,
-        agent,
-        exit: None,
-        kill_at: None,
-    };
+    let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get() });
+    let mut watch = Supervision { control, signals, agent, exit: None, kill_at: None };
     let end = watch.until_killed_or_over();
     let report = watch.clear(end);
     send(control, &Report::Ended(report))
@@ -92,14 +81,7 @@ fn receive_order(control: BorrowedFd<'_>) -> io::Result<(Order, Pipes)> {
     }
     let mut body = vec![0; wire::body_length(header).map_err(io::Error::other)?];
     read_exact(control, &mut body)?;
-    Ok((
-        serde_json::from_slice(&body)?,
-        Pipes {
-            stdin,
-            stdout,
-            stderr,
-        },
-    ))
+    Ok((serde_json::from_slice(&body)?, Pipes { stdin, stdout, stderr }))
 }
 
 fn read_exact(fd: BorrowedFd<'_>, mut buffer: &mut [u8]) -> io::Result<()> {
@@ -143,9 +125,7 @@ fn start(order: &Order, pipes: Pipes) -> Result<Pid, Failure> {
     i32::try_from(child.id())
         .ok()
         .and_then(Pid::from_raw)
-        .ok_or_else(|| Failure::Other {
-            reason: "the process has no number".to_owned(),
-        })
+        .ok_or_else(|| Failure::Other { reason: "the process has no number".to_owned() })
 }
 
 fn failure(error: &io::Error, order: &Order) -> Failure {
@@ -157,9 +137,7 @@ fn failure(error: &io::Error, order: &Order) -> Failure {
         Some(libc::ENOENT | libc::ENOTDIR) => Failure::ProgramMissing,
         Some(libc::EACCES | libc::EPERM | libc::ENOEXEC | libc::EISDIR) => Failure::NotExecutable,
         Some(libc::E2BIG) => Failure::TooLong,
-        Some(libc::ENOMEM | libc::EAGAIN | libc::EMFILE | libc::ENFILE) => {
-            Failure::NoResources { reason }
-        }
+        Some(libc::ENOMEM | libc::EAGAIN | libc::EMFILE | libc::ENFILE) => Failure::NoResources { reason },
         _ => Failure::Other { reason },
     }
 }
@@ -195,9 +173,7 @@ impl Supervision<'_> {
             if self.kill_at.is_some_and(|at| at <= Instant::now()) {
                 return End::Killed;
             }
-            let timeout = self
-                .kill_at
-                .map(|at| timespec(at.saturating_duration_since(Instant::now())));
+            let timeout = self.kill_at.map(|at| timespec(at.saturating_duration_since(Instant::now())));
             let mut fds = [
                 PollFd::from_borrowed_fd(self.control, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.signals.fd.as_fd(), PollFlags::IN),
@@ -228,9 +204,7 @@ impl Supervision<'_> {
     /// Reads one command. A closed socket means that our parent is gone.
     fn obey(&mut self) -> Option<End> {
         let mut bytes = [0; Command::LENGTH];
-        let command = read_exact(self.control, &mut bytes)
-            .ok()
-            .and_then(|()| Command::decode(bytes));
+        let command = read_exact(self.control, &mut bytes).ok().and_then(|()| Command::decode(bytes));
         match command {
             Some(Command::Terminate { grace }) => {
                 let _ = rustix::process::kill_process_group(self.agent, Signal::TERM);
@@ -283,11 +257,7 @@ impl Supervision<'_> {
                 |_| self.settle(),
             );
         }
-        EndReport {
-            exit: self.exit,
-            escaped,
-            left,
-        }
+        EndReport { exit: self.exit, escaped, left }
     }
 
     /// Waits for deaths, but not for ever: whether no child is left. Only the kernel's answer to that is
@@ -296,10 +266,7 @@ impl Supervision<'_> {
         if self.reap() == Children::None {
             return true;
         }
-        let mut fds = [PollFd::from_borrowed_fd(
-            self.signals.fd.as_fd(),
-            PollFlags::IN,
-        )];
+        let mut fds = [PollFd::from_borrowed_fd(self.signals.fd.as_fd(), PollFlags::IN)];
         let _ = poll(&mut fds, Some(&timespec(SWEEP_PAUSE)));
         while self.signals.next().is_some() {}
         self.reap() == Children::None

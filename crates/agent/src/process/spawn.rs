@@ -41,27 +41,17 @@ impl Default for Launcher {
 impl Launcher {
     /// A binary that becomes a shim when called with these arguments.
     pub fn new(program: impl Into<Utf8PathBuf>, args: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            program: program.into(),
-            args: args.into_iter().collect(),
-        }
+        Self { program: program.into(), args: args.into_iter().collect() }
     }
 
     /// Starts a shim that waits for its order. It gets ready while the caller does something else.
     pub fn start(&self) -> Result<IdleShim, SpawnError> {
         let (shim, control) = start_shim(self).map_err(|error| self.broken(&error))?;
-        Ok(IdleShim {
-            launcher: self.clone(),
-            shim,
-            control,
-        })
+        Ok(IdleShim { launcher: self.clone(), shim, control })
     }
 
     fn broken(&self, error: &io::Error) -> SpawnError {
-        SpawnError::Supervisor {
-            program: self.program.clone(),
-            reason: error.to_string(),
-        }
+        SpawnError::Supervisor { program: self.program.clone(), reason: error.to_string() }
     }
 }
 
@@ -76,36 +66,18 @@ pub struct IdleShim {
 impl IdleShim {
     /// Starts the program under this shim.
     pub async fn run(self, mut spec: SpawnSpec) -> Result<Supervised, SpawnError> {
-        let Self {
-            launcher,
-            shim,
-            mut control,
-        } = self;
+        let Self { launcher, shim, mut control } = self;
         // The shim stands elsewhere: a relative path would mean another place to it.
         spec.cwd = camino::absolute_utf8(&spec.cwd).unwrap_or(spec.cwd);
         let path = spec.env.get("PATH").map(String::as_str);
         let Some(found) = find_program(&spec.program, path, &spec.cwd) else {
             return Err(not_found(spec));
         };
-        let run = spec
-            .env
-            .get(RUN_ID_VARIABLE)
-            .and_then(|id| RunId::new(id.as_str()).ok());
+        let run = spec.env.get(RUN_ID_VARIABLE).and_then(|id| RunId::new(id.as_str()).ok());
         let name = spec.program;
-        let order = Order {
-            program: native_binary(&found),
-            args: spec.args,
-            cwd: spec.cwd,
-            env: spec.env,
-        };
-        let session = shim
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .unwrap_or(-1);
-        let pipes = control
-            .send_order(&order)
-            .await
-            .map_err(|error| launcher.broken(&error))?;
+        let order = Order { program: native_binary(&found), args: spec.args, cwd: spec.cwd, env: spec.env };
+        let session = shim.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(-1);
+        let pipes = control.send_order(&order).await.map_err(|error| launcher.broken(&error))?;
         let answer = tokio::time::timeout(SHIM_START_LIMIT, control.report())
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -114,22 +86,9 @@ impl IdleShim {
             Report::Failed(failure) => return Err(spawn_error(failure, name, &order)),
             Report::Ended(_) => return Err(launcher.broken(&io::ErrorKind::InvalidData.into())),
         };
-        let Pipes {
-            stdin,
-            stdout,
-            stderr,
-        } = pipes;
+        let Pipes { stdin, stdout, stderr } = pipes;
         let (stdin, stdout, stderr) = (Some(stdin), Some(stdout), Some(stderr));
-        Ok(Supervised {
-            stdin,
-            stdout,
-            stderr,
-            pid,
-            control,
-            shim,
-            session,
-            run,
-        })
+        Ok(Supervised { stdin, stdout, stderr, pid, control, shim, session, run })
     }
 }
 
@@ -256,19 +215,10 @@ impl Supervised {
     /// Waits until the process and everything it started is gone. May be dropped and called again.
     pub async fn wait(&mut self) -> Ended {
         match self.control.report().await {
-            Ok(Report::Ended(EndReport {
-                exit,
-                escaped,
-                left,
-            })) => {
+            Ok(Report::Ended(EndReport { exit, escaped, left })) => {
                 // The shim ends now by itself, and the runtime reaps it: not worth waiting for.
                 let exit = exit.unwrap_or(KILLED);
-                Ended {
-                    exit,
-                    escaped,
-                    left,
-                    supervisor_lost: false,
-                }
+                Ended { exit, escaped, left, supervisor_lost: false }
             }
             Ok(Report::Started { .. } | Report::Failed(_)) | Err(_) => self.take_over().await,
         }
@@ -282,12 +232,7 @@ impl Supervised {
             .await
             .unwrap_or_default();
         // The agent dies with its shim, by SIGKILL.
-        Ended {
-            exit: KILLED,
-            escaped,
-            left: 0,
-            supervisor_lost: true,
-        }
+        Ended { exit: KILLED, escaped, left: 0, supervisor_lost: true }
     }
 }
 
@@ -299,13 +244,9 @@ fn not_found(spec: SpawnSpec) -> SpawnError {
     }
     // A path to something that is there, but is no program, is another mistake than a path to nothing.
     if spec.program.contains('/') && spec.cwd.join(&spec.program).exists() {
-        return SpawnError::NotExecutable {
-            program: spec.program,
-        };
+        return SpawnError::NotExecutable { program: spec.program };
     }
-    SpawnError::ProgramMissing {
-        program: spec.program,
-    }
+    SpawnError::ProgramMissing { program: spec.program }
 }
 
 fn spawn_error(failure: Failure, program: String, order: &Order) -> SpawnError {
@@ -313,9 +254,7 @@ fn spawn_error(failure: Failure, program: String, order: &Order) -> SpawnError {
         Failure::ProgramMissing => SpawnError::ProgramMissing { program },
         Failure::InterpreterMissing => SpawnError::InterpreterMissing { program },
         Failure::NotExecutable => SpawnError::NotExecutable { program },
-        Failure::WorkingDirMissing => SpawnError::WorkingDirMissing {
-            path: order.cwd.clone(),
-        },
+        Failure::WorkingDirMissing => SpawnError::WorkingDirMissing { path: order.cwd.clone() },
         Failure::TooLong => SpawnError::TooLong { program },
         Failure::NoResources { reason } => SpawnError::NoResources { reason },
         Failure::Other { reason } => SpawnError::Other { program, reason },
@@ -334,13 +273,7 @@ fn start_shim(launcher: &Launcher) -> io::Result<(Child, Control)> {
         .stderr(Stdio::null())
         .spawn()?;
     ours.set_nonblocking(true)?;
-    Ok((
-        shim,
-        Control {
-            socket: UnixStream::from_std(ours)?,
-            received: Vec::new(),
-        },
-    ))
+    Ok((shim, Control { socket: UnixStream::from_std(ours)?, received: Vec::new() }))
 }
 
 struct Pipes {
@@ -364,21 +297,12 @@ impl Control {
         let (stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         let frame = wire::encode(order).map_err(io::Error::other)?;
         let (header, body) = frame.split_at(HEADER);
-        let theirs = [
-            stdin_theirs.as_fd(),
-            stdout_theirs.as_fd(),
-            stderr_theirs.as_fd(),
-        ];
+        let theirs = [stdin_theirs.as_fd(), stdout_theirs.as_fd(), stderr_theirs.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&theirs));
         // The socket is new and empty: this cannot block.
-        rustix::net::sendmsg(
-            &self.socket,
-            &[IoSlice::new(header)],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )?;
+        rustix::net::sendmsg(&self.socket, &[IoSlice::new(header)], &mut ancillary, SendFlags::NOSIGNAL)?;
         self.socket.write_all(body).await?;
         Ok(Pipes {
             stdin: pipe::Sender::from_owned_fd(stdin)?,
@@ -401,10 +325,7 @@ impl Control {
             self.socket.ready(Interest::READABLE).await?;
             match self.socket.try_read_buf(&mut self.received) {
                 Ok(0) => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::UnexpectedEof,
-                        "it ended without a report",
-                    ));
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a report"));
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

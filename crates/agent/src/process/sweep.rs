@@ -18,9 +18,7 @@ const FREEZE_ROUNDS: u32 = 16;
 /// Makes this process inherit what a killed shim leaves behind, so that it can be ended. For the worker, once,
 /// at its start.
 pub fn become_subreaper() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(
-        rustix::process::getpid(),
-    ))?)
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
 /// The living processes that were started for a run, wherever they are by now: for the recovery after a worker
@@ -39,12 +37,7 @@ pub fn kill_processes_of_run(run: &RunId) -> Escaped {
 pub(super) fn kill_orphans(run: Option<&RunId>, session: i32) -> Escaped {
     kill_all(|table| {
         let mut found = run.map(|run| marked(table, run)).unwrap_or_default();
-        found.extend(
-            table
-                .iter()
-                .filter(|entry| entry.session == session && !entry.is_dead())
-                .cloned(),
-        );
+        found.extend(table.iter().filter(|entry| entry.session == session && !entry.is_dead()).cloned());
         found
     })
 }
@@ -65,11 +58,7 @@ fn kill_all(roots: impl Fn(&[Entry]) -> Vec<Entry>) -> Escaped {
         let table = table::all();
         let mut found = roots(&table);
         let pids = found.iter().map(|entry| entry.id.pid).collect();
-        found.extend(
-            table::descendants(&table, &pids)
-                .into_iter()
-                .filter(|entry| entry.id.pid != me),
-        );
+        found.extend(table::descendants(&table, &pids).into_iter().filter(|entry| entry.id.pid != me));
         found.retain(|entry| !entry.is_dead());
         found
     };
@@ -95,9 +84,9 @@ fn kill_all(roots: impl Fn(&[Entry]) -> Vec<Entry>) -> Escaped {
 /// Those that became our children as orphans stay zombies until someone asks for them.
 fn reap(pids: &[i32]) {
     let me = own_pid();
-    let ours = pids.iter().filter(|pid| {
-        Entry::read(**pid).is_some_and(|entry| entry.parent == me && entry.is_dead())
-    });
+    let ours = pids
+        .iter()
+        .filter(|pid| Entry::read(**pid).is_some_and(|entry| entry.parent == me && entry.is_dead()));
     for pid in ours.filter_map(|pid| Pid::from_raw(*pid)) {
         let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
     }

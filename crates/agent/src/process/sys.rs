@@ -1,8 +1,5 @@
 //! The few system calls that have no safe wrapper.
-#![expect(
-    unsafe_code,
-    reason = "signal masks, signalfd and pre_exec have no safe form"
-)]
+#![expect(unsafe_code, reason = "signal masks, signalfd and pre_exec have no safe form")]
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -47,9 +44,7 @@ impl Signals {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            Ok(Self {
-                fd: OwnedFd::from_raw_fd(fd),
-            })
+            Ok(Self { fd: OwnedFd::from_raw_fd(fd) })
         }
     }
 
@@ -59,11 +54,7 @@ impl Signals {
         let read = rustix::io::read(&self.fd, &mut info).ok()?;
         let number = info.get(..4).filter(|_| read == info.len())?;
         let number = u32::from_ne_bytes(number.try_into().ok()?);
-        Some(if i32::try_from(number) == Ok(libc::SIGCHLD) {
-            Told::ChildChanged
-        } else {
-            Told::End
-        })
+        Some(if i32::try_from(number) == Ok(libc::SIGCHLD) { Told::ChildChanged } else { Told::End })
     }
 }
 
@@ -92,12 +83,7 @@ fn enter_agent(shim: Pid) -> io::Result<()> {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
             libc::signal(signal, libc::SIG_DFL);
         }
-        libc::syscall(
-            libc::SYS_close_range,
-            3_u32,
-            u32::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        );
+        libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
     Ok(())
 }

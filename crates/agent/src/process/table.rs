@@ -64,10 +64,7 @@ impl Entry {
         let fields: Vec<&str> = rest.split(' ').collect();
         let number = |index: usize| fields.get(index)?.parse::<i32>().ok();
         Some(Self {
-            id: ProcessId {
-                pid: pid.parse().ok()?,
-                start: fields.get(19)?.parse().ok()?,
-            },
+            id: ProcessId { pid: pid.parse().ok()?, start: fields.get(19)?.parse().ok()? },
             name: name.to_owned(),
             state: *fields.first()?.as_bytes().first()?,
             parent: number(1)?,
@@ -84,9 +81,7 @@ impl Entry {
     /// Whether the process was started with exactly this variable. Not ours to read: no.
     pub(super) fn has_variable(&self, assignment: &str) -> bool {
         std::fs::read(format!("/proc/{}/environ", self.id.pid)).is_ok_and(|environment| {
-            environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == assignment.as_bytes())
+            environment.split(|byte| *byte == 0).any(|variable| variable == assignment.as_bytes())
         })
     }
 }
@@ -132,13 +127,7 @@ mod tests {
         let entry = Entry::parse(stat).unwrap();
         assert_eq!(entry.name, "evil ) S 1 (x");
         assert_eq!((entry.parent, entry.group, entry.session), (7, 8, 9));
-        assert_eq!(
-            entry.id,
-            ProcessId {
-                pid: 42,
-                start: 12345
-            }
-        );
+        assert_eq!(entry.id, ProcessId { pid: 42, start: 12345 });
     }
 
     #[test]
@@ -146,13 +135,7 @@ mod tests {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         let me = all().into_iter().find(|entry| entry.id.pid == pid).unwrap();
         assert!(me.id.is_alive());
-        assert!(
-            !ProcessId {
-                start: me.id.start + 1,
-                ..me.id
-            }
-            .is_alive()
-        );
+        assert!(!ProcessId { start: me.id.start + 1, ..me.id }.is_alive());
     }
 
     #[test]
@@ -165,17 +148,8 @@ mod tests {
             group: 0,
             session: 0,
         };
-        let table = [
-            entry(2, 1),
-            entry(3, 2),
-            entry(4, 3),
-            entry(5, 1),
-            entry(6, 5),
-        ];
-        let mut found: Vec<i32> = descendants(&table, &HashSet::from([2]))
-            .iter()
-            .map(|e| e.id.pid)
-            .collect();
+        let table = [entry(2, 1), entry(3, 2), entry(4, 3), entry(5, 1), entry(6, 5)];
+        let mut found: Vec<i32> = descendants(&table, &HashSet::from([2])).iter().map(|e| e.id.pid).collect();
         found.sort_unstable();
         assert_eq!(found, [3, 4]);
     }

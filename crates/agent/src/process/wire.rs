@@ -95,10 +95,7 @@ impl Command {
 
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
         let (tag, millis) = match self {
-            Self::Terminate { grace } => (
-                TERMINATE,
-                u32::try_from(grace.as_millis()).unwrap_or(u32::MAX),
-            ),
+            Self::Terminate { grace } => (TERMINATE, u32::try_from(grace.as_millis()).unwrap_or(u32::MAX)),
             Self::Kill => (KILL, 0),
         };
         let [a, b, c, d] = millis.to_le_bytes();
@@ -108,9 +105,9 @@ impl Command {
     /// None for anything that we never send: the shim takes that for a parent gone mad, and ends the run.
     pub(super) fn decode([tag, millis @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
         match tag {
-            TERMINATE => Some(Self::Terminate {
-                grace: Duration::from_millis(u32::from_le_bytes(millis).into()),
-            }),
+            TERMINATE => {
+                Some(Self::Terminate { grace: Duration::from_millis(u32::from_le_bytes(millis).into()) })
+            }
             KILL => Some(Self::Kill),
             _ => None,
         }
@@ -123,10 +120,8 @@ pub(super) const HEADER: usize = 4;
 /// A frame: length, then JSON.
 pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let body = serde_json::to_vec(message)?;
-    let length = u32::try_from(body.len())
-        .ok()
-        .filter(|_| body.len() <= MAX_FRAME)
-        .ok_or(FrameError::TooLong)?;
+    let length =
+        u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_FRAME).ok_or(FrameError::TooLong)?;
     let mut frame = length.to_le_bytes().to_vec();
     frame.extend_from_slice(&body);
     Ok(frame)
@@ -135,11 +130,7 @@ pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
 /// How long the body behind this header is.
 pub(super) fn body_length(header: [u8; HEADER]) -> Result<usize, FrameError> {
     let length = u32::from_le_bytes(header) as usize;
-    if length > MAX_FRAME {
-        Err(FrameError::TooLong)
-    } else {
-        Ok(length)
-    }
+    if length > MAX_FRAME { Err(FrameError::TooLong) } else { Ok(length) }
 }
 
 /// Takes the first whole frame out of what was received so far.
@@ -171,12 +162,7 @@ mod tests {
 
     #[test]
     fn commands_survive_the_way() {
-        for command in [
-            Command::Kill,
-            Command::Terminate {
-                grace: Duration::from_millis(1234),
-            },
-        ] {
+        for command in [Command::Kill, Command::Terminate { grace: Duration::from_millis(1234) }] {
             assert_eq!(Command::decode(command.encode()), Some(command));
         }
         assert_eq!(Command::decode([b'x', 0, 0, 0, 0]), None);
@@ -191,10 +177,7 @@ mod tests {
             assert!(take_report(&mut received).unwrap().is_none());
         }
         received.extend_from_slice(&frame[frame.len() - 1..]);
-        assert!(matches!(
-            take_report(&mut received),
-            Ok(Some(Report::Started { pid: 7 }))
-        ));
+        assert!(matches!(take_report(&mut received), Ok(Some(Report::Started { pid: 7 }))));
         assert!(received.is_empty());
     }
 

@@ -132,11 +132,7 @@ impl Drive {
         }
         if self.stop.is_none() {
             let disk_full = self.ears.disk_full.take().map(Stop::Hindered);
-            let over_budget = self
-                .ears
-                .over_budget
-                .take()
-                .map(|reason| Stop::OverBudget { reason });
+            let over_budget = self.ears.over_budget.take().map(|reason| Stop::OverBudget { reason });
             self.stop = disk_full.or(over_budget.filter(|_| self.result.is_none()));
         }
     }
@@ -164,25 +160,18 @@ impl Drive {
             .idle_timeout
             .filter(|_| waits)
             .and_then(|limit| Some((self.heard.checked_add(limit)?, Limit::Idle)));
-        let linger = self
-            .result
-            .filter(|_| is_free)
-            .map(|at| (at + self.graces.linger, Limit::Linger));
+        let linger = self.result.filter(|_| is_free).map(|at| (at + self.graces.linger, Limit::Linger));
         [total, idle, linger].into_iter().flatten()
     }
 
     /// When a shim that was told to end the run has failed to.
     fn give_up_at(&self) -> Option<Instant> {
-        self.told
-            .map(|at| at + self.graces.terminate + SWEEP_LIMIT + SHIM_REPORT_MARGIN)
+        self.told.map(|at| at + self.graces.terminate + SWEEP_LIMIT + SHIM_REPORT_MARGIN)
     }
 
     fn look_at_the_clock(&mut self) {
         let now = Instant::now();
-        let reached = self
-            .limits()
-            .filter(|(at, _)| *at <= now)
-            .min_by_key(|(at, _)| *at);
+        let reached = self.limits().filter(|(at, _)| *at <= now).min_by_key(|(at, _)| *at);
         if let Some((_, limit)) = reached {
             self.stop = Some(match limit {
                 Limit::Total => timed_out(TimeLimit::Total, now - self.started),
@@ -211,12 +200,7 @@ impl Drive {
             None => process.take_over().await,
         };
         let (wire, warnings) = self.ears.finish(&ended);
-        Driven {
-            ended,
-            stop: self.stop,
-            wire,
-            warnings,
-        }
+        Driven { ended, stop: self.stop, wire, warnings }
     }
 }
 
@@ -229,10 +213,7 @@ enum Limit {
 }
 
 fn timed_out(limit: TimeLimit, after: Duration) -> Stop {
-    Stop::TimedOut {
-        limit,
-        after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
-    }
+    Stop::TimedOut { limit, after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) }
 }
 
 /// Writes the prompt and closes the pipe. A child that does not read it is no error: it may not need it.
@@ -319,10 +300,7 @@ impl Ears {
         keep_tail(&mut self.stderr_tail, clean);
         self.note(written);
         self.pass_on();
-        (
-            self.parser.finish(Some(ended.exit), &self.stderr_tail),
-            self.warnings,
-        )
+        (self.parser.finish(Some(ended.exit), &self.stderr_tail), self.warnings)
     }
 }
 
@@ -351,20 +329,10 @@ mod tests {
 
     #[test]
     fn a_budget_is_reached_only_when_it_is_passed() {
-        let budget = Budget {
-            usd: Some(1.0),
-            tokens: Some(100),
-            turns: None,
-        };
+        let budget = Budget { usd: Some(1.0), tokens: Some(100), turns: None };
         assert_eq!(over_budget(budget, 100, Some(1.0)), None);
-        assert_eq!(
-            over_budget(budget, 101, None).unwrap(),
-            "it used 101 tokens, and may use 100"
-        );
-        assert_eq!(
-            over_budget(budget, 0, Some(1.5)).unwrap(),
-            "it cost $1.50, and may cost $1.00"
-        );
+        assert_eq!(over_budget(budget, 101, None).unwrap(), "it used 101 tokens, and may use 100");
+        assert_eq!(over_budget(budget, 0, Some(1.5)).unwrap(), "it cost $1.50, and may cost $1.00");
         assert_eq!(over_budget(Budget::default(), u64::MAX, Some(1e9)), None);
     }
 

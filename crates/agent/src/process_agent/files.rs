@@ -28,11 +28,7 @@ pub(super) struct RunFiles {
 impl RunFiles {
     /// Makes the run's directory ready. What an earlier try left as its result must not be taken for this one's;
     /// the logs of all tries are kept, one after the other.
-    pub(super) fn create(
-        run_dir: &Utf8Path,
-        prompt: &str,
-        redactor: &Redactor,
-    ) -> Result<Self, Hindrance> {
+    pub(super) fn create(run_dir: &Utf8Path, prompt: &str, redactor: &Redactor) -> Result<Self, Hindrance> {
         let hindered = |path: &Utf8Path| {
             let path = path.to_owned();
             move |error: io::Error| Hindrance::of_file(&path, &error)
@@ -44,19 +40,13 @@ impl RunFiles {
         }
         let path = run_dir.join(PROMPT_FILE);
         let write = |mut file: File| file.write_all(redactor.redact(prompt).as_bytes());
-        File::create_new(&path)
-            .and_then(write)
-            .map_err(hindered(&path))?;
+        File::create_new(&path).and_then(write).map_err(hindered(&path))?;
         let open = |name: &str| {
             let path = run_dir.join(name);
             LogFile::open(&path).map_err(hindered(&path))
         };
         let output = |name: &str| -> Result<OutputLog, Hindrance> {
-            Ok(OutputLog {
-                log: open(name)?,
-                stream: redactor.stream(),
-                clean: Vec::new(),
-            })
+            Ok(OutputLog { log: open(name)?, stream: redactor.stream(), clean: Vec::new() })
         };
         Ok(Self {
             stdout: output("stdout.log")?,
@@ -114,16 +104,8 @@ impl OutputLog {
     /// A log on a disk that is full.
     pub(super) fn on_full_disk(redactor: &Redactor) -> Self {
         let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let log = LogFile {
-            path: "/dev/full".into(),
-            file: Some(file),
-            room: 100,
-        };
-        Self {
-            log,
-            stream: redactor.stream(),
-            clean: Vec::new(),
-        }
+        let log = LogFile { path: "/dev/full".into(), file: Some(file), room: 100 };
+        Self { log, stream: redactor.stream(), clean: Vec::new() }
     }
 }
 
@@ -141,16 +123,8 @@ impl LogFile {
         if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
             remove(path)?;
         }
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: Some(file),
-            room: MAX_LOG_BYTES,
-        })
+        let file = OpenOptions::new().append(true).create(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+        Ok(Self { path: path.to_owned(), file: Some(file), room: MAX_LOG_BYTES })
     }
 
     /// Appends an activity as a line.
@@ -166,17 +140,11 @@ impl LogFile {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let fits = bytes
-            .len()
-            .min(usize::try_from(self.room).unwrap_or(usize::MAX));
+        let fits = bytes.len().min(usize::try_from(self.room).unwrap_or(usize::MAX));
         let (now, cut) = bytes.split_at(fits);
         self.room -= now.len() as u64;
         let written = file.write_all(now).and_then(|()| {
-            if cut.is_empty() {
-                Ok(())
-            } else {
-                file.write_all(b"\n[cut here: the log is full]\n")
-            }
+            if cut.is_empty() { Ok(()) } else { file.write_all(b"\n[cut here: the log is full]\n") }
         });
         match written {
             Ok(()) if cut.is_empty() => Ok(()),
@@ -225,18 +193,10 @@ mod tests {
         let mut log = LogFile::open(&path).unwrap();
         log.room = 5;
         log.write(b"1234").unwrap();
-        let Err(LogTrouble::Incomplete(told)) = log.write(b"5678") else {
-            panic!("it was not cut")
-        };
-        assert_eq!(
-            told,
-            format!("`{path}` was cut at 256 MiB: the agent wrote more")
-        );
+        let Err(LogTrouble::Incomplete(told)) = log.write(b"5678") else { panic!("it was not cut") };
+        assert_eq!(told, format!("`{path}` was cut at 256 MiB: the agent wrote more"));
         log.write(b"more").unwrap();
-        assert_eq!(
-            fs::read_to_string(&path).unwrap(),
-            "12345\n[cut here: the log is full]\n"
-        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "12345\n[cut here: the log is full]\n");
     }
 
     #[test]
@@ -254,22 +214,14 @@ mod tests {
         let mut files = RunFiles::create(&run_dir, "prompt", &redactor).unwrap();
         files.stdout.write(b"out\n").1.unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
-        assert_eq!(
-            fs::read_to_string(run_dir.join("stdout.log")).unwrap(),
-            "out\n"
-        );
+        assert_eq!(fs::read_to_string(run_dir.join("stdout.log")).unwrap(), "out\n");
         assert!(!run_dir.join(RESULT_FILE).exists());
     }
 
     #[test]
     fn a_full_disk_is_told_apart_from_other_trouble() {
         let mut log = OutputLog::on_full_disk(&Redactor::new([]));
-        let (_, Err(LogTrouble::DiskFull(hindrance))) = log.write(b"x\n") else {
-            panic!("it did not fail")
-        };
-        assert_eq!(
-            hindrance.outcome.to_string(),
-            "disk_full: no space left at `/dev/full`"
-        );
+        let (_, Err(LogTrouble::DiskFull(hindrance))) = log.write(b"x\n") else { panic!("it did not fail") };
+        assert_eq!(hindrance.outcome.to_string(), "disk_full: no space left at `/dev/full`");
     }
 }

@@ -20,12 +20,7 @@ impl Hindrance {
         let reason = format!("cannot write `{path}`: {error}");
         if is_disk_full(error) {
             let advice = format!("there is no space left for `{path}`; free some and start again");
-            return Self {
-                outcome: Outcome::DiskFull {
-                    path: path.to_string(),
-                },
-                advice,
-            };
+            return Self { outcome: Outcome::DiskFull { path: path.to_string() }, advice };
         }
         let advice = format!("{reason}; check that the directory exists and is yours");
         let outcome = match error.kind() {
@@ -40,21 +35,15 @@ impl Hindrance {
     /// The place to work in is gone.
     pub(super) fn working_dir_deleted(path: &Utf8Path) -> Self {
         let reason = format!("the working directory `{path}` was deleted while the agent ran");
-        let advice = "what the agent did there is lost; the next run needs a new working directory"
-            .to_owned();
-        Self {
-            outcome: Outcome::Failed { reason },
-            advice,
-        }
+        let advice =
+            "what the agent did there is lost; the next run needs a new working directory".to_owned();
+        Self { outcome: Outcome::Failed { reason }, advice }
     }
 }
 
 /// Also a quota counts: the user has no room.
 pub(super) fn is_disk_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl From<SpawnError> for Hindrance {
@@ -62,9 +51,8 @@ impl From<SpawnError> for Hindrance {
         let reason = error.to_string();
         let (outcome, advice) = match error {
             SpawnError::ProgramMissing { program } => {
-                let advice = format!(
-                    "install `{program}`, put it on the PATH, or give its path in the configuration"
-                );
+                let advice =
+                    format!("install `{program}`, put it on the PATH, or give its path in the configuration");
                 (Outcome::AgentMissing { program }, advice)
             }
             SpawnError::InterpreterMissing { program } => {
@@ -72,31 +60,24 @@ impl From<SpawnError> for Hindrance {
                 (Outcome::AgentMissing { program }, advice)
             }
             SpawnError::NotExecutable { program } => {
-                let advice = format!(
-                    "make it executable with `chmod +x {program}`, or name another program"
-                );
+                let advice = format!("make it executable with `chmod +x {program}`, or name another program");
                 (Outcome::PermissionDenied { reason }, advice)
             }
             SpawnError::WorkingDirMissing { path } => {
-                let advice = format!(
-                    "make `{path}` again, or let the next run have a new working directory"
-                );
+                let advice = format!("make `{path}` again, or let the next run have a new working directory");
                 (Outcome::Failed { reason }, advice)
             }
             SpawnError::TooLong { .. } => {
-                let advice =
-                    "shorten the agent's arguments, or grant it fewer variables".to_owned();
+                let advice = "shorten the agent's arguments, or grant it fewer variables".to_owned();
                 (Outcome::Failed { reason }, advice)
             }
             SpawnError::NoResources { .. } => {
                 let advice =
-                    "run fewer agents at once, or raise the limits (`ulimit -u`, `ulimit -n`)"
-                        .to_owned();
+                    "run fewer agents at once, or raise the limits (`ulimit -u`, `ulimit -n`)".to_owned();
                 (Outcome::SandboxUnavailable { reason }, advice)
             }
             SpawnError::Supervisor { .. } => {
-                let advice = "no agent runs without its supervisor; check that `/proc` is mounted"
-                    .to_owned();
+                let advice = "no agent runs without its supervisor; check that `/proc` is mounted".to_owned();
                 (Outcome::SandboxUnavailable { reason }, advice)
             }
             SpawnError::Other { .. } => {
@@ -118,28 +99,16 @@ mod tests {
     fn a_failure_of_the_machine_is_not_the_tasks() {
         let full = io::Error::from_raw_os_error(libc::ENOSPC);
         let hindrance = Hindrance::of_file(Utf8Path::new("/runs/1/stdout.log"), &full);
-        assert_eq!(
-            hindrance.outcome.to_string(),
-            "disk_full: no space left at `/runs/1/stdout.log`"
-        );
+        assert_eq!(hindrance.outcome.to_string(), "disk_full: no space left at `/runs/1/stdout.log`");
         assert_eq!(
             hindrance.advice,
             "there is no space left for `/runs/1/stdout.log`; free some and start again"
         );
         for error in [
-            SpawnError::ProgramMissing {
-                program: "codex".into(),
-            },
-            SpawnError::NotExecutable {
-                program: "./x".into(),
-            },
-            SpawnError::NoResources {
-                reason: "no memory".into(),
-            },
-            SpawnError::Supervisor {
-                program: "/x".into(),
-                reason: "gone".into(),
-            },
+            SpawnError::ProgramMissing { program: "codex".into() },
+            SpawnError::NotExecutable { program: "./x".into() },
+            SpawnError::NoResources { reason: "no memory".into() },
+            SpawnError::Supervisor { program: "/x".into(), reason: "gone".into() },
         ] {
             assert_eq!(Hindrance::from(error).outcome.blame(), Blame::System);
         }
@@ -147,13 +116,8 @@ mod tests {
 
     #[test]
     fn a_missing_agent_says_how_to_get_it() {
-        let hindrance = Hindrance::from(SpawnError::ProgramMissing {
-            program: "codex".into(),
-        });
-        assert_eq!(
-            hindrance.outcome.to_string(),
-            "agent_missing: `codex` was not found"
-        );
+        let hindrance = Hindrance::from(SpawnError::ProgramMissing { program: "codex".into() });
+        assert_eq!(hindrance.outcome.to_string(), "agent_missing: `codex` was not found");
         assert_eq!(
             hindrance.advice,
             "install `codex`, put it on the PATH, or give its path in the configuration"

@@ -20,27 +20,15 @@ enum Alphabet {
 }
 
 const fn url(prefix: &'static str, at_least: usize) -> Shape {
-    Shape {
-        prefix,
-        at_least,
-        alphabet: Alphabet::Url,
-    }
+    Shape { prefix, at_least, alphabet: Alphabet::Url }
 }
 
 const fn upper(prefix: &'static str) -> Shape {
-    Shape {
-        prefix,
-        at_least: 16,
-        alphabet: Alphabet::Upper,
-    }
+    Shape { prefix, at_least: 16, alphabet: Alphabet::Upper }
 }
 
 const fn bearer(prefix: &'static str) -> Shape {
-    Shape {
-        prefix,
-        at_least: 16,
-        alphabet: Alphabet::Bearer,
-    }
+    Shape { prefix, at_least: 16, alphabet: Alphabet::Bearer }
 }
 
 /// Anthropic, OpenAI and others (`sk-`), GitHub, GitLab, Google, Slack, AWS, HTTP.
@@ -69,14 +57,10 @@ impl Shape {
     /// Where the key ends whose prefix ended at `at`; none if it is no key.
     pub(super) fn end_of_key(&self, text: &[u8], at: usize, previous: Option<u8>) -> Option<usize> {
         // `risk-…` and `disk-…` are words that happen to hold a prefix.
-        if previous.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
-        {
+        if previous.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-') {
             return None;
         }
-        let length = text[at..]
-            .iter()
-            .take_while(|byte| self.holds(**byte))
-            .count();
+        let length = text[at..].iter().take_while(|byte| self.holds(**byte)).count();
         (length >= self.at_least).then_some(at + length)
     }
 
@@ -86,8 +70,7 @@ impl Shape {
             Alphabet::Url => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
             Alphabet::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Alphabet::Bearer => {
-                byte.is_ascii_alphanumeric()
-                    || matches!(byte, b'_' | b'-' | b'.' | b'~' | b'+' | b'/' | b'=')
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b'+' | b'/' | b'=')
             }
         }
     }

@@ -16,12 +16,7 @@ pub struct RedactedStream {
 
 impl RedactedStream {
     pub(super) fn new(redactor: Redactor) -> Self {
-        Self {
-            redactor,
-            held: Vec::new(),
-            previous: None,
-            inside: None,
-        }
+        Self { redactor, held: Vec::new(), previous: None, inside: None }
     }
 
     /// Takes the next bytes and appends to `out` what can be written.
@@ -48,11 +43,7 @@ impl RedactedStream {
     /// How much of what is held cannot be the beginning of something longer.
     fn certain(&self) -> usize {
         let lines = memchr::memrchr(b'\n', &self.held).map_or(0, |at| at + 1);
-        lines.max(
-            self.held
-                .len()
-                .saturating_sub(self.redactor.inner.longest - 1),
-        )
+        lines.max(self.held.len().saturating_sub(self.redactor.inner.longest - 1))
     }
 
     /// Writes out everything that begins before `until`.
@@ -60,12 +51,7 @@ impl RedactedStream {
         let mut from = 0;
         while from < until {
             match self.redactor.find(&self.held, from, self.previous) {
-                Some(Found {
-                    start,
-                    end,
-                    replacement,
-                    shape,
-                }) if start < until => {
+                Some(Found { start, end, replacement, shape }) if start < until => {
                     out.extend_from_slice(&self.held[from..start]);
                     out.extend_from_slice(replacement.as_bytes());
                     from = end;

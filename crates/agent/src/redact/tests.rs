@@ -3,19 +3,14 @@ use proptest::prelude::*;
 use super::*;
 
 fn redactor(variables: &[(&str, &str)]) -> Redactor {
-    let variables: Vec<(String, String)> = variables
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
+    let variables: Vec<(String, String)> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Redactor::new(variables.iter().map(|(name, value)| (name, value)))
 }
 
 #[test]
 fn the_value_of_a_secret_variable_is_replaced_by_its_name() {
-    let redactor = redactor(&[
-        ("MY_API_KEY", "hunter2hunter2"),
-        ("DB_PASSWORD", "correct horse"),
-    ]);
+    let redactor = redactor(&[("MY_API_KEY", "hunter2hunter2"), ("DB_PASSWORD", "correct horse")]);
     assert_eq!(
         redactor.redact("key hunter2hunter2, then correct horse."),
         "key [redacted:MY_API_KEY], then [redacted:DB_PASSWORD]."
@@ -24,11 +19,8 @@ fn the_value_of_a_secret_variable_is_replaced_by_its_name() {
 
 #[test]
 fn short_values_counts_and_plain_variables_are_no_secrets() {
-    let redactor = redactor(&[
-        ("PIN_KEY", "1234"),
-        ("MAX_OUTPUT_TOKENS", "100000000"),
-        ("EDITOR", "emacs -nw"),
-    ]);
+    let redactor =
+        redactor(&[("PIN_KEY", "1234"), ("MAX_OUTPUT_TOKENS", "100000000"), ("EDITOR", "emacs -nw")]);
     let text = "1234 100000000 emacs -nw";
     assert!(matches!(redactor.redact(text), Cow::Borrowed(same) if same == text));
 }
@@ -46,11 +38,7 @@ fn keys_of_well_known_shapes_are_found_without_being_known() {
         "AKIAIOSFODNN7EXAMPLE",
         "Bearer eyJhbGciOi.JIUzI1NiJ9.abc==",
     ] {
-        assert_eq!(
-            redactor.redact(&format!("<{key}>")),
-            "<[redacted]>",
-            "{key}"
-        );
+        assert_eq!(redactor.redact(&format!("<{key}>")), "<[redacted]>", "{key}");
     }
 }
 
@@ -81,10 +69,7 @@ fn each_line_of_a_long_secret_is_hidden_also_where_json_escapes_it() {
 
 #[test]
 fn a_finished_line_is_written_at_once() {
-    let redactor = redactor(&[(
-        "A_TOKEN",
-        "a very long secret indeed, longer than any line here",
-    )]);
+    let redactor = redactor(&[("A_TOKEN", "a very long secret indeed, longer than any line here")]);
     let (mut stream, mut out) = (redactor.stream(), Vec::new());
     stream.push(b"short\nopen", &mut out);
     assert_eq!(out, b"short\n");
@@ -109,14 +94,8 @@ fn an_endless_key_needs_no_memory() {
 #[test]
 fn every_text_of_an_activity_is_redacted() {
     let redactor = redactor(&[("A_TOKEN", "hunter2hunter2")]);
-    let activity = Activity::ToolCalled {
-        tool: "Bash".into(),
-        detail: "curl -H hunter2hunter2".into(),
-    };
-    let expected = Activity::ToolCalled {
-        tool: "Bash".into(),
-        detail: "curl -H [redacted:A_TOKEN]".into(),
-    };
+    let activity = Activity::ToolCalled { tool: "Bash".into(), detail: "curl -H hunter2hunter2".into() };
+    let expected = Activity::ToolCalled { tool: "Bash".into(), detail: "curl -H [redacted:A_TOKEN]".into() };
     assert_eq!(redactor.redact_activity(activity), expected);
 }
 

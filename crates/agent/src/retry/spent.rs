@@ -26,10 +26,7 @@ struct Figures {
 impl Spent {
     /// Adds a try. `same_session`: it went on with the session of the try before.
     pub(super) fn add(&mut self, wire: &WireReport, same_session: bool, driver: &str) {
-        let told = Figures {
-            cost_usd: wire.cost_usd,
-            tokens: wire.tokens,
-        };
+        let told = Figures { cost_usd: wire.cost_usd, tokens: wire.tokens };
         if same_session && TELL_WHOLE_SESSION.contains(&driver) {
             self.current = self.current.larger(told);
         } else {
@@ -53,13 +50,9 @@ impl Spent {
         let total = self.total();
         let tokens = total.tokens.map_or(0, Tokens::total);
         Budget {
-            usd: budget
-                .usd
-                .map(|usd| (usd - total.cost_usd.unwrap_or(0.0)).max(0.0)),
+            usd: budget.usd.map(|usd| (usd - total.cost_usd.unwrap_or(0.0)).max(0.0)),
             tokens: budget.tokens.map(|limit| limit.saturating_sub(tokens)),
-            turns: budget
-                .turns
-                .map(|limit| limit.saturating_sub(self.turns.unwrap_or(0))),
+            turns: budget.turns.map(|limit| limit.saturating_sub(self.turns.unwrap_or(0))),
         }
     }
 
@@ -88,9 +81,7 @@ impl Figures {
     fn larger(self, other: Self) -> Self {
         Self {
             cost_usd: sum(self.cost_usd, other.cost_usd, f64::max),
-            tokens: sum(self.tokens, other.tokens, |a, b| {
-                if a.total() > b.total() { a } else { b }
-            }),
+            tokens: sum(self.tokens, other.tokens, |a, b| if a.total() > b.total() { a } else { b }),
         }
     }
 }

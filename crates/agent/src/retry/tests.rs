@@ -30,11 +30,7 @@ struct Tried {
 
 const START: Timestamp = Timestamp(1_000_000);
 
-async fn tried(
-    driver: &'static str,
-    agent: ScriptedAgent,
-    change: impl FnOnce(&mut RunRequest),
-) -> Tried {
+async fn tried(driver: &'static str, agent: ScriptedAgent, change: impl FnOnce(&mut RunRequest)) -> Tried {
     let dir = tempfile::tempdir().unwrap();
     let mut request = request(&dir);
     change(&mut request);
@@ -48,13 +44,7 @@ async fn tried(
     };
     let report = retrying.run(request, watch, CancellationToken::new()).await;
     let seen = seen.lock().unwrap().clone();
-    Tried {
-        report,
-        calls: agent.calls(),
-        waited: clock.now().since(START),
-        seen,
-        _dir: dir,
-    }
+    Tried { report, calls: agent.calls(), waited: clock.now().since(START), seen, _dir: dir }
 }
 
 fn request(dir: &tempfile::TempDir) -> RunRequest {
@@ -85,10 +75,7 @@ fn one_commit(from: &str, to: &str) -> GitFacts {
     GitFacts {
         head_before: Some(from.into()),
         head_after: Some(to.into()),
-        commits: vec![Commit {
-            id: to.into(),
-            subject: "work".into(),
-        }],
+        commits: vec![Commit { id: to.into(), subject: "work".into() }],
         files_changed: vec![format!("{to}.txt")],
         uncommitted: false,
     }
@@ -96,18 +83,12 @@ fn one_commit(from: &str, to: &str) -> GitFacts {
 
 #[tokio::test]
 async fn a_service_that_fails_for_a_moment_is_asked_again() {
-    let agent = ScriptedAgent::new()
-        .then(overloaded())
-        .then(ScriptedRun::done("ok"));
+    let agent = ScriptedAgent::new().then(overloaded()).then(ScriptedRun::done("ok"));
     let tried = tried("claude", agent, |_| {}).await;
     assert_eq!(tried.report.verdict.outcome, Outcome::Done);
     assert_eq!(tried.report.tries, 2);
     assert_eq!(tried.calls[1].prompt, "Add a greeting.");
-    assert!(
-        tried.waited >= FIRST_WAIT && tried.waited <= FIRST_WAIT * 2,
-        "{:?}",
-        tried.waited
-    );
+    assert!(tried.waited >= FIRST_WAIT && tried.waited <= FIRST_WAIT * 2, "{:?}", tried.waited);
     let wait = format!("{:.1}", tried.waited.as_secs_f64());
     let message = format!("try 1 ended with overloaded; tried again after {wait} s");
     assert_eq!(tried.report.warnings, std::slice::from_ref(&message));
@@ -116,10 +97,7 @@ async fn a_service_that_fails_for_a_moment_is_asked_again() {
 
 #[tokio::test]
 async fn three_failures_are_enough_and_each_wait_is_longer() {
-    let agent = ScriptedAgent::new()
-        .then(overloaded())
-        .then(overloaded())
-        .then(overloaded());
+    let agent = ScriptedAgent::new().then(overloaded()).then(overloaded()).then(overloaded());
     let tried = tried("claude", agent, |_| {}).await;
     assert_eq!(tried.report.verdict.outcome, Outcome::Overloaded);
     assert_eq!((tried.report.tries, tried.calls.len()), (3, 3));
@@ -128,15 +106,9 @@ async fn three_failures_are_enough_and_each_wait_is_longer() {
 
 #[tokio::test]
 async fn the_same_seed_waits_the_same_time() {
-    let agent = || {
-        ScriptedAgent::new()
-            .then(overloaded())
-            .then(ScriptedRun::done("ok"))
-    };
-    let waits = (
-        tried("claude", agent(), |_| {}).await.waited,
-        tried("claude", agent(), |_| {}).await.waited,
-    );
+    let agent = || ScriptedAgent::new().then(overloaded()).then(ScriptedRun::done("ok"));
+    let waits =
+        (tried("claude", agent(), |_| {}).await.waited, tried("claude", agent(), |_| {}).await.waited);
     assert_eq!(waits.0, waits.1);
     let other = tried("claude", agent(), |request| {
         request.run = RunId::new("r2").unwrap();
@@ -156,12 +128,7 @@ async fn the_same_seed_waits_the_same_time() {
 #[case::done(Outcome::Done)]
 #[tokio::test]
 async fn what_does_not_pass_by_itself_is_never_tried_again(#[case] outcome: Outcome) {
-    let tried = tried(
-        "claude",
-        ScriptedAgent::new().then(ScriptedRun::of(outcome.clone())),
-        |_| {},
-    )
-    .await;
+    let tried = tried("claude", ScriptedAgent::new().then(ScriptedRun::of(outcome.clone())), |_| {}).await;
     assert_eq!(tried.report.verdict.outcome, outcome);
     assert_eq!((tried.report.tries, tried.waited), (1, Duration::ZERO));
     assert_eq!(tried.report.warnings, [""; 0]);
@@ -174,9 +141,7 @@ fn rate_limited(seconds: u64) -> ScriptedRun {
 
 #[tokio::test]
 async fn a_reset_that_is_near_is_waited_for() {
-    let agent = ScriptedAgent::new()
-        .then(rate_limited(30))
-        .then(ScriptedRun::done("ok"));
+    let agent = ScriptedAgent::new().then(rate_limited(30)).then(ScriptedRun::done("ok"));
     let tried = tried("claude", agent, |_| {}).await;
     assert_eq!(tried.report.verdict.outcome, Outcome::Done);
     assert!(
@@ -188,12 +153,7 @@ async fn a_reset_that_is_near_is_waited_for() {
 
 #[tokio::test]
 async fn a_reset_that_is_far_is_for_the_caller_to_store() {
-    let tried = tried(
-        "claude",
-        ScriptedAgent::new().then(rate_limited(61)),
-        |_| {},
-    )
-    .await;
+    let tried = tried("claude", ScriptedAgent::new().then(rate_limited(61)), |_| {}).await;
     let until = Some(START.plus(Duration::from_secs(61)));
     assert_eq!(tried.report.verdict.outcome, Outcome::RateLimited { until });
     assert_eq!((tried.report.tries, tried.waited), (1, Duration::ZERO));
@@ -201,22 +161,9 @@ async fn a_reset_that_is_far_is_for_the_caller_to_store() {
 
 #[tokio::test]
 async fn a_run_that_changed_the_tree_goes_on_in_its_session() {
-    let first = overloaded()
-        .git(one_commit("a", "b"))
-        .session("s1")
-        .cost(0.5)
-        .turns(3);
-    let second = ScriptedRun::done("ok")
-        .git(one_commit("b", "c"))
-        .session("s1")
-        .cost(0.75)
-        .turns(2);
-    let tried = tried(
-        "claude",
-        ScriptedAgent::new().then(first).then(second),
-        |_| {},
-    )
-    .await;
+    let first = overloaded().git(one_commit("a", "b")).session("s1").cost(0.5).turns(3);
+    let second = ScriptedRun::done("ok").git(one_commit("b", "c")).session("s1").cost(0.75).turns(2);
+    let tried = tried("claude", ScriptedAgent::new().then(first).then(second), |_| {}).await;
     assert_eq!(tried.calls[1].resume.as_deref(), Some("s1"));
     assert_eq!(tried.calls[1].prompt, RESUMED_PROMPT);
     let wire = &tried.report.evidence.wire;
@@ -226,10 +173,7 @@ async fn a_run_that_changed_the_tree_goes_on_in_its_session() {
         "claude tells the cost of the whole session"
     );
     let git = tried.report.evidence.git.unwrap();
-    assert_eq!(
-        (git.head_before.as_deref(), git.head_after.as_deref()),
-        (Some("a"), Some("c"))
-    );
+    assert_eq!((git.head_before.as_deref(), git.head_after.as_deref()), (Some("a"), Some("c")));
     assert_eq!((git.commits.len(), git.files_changed.len()), (2, 2));
 }
 
@@ -237,12 +181,7 @@ async fn a_run_that_changed_the_tree_goes_on_in_its_session() {
 async fn an_agent_without_sessions_is_told_that_its_work_is_there() {
     let first = overloaded().git(one_commit("a", "b")).session("s1");
     let second = ScriptedRun::done("ok").git(GitFacts::default());
-    let tried = tried(
-        "command",
-        ScriptedAgent::new().then(first).then(second),
-        |_| {},
-    )
-    .await;
+    let tried = tried("command", ScriptedAgent::new().then(first).then(second), |_| {}).await;
     assert_eq!(tried.calls[1].resume, None);
     assert_eq!(
         tried.calls[1].prompt,
@@ -259,56 +198,21 @@ async fn an_agent_without_sessions_is_told_that_its_work_is_there() {
 #[tokio::test]
 async fn work_that_nobody_looked_for_is_taken_to_be_there() {
     let first = ScriptedRun::error(WireErrorKind::Unreachable, "refused");
-    let tried = tried(
-        "gemini",
-        ScriptedAgent::new()
-            .then(first)
-            .then(ScriptedRun::done("ok")),
-        |_| {},
-    )
-    .await;
-    assert!(
-        tried.calls[1]
-            .prompt
-            .starts_with("An earlier try of this very run was cut off (unreachable).")
-    );
+    let tried = tried("gemini", ScriptedAgent::new().then(first).then(ScriptedRun::done("ok")), |_| {}).await;
+    assert!(tried.calls[1].prompt.starts_with("An earlier try of this very run was cut off (unreachable)."));
 }
 
 #[tokio::test]
 async fn tries_in_sessions_of_their_own_are_added_up() {
-    let tokens = Tokens {
-        input: 10,
-        cached: 1,
-        output: 5,
-    };
+    let tokens = Tokens { input: 10, cached: 1, output: 5 };
     let first = overloaded().session("s1").cost(0.5).tokens(tokens);
-    let second = ScriptedRun::done("ok")
-        .session("s2")
-        .cost(0.25)
-        .tokens(tokens)
-        .task_done("t1");
-    let tried = tried(
-        "claude",
-        ScriptedAgent::new()
-            .then(first.progress("began"))
-            .then(second),
-        |_| {},
-    )
-    .await;
+    let second = ScriptedRun::done("ok").session("s2").cost(0.25).tokens(tokens).task_done("t1");
+    let tried =
+        tried("claude", ScriptedAgent::new().then(first.progress("began")).then(second), |_| {}).await;
     let wire = tried.report.evidence.wire;
     assert_eq!(wire.cost_usd, Some(0.75));
-    assert_eq!(
-        wire.tokens,
-        Some(Tokens {
-            input: 20,
-            cached: 2,
-            output: 10
-        })
-    );
-    assert_eq!(
-        (tried.report.progress.len(), tried.report.tasks.len()),
-        (1, 1)
-    );
+    assert_eq!(wire.tokens, Some(Tokens { input: 20, cached: 2, output: 10 }));
+    assert_eq!((tried.report.progress.len(), tried.report.tasks.len()), (1, 1));
 }
 
 #[tokio::test]
@@ -316,10 +220,7 @@ async fn a_budget_or_time_that_is_used_up_leaves_no_room_for_another_try() {
     let agent = ScriptedAgent::new().then(overloaded().cost(1.0));
     let tried_ = tried("claude", agent, |request| request.budget.usd = Some(1.0)).await;
     assert_eq!(tried_.report.verdict.outcome, Outcome::Overloaded);
-    assert_eq!(
-        tried_.report.warnings,
-        ["`overloaded` was not tried again: the run's limits leave no room"]
-    );
+    assert_eq!(tried_.report.warnings, ["`overloaded` was not tried again: the run's limits leave no room"]);
 
     let agent = ScriptedAgent::new().then(overloaded());
     let tried_ = tried("claude", agent, |request| {
@@ -328,19 +229,14 @@ async fn a_budget_or_time_that_is_used_up_leaves_no_room_for_another_try() {
     .await;
     assert_eq!(tried_.report.tries, 1);
 
-    let agent = ScriptedAgent::new()
-        .then(overloaded().cost(0.25))
-        .then(ScriptedRun::done("ok"));
+    let agent = ScriptedAgent::new().then(overloaded().cost(0.25)).then(ScriptedRun::done("ok"));
     let tried_ = tried("claude", agent, |request| {
         request.budget.usd = Some(1.0);
         request.timeout = Some(Duration::from_mins(1));
     })
     .await;
     assert_eq!(tried_.calls[1].budget.usd, Some(0.75));
-    assert_eq!(
-        tried_.calls[1].timeout,
-        Some(Duration::from_mins(1).saturating_sub(tried_.waited))
-    );
+    assert_eq!(tried_.calls[1].timeout, Some(Duration::from_mins(1).saturating_sub(tried_.waited)));
 }
 
 #[tokio::test]
@@ -357,25 +253,15 @@ async fn each_try_has_a_directory_of_its_own_and_the_last_result_counts() {
     let tried = tried("claude", agent, |_| {}).await;
     let read = |path: &str| fs_err::read_to_string(tried.calls[0].run_dir.join(path)).unwrap();
     assert_eq!(tried.calls[1].run_dir, tried.calls[0].run_dir.join("try-2"));
-    assert_eq!(
-        (read("stdout.log"), read("try-2/stdout.log")),
-        ("first".to_owned(), "second".to_owned())
-    );
+    assert_eq!((read("stdout.log"), read("try-2/stdout.log")), ("first".to_owned(), "second".to_owned()));
     assert_eq!(read("result.json"), "second");
 }
 
 #[tokio::test]
 async fn a_result_of_an_earlier_try_is_not_taken_for_the_last_ones() {
-    let first = overloaded()
-        .effect(|request| fs_err::write(request.run_dir.join("result.json"), "{}").unwrap());
-    let tried = tried(
-        "claude",
-        ScriptedAgent::new()
-            .then(first)
-            .then(ScriptedRun::done("ok")),
-        |_| {},
-    )
-    .await;
+    let first =
+        overloaded().effect(|request| fs_err::write(request.run_dir.join("result.json"), "{}").unwrap());
+    let tried = tried("claude", ScriptedAgent::new().then(first).then(ScriptedRun::done("ok")), |_| {}).await;
     assert!(!tried.calls[0].run_dir.join("result.json").exists());
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use rehearsal_core::{
-    Activity, Denial, Evidence, Exit, GitFacts, Outcome, ReportedTask, ResultFile, Stop, Tokens,
-    WireEnd, WireError, WireErrorKind, WireReport, WireShape,
+    Activity, Denial, Evidence, Exit, GitFacts, Outcome, ReportedTask, ResultFile, Stop, Tokens, WireEnd,
+    WireError, WireErrorKind, WireReport, WireShape,
 };
 
 use crate::RunRequest;
@@ -35,33 +35,20 @@ impl ScriptedRun {
             ..WireReport::default()
         };
         Self {
-            evidence: Evidence {
-                exit: Some(Exit::Code(0)),
-                wire,
-                ..Evidence::default()
-            },
+            evidence: Evidence { exit: Some(Exit::Code(0)), wire, ..Evidence::default() },
             ..Self::default()
         }
     }
 
     /// Ends without a proper end of its work.
     pub fn crashes(exit: Exit) -> Self {
-        Self {
-            evidence: Evidence::of_exit(exit),
-            ..Self::default()
-        }
+        Self { evidence: Evidence::of_exit(exit), ..Self::default() }
     }
 
     /// Ends with an error of the model's service, or of the agent itself.
     pub fn error(kind: WireErrorKind, message: impl Into<String>) -> Self {
-        let error = WireError {
-            kind,
-            status: None,
-            message: message.into(),
-        };
-        Self::done("")
-            .exit(Exit::Code(1))
-            .wire_end(WireEnd::Error(error))
+        let error = WireError { kind, status: None, message: message.into() };
+        Self::done("").exit(Exit::Code(1)).wire_end(WireEnd::Error(error))
     }
 
     /// Ends with this outcome, whatever the evidence.
@@ -71,20 +58,11 @@ impl ScriptedRun {
 
     /// Goes on until it is cancelled.
     pub fn never_ends() -> Self {
-        Self {
-            never_ends: true,
-            ..Self::default()
-        }
+        Self { never_ends: true, ..Self::default() }
     }
 
     pub(super) fn stopped(stop: Stop) -> Self {
-        Self {
-            evidence: Evidence {
-                stop: Some(stop),
-                ..Evidence::default()
-            },
-            ..Self::default()
-        }
+        Self { evidence: Evidence { stop: Some(stop), ..Evidence::default() }, ..Self::default() }
     }
 
     /// How the process ends.
@@ -125,10 +103,7 @@ impl ScriptedRun {
 
     /// Reports a task as blocked.
     pub fn task_blocked(mut self, id: impl Into<String>, reason: impl Into<String>) -> Self {
-        self.tasks.push(ReportedTask::Blocked {
-            id: id.into(),
-            reason: reason.into(),
-        });
+        self.tasks.push(ReportedTask::Blocked { id: id.into(), reason: reason.into() });
         self
     }
 
@@ -146,10 +121,7 @@ impl ScriptedRun {
 
     /// A tool call that the agent's own rules refuse.
     pub fn denied(mut self, tool: impl Into<String>, detail: impl Into<String>) -> Self {
-        self.evidence.wire.denials.push(Denial {
-            tool: tool.into(),
-            detail: detail.into(),
-        });
+        self.evidence.wire.denials.push(Denial { tool: tool.into(), detail: detail.into() });
         self
     }
 
@@ -186,21 +158,14 @@ impl ScriptedRun {
     /// What a watcher sees of it: its session, what was scripted, the final text, the tokens.
     pub(super) fn activities(&self) -> Vec<Activity> {
         let wire = &self.evidence.wire;
-        let mut all = vec![Activity::Started {
-            session_id: wire.session_id.clone(),
-            model: wire.model.clone(),
-        }];
+        let mut all =
+            vec![Activity::Started { session_id: wire.session_id.clone(), model: wire.model.clone() }];
         all.extend(self.watched.iter().cloned());
         if !wire.final_text.is_empty() {
-            all.push(Activity::Text {
-                text: wire.final_text.clone(),
-            });
+            all.push(Activity::Text { text: wire.final_text.clone() });
         }
         if let Some(tokens) = wire.tokens {
-            all.push(Activity::Usage {
-                tokens,
-                cost_usd: wire.cost_usd,
-            });
+            all.push(Activity::Usage { tokens, cost_usd: wire.cost_usd });
         }
         all
     }

@@ -2,8 +2,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{
-    Activity, Budget, Exit, GitFacts, ReportedDecision, ReportedTask, ResultFile, RunId, TaskId,
-    Tokens, WireErrorKind,
+    Activity, Budget, Exit, GitFacts, ReportedDecision, ReportedTask, ResultFile, RunId, TaskId, Tokens,
+    WireErrorKind,
 };
 
 use super::*;
@@ -28,9 +28,7 @@ fn request(prompt: &str) -> RunRequest {
 }
 
 async fn ask(agent: &ScriptedAgent, prompt: &str) -> RunReport {
-    agent
-        .run(request(prompt), Arc::new(|_| {}), CancellationToken::new())
-        .await
+    agent.run(request(prompt), Arc::new(|_| {}), CancellationToken::new()).await
 }
 
 fn panic_of(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
@@ -51,32 +49,14 @@ async fn scripted_runs_are_played_in_order_and_judged_like_any_other() {
         .then(ScriptedRun::error(WireErrorKind::Auth, "no key"))
         .then(ScriptedRun::done("fine").outcome(Outcome::EmptyOutput));
     let first = ask(&agent, "one").await;
-    assert_eq!(
-        first.verdict.outcome,
-        Outcome::Continue {
-            message: "two left".into()
-        }
-    );
+    assert_eq!(first.verdict.outcome, Outcome::Continue { message: "two left".into() });
     assert_eq!(first.promise, Some(Promise::Continue("two left".into())));
     assert_eq!(first.tasks, [ReportedTask::Done { id: "t1".into() }]);
     assert_eq!(first.progress, ["one is done"]);
     assert_eq!(ask(&agent, "two").await.verdict.outcome, Outcome::NoChanges);
-    assert_eq!(
-        ask(&agent, "three").await.verdict.outcome,
-        Outcome::Crashed {
-            exit: Exit::Signal(9)
-        }
-    );
-    assert_eq!(
-        ask(&agent, "four").await.verdict.outcome,
-        Outcome::AuthFailed {
-            reason: "no key".into()
-        }
-    );
-    assert_eq!(
-        ask(&agent, "five").await.verdict.outcome,
-        Outcome::EmptyOutput
-    );
+    assert_eq!(ask(&agent, "three").await.verdict.outcome, Outcome::Crashed { exit: Exit::Signal(9) });
+    assert_eq!(ask(&agent, "four").await.verdict.outcome, Outcome::AuthFailed { reason: "no key".into() });
+    assert_eq!(ask(&agent, "five").await.verdict.outcome, Outcome::EmptyOutput);
     agent.assert_call_count(5);
     agent.assert_all_played();
 }
@@ -86,8 +66,7 @@ async fn asked_for_more_than_it_was_told_it_says_so() {
     let agent = ScriptedAgent::new().then(ScriptedRun::done("one"));
     ask(&agent, "first").await;
     let report = ask(&agent, "\nDo the second thing.\nNow.").await;
-    let reason =
-        "1 runs were scripted, and this is call 2, which asks: Do the second thing.".to_owned();
+    let reason = "1 runs were scripted, and this is call 2, which asks: Do the second thing.".to_owned();
     assert_eq!(report.verdict.outcome, Outcome::Failed { reason });
 }
 
@@ -95,20 +74,14 @@ async fn asked_for_more_than_it_was_told_it_says_so() {
 async fn an_empty_script_may_stand_for_all_is_complete() {
     let agent = ScriptedAgent::new().when_empty(WhenEmpty::Complete);
     let report = ask(&agent, "go").await;
-    assert_eq!(
-        (report.verdict.outcome, report.promise),
-        (Outcome::Done, Some(Promise::Complete))
-    );
+    assert_eq!((report.verdict.outcome, report.promise), (Outcome::Done, Some(Promise::Complete)));
 }
 
 #[tokio::test]
 async fn a_handler_answers_what_it_is_asked() {
     let agent = ScriptedAgent::new().with_handler(|request| {
-        let decision = if request.prompt.contains("bad") {
-            ReportedDecision::Reject
-        } else {
-            ReportedDecision::Approve
-        };
+        let decision =
+            if request.prompt.contains("bad") { ReportedDecision::Reject } else { ReportedDecision::Approve };
         let comment = Some("see line 4".to_owned());
         ScriptedRun::done("").result_file(ResultFile {
             decision: Some(decision),
@@ -117,9 +90,7 @@ async fn a_handler_answers_what_it_is_asked() {
         })
     });
     assert_eq!(ask(&agent, "good").await.verdict.outcome, Outcome::Approved);
-    let rejected = Outcome::Rejected {
-        comment: "see line 4".into(),
-    };
+    let rejected = Outcome::Rejected { comment: "see line 4".into() };
     assert_eq!(ask(&agent, "bad").await.verdict.outcome, rejected);
 }
 
@@ -127,44 +98,27 @@ async fn a_handler_answers_what_it_is_asked() {
 async fn effects_and_activities_happen_when_it_runs() {
     let effects = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&effects);
-    let tokens = Tokens {
-        input: 3,
-        cached: 0,
-        output: 2,
-    };
-    let called = Activity::ToolCalled {
-        tool: "Write".into(),
-        detail: "a.txt".into(),
-    };
-    let run = ScriptedRun::done("bye")
-        .session("s1")
-        .activity(called.clone())
-        .tokens(tokens)
-        .cost(0.5)
-        .effect(move |request| {
-            assert!(counted.fetch_add(1, Ordering::SeqCst) == 0 && request.prompt == "go");
-        });
+    let tokens = Tokens { input: 3, cached: 0, output: 2 };
+    let called = Activity::ToolCalled { tool: "Write".into(), detail: "a.txt".into() };
+    let run =
+        ScriptedRun::done("bye").session("s1").activity(called.clone()).tokens(tokens).cost(0.5).effect(
+            move |request| {
+                assert!(counted.fetch_add(1, Ordering::SeqCst) == 0 && request.prompt == "go");
+            },
+        );
     let agent = ScriptedAgent::new().then(run);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let watch: Watch = {
         let seen = Arc::clone(&seen);
         Arc::new(move |activity| seen.lock().unwrap().push(activity))
     };
-    agent
-        .run(request("go"), watch, CancellationToken::new())
-        .await;
+    agent.run(request("go"), watch, CancellationToken::new()).await;
     assert_eq!(effects.load(Ordering::SeqCst), 1);
     let expected = [
-        Activity::Started {
-            session_id: Some("s1".into()),
-            model: None,
-        },
+        Activity::Started { session_id: Some("s1".into()), model: None },
         called,
         Activity::Text { text: "bye".into() },
-        Activity::Usage {
-            tokens,
-            cost_usd: Some(0.5),
-        },
+        Activity::Usage { tokens, cost_usd: Some(0.5) },
     ];
     assert_eq!(*seen.lock().unwrap(), expected);
 }
@@ -191,14 +145,8 @@ async fn a_run_that_never_ends_is_ended_by_cancelling_it() {
 
 #[tokio::test]
 async fn a_failed_assertion_shows_what_came() {
-    let agent = ScriptedAgent::new()
-        .then(ScriptedRun::done("one"))
-        .then(ScriptedRun::done("two"));
-    ask(
-        &agent,
-        "# Task\n\nAdd a greeting to the page.\nKeep it short.",
-    )
-    .await;
+    let agent = ScriptedAgent::new().then(ScriptedRun::done("one")).then(ScriptedRun::done("two"));
+    ask(&agent, "# Task\n\nAdd a greeting to the page.\nKeep it short.").await;
     agent.assert_prompt_contains(0, "Add a greeting");
     let agent = std::panic::AssertUnwindSafe(&agent);
     assert_eq!(
@@ -214,10 +162,7 @@ async fn a_failed_assertion_shows_what_came() {
         panic_of(|| agent.assert_prompt_contains(3, "x")),
         "there is no call 3 of the scripted agent: there were 1 calls"
     );
-    assert_eq!(
-        panic_of(|| agent.assert_all_played()),
-        "only 1 of 2 scripted runs were played"
-    );
+    assert_eq!(panic_of(|| agent.assert_all_played()), "only 1 of 2 scripted runs were played");
 }
 
 #[tokio::test]

@@ -32,38 +32,22 @@ fn full(permission: Permission) -> RunRequest {
     RunRequest {
         model: Some("big".to_owned()),
         system_prompt: Some("Be brief.".to_owned()),
-        budget: Budget {
-            usd: Some(1.5),
-            tokens: Some(1000),
-            turns: Some(7),
-        },
+        budget: Budget { usd: Some(1.5), tokens: Some(1000), turns: Some(7) },
         resume: Some("s-1".to_owned()),
         ..request(permission)
     }
 }
 
 fn quoted(arg: &String) -> String {
-    if arg.contains(' ') || arg.is_empty() {
-        format!("'{arg}'")
-    } else {
-        arg.clone()
-    }
+    if arg.contains(' ') || arg.is_empty() { format!("'{arg}'") } else { arg.clone() }
 }
 
 fn shown(line: &CommandLine) -> String {
-    let mut words: Vec<String> = line
-        .env
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let mut words: Vec<String> = line.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.push(line.program.clone());
     words.extend(line.args.iter().map(quoted));
     let mut lines = vec![format!("{} <<< {:?}", words.join(" "), line.stdin)];
-    lines.extend(
-        line.warnings
-            .iter()
-            .map(|warning| format!("warning: {warning}")),
-    );
+    lines.extend(line.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.join("\n")
 }
 
@@ -76,30 +60,14 @@ fn claude() {
 
 #[test]
 fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
-    let trusted = |is_root| {
-        ClaudeDriver::new("claude")
-            .run_by_root(is_root)
-            .command(&request(Permission::Trust))
-    };
-    assert!(
-        trusted(false)
-            .args
-            .contains(&"--dangerously-skip-permissions".to_owned())
-    );
+    let trusted =
+        |is_root| ClaudeDriver::new("claude").run_by_root(is_root).command(&request(Permission::Trust));
+    assert!(trusted(false).args.contains(&"--dangerously-skip-permissions".to_owned()));
     assert_eq!(trusted(false).env.get("IS_SANDBOX"), None);
-    assert_eq!(
-        trusted(true).env.get("IS_SANDBOX").map(String::as_str),
-        Some("1")
-    );
+    assert_eq!(trusted(true).env.get("IS_SANDBOX").map(String::as_str), Some("1"));
     for permission in [Permission::Plan, Permission::AcceptEdits] {
-        let line = ClaudeDriver::new("claude")
-            .run_by_root(true)
-            .command(&request(permission));
-        assert!(
-            !line
-                .args
-                .contains(&"--dangerously-skip-permissions".to_owned())
-        );
+        let line = ClaudeDriver::new("claude").run_by_root(true).command(&request(permission));
+        assert!(!line.args.contains(&"--dangerously-skip-permissions".to_owned()));
         assert_eq!(line.env.get("IS_SANDBOX"), None);
     }
 }
@@ -108,18 +76,10 @@ fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
 fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
     let help = "Options:\n  -p, --print  P\n  --output-format <f>  F\n  --verbose  V\n  --permission-mode <m>  M\n  --model <m>  M\n  --setting-sources <s>  S\n  --disable-slash-commands  D\n  --resume [id]  R\n  --append-system-prompt <p>  A\n";
     let old = Capabilities::parse(help, "1.0.3 (Claude Code)");
-    let line = ClaudeDriver::new("claude")
-        .with_capabilities(old)
-        .command(&full(Permission::AcceptEdits));
+    let line = ClaudeDriver::new("claude").with_capabilities(old).command(&full(Permission::AcceptEdits));
     assert!(!line.args.contains(&"--max-budget-usd".to_owned()));
-    assert!(
-        line.args.contains(&"--max-turns".to_owned()),
-        "it is hidden from the help, and works"
-    );
-    assert_eq!(
-        line.warnings,
-        ["`claude` 1.0.3 has no `--max-budget-usd`: the cost limit is left out"]
-    );
+    assert!(line.args.contains(&"--max-turns".to_owned()), "it is hidden from the help, and works");
+    assert_eq!(line.warnings, ["`claude` 1.0.3 has no `--max-budget-usd`: the cost limit is left out"]);
 }
 
 #[test]
@@ -174,10 +134,7 @@ fn any_program_gets_the_prompt_and_says_what_it_cannot_do() {
 
 #[test]
 fn the_users_own_arguments_come_first_and_the_prompt_never_on_the_line() {
-    let secret = RunRequest {
-        prompt: "the secret plan".to_owned(),
-        ..request(Permission::AcceptEdits)
-    };
+    let secret = RunRequest { prompt: "the secret plan".to_owned(), ..request(Permission::AcceptEdits) };
     let own = vec!["--oss".to_owned()];
     let drivers: [Box<dyn Driver>; 4] = [
         Box::new(ClaudeDriver::new("claude").with_args(own.clone())),

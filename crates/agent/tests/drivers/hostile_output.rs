@@ -13,10 +13,7 @@ fn read(kind: DriverKind, chunks: &[&[u8]], exit: i32) -> (Vec<Activity>, WireRe
         parser.push(chunk, &mut activities);
         let _ = parser.has_ended();
     }
-    (
-        activities,
-        parser.finish(Some(Exit::Code(exit)), b"{\n\"error\": {\"code\": 41"),
-    )
+    (activities, parser.finish(Some(Exit::Code(exit)), b"{\n\"error\": {\"code\": 41"))
 }
 
 fn recorded(kind: DriverKind) -> &'static [&'static str] {
@@ -26,10 +23,9 @@ fn recorded(kind: DriverKind) -> &'static [&'static str] {
             include_str!("../fixtures/claude/json-verbose.stdout"),
             include_str!("../fixtures/claude/err-429-should-retry-false.stdout"),
         ],
-        DriverKind::Codex => &[
-            include_str!("../fixtures/codex/err-401.stdout"),
-            include_str!("../fixtures/codex/mcp.stdout"),
-        ],
+        DriverKind::Codex => {
+            &[include_str!("../fixtures/codex/err-401.stdout"), include_str!("../fixtures/codex/mcp.stdout")]
+        }
         DriverKind::Gemini => &[
             include_str!("../fixtures/gemini/unknown-tool.stdout"),
             include_str!("../fixtures/gemini/success-json.stdout"),
@@ -121,24 +117,12 @@ proptest! {
 
 #[test]
 fn deep_nesting_is_only_unreadable() {
-    for kind in [
-        DriverKind::Claude,
-        DriverKind::Codex,
-        DriverKind::Gemini,
-        DriverKind::Opencode,
-    ] {
-        for open in [
-            "{\"type\":",
-            "{\"message\":",
-            "[{\"a\":",
-            "{\"item\":{\"arguments\":",
-        ] {
+    for kind in [DriverKind::Claude, DriverKind::Codex, DriverKind::Gemini, DriverKind::Opencode] {
+        for open in ["{\"type\":", "{\"message\":", "[{\"a\":", "{\"item\":{\"arguments\":"] {
             let (activities, report) = read(kind, &[open.repeat(100_000).as_bytes(), b"\n"], 0);
             assert_eq!(report.end, None, "{kind}");
             assert!(
-                activities
-                    .iter()
-                    .all(|activity| !matches!(activity, Activity::Started { .. })),
+                activities.iter().all(|activity| !matches!(activity, Activity::Started { .. })),
                 "{kind}"
             );
         }
@@ -149,41 +133,24 @@ fn deep_nesting_is_only_unreadable() {
 fn a_line_without_end_is_told_once_and_the_stream_goes_on() {
     let mut parser = driver_for(DriverKind::Codex, None, vec![]).parser(NOW);
     let mut out = Vec::new();
-    parser.push(
-        b"{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"x\",\"y\":\"",
-        &mut out,
-    );
+    parser.push(b"{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"x\",\"y\":\"", &mut out);
     let part = vec![b'y'; 1 << 20];
     for _ in 0..64 {
         parser.push(&part, &mut out);
     }
     parser.push(b"\"}\n{\"type\":\"turn.completed\"}\n", &mut out);
-    let unreadable: Vec<_> = out
-        .iter()
-        .filter(|activity| matches!(activity, Activity::Unreadable { .. }))
-        .collect();
+    let unreadable: Vec<_> =
+        out.iter().filter(|activity| matches!(activity, Activity::Unreadable { .. })).collect();
     assert_eq!(unreadable.len(), 1);
     let report = parser.finish(Some(Exit::Code(0)), b"");
-    assert_eq!(
-        report.shape,
-        WireShape::Structured,
-        "the end was readable, so nothing is lost"
-    );
+    assert_eq!(report.shape, WireShape::Structured, "the end was readable, so nothing is lost");
 }
 
 #[test]
 fn a_stream_that_breaks_off_within_a_line_is_broken() {
     let text = recorded(DriverKind::Claude)[0];
-    let (_, report) = read(
-        DriverKind::Claude,
-        &[&text.as_bytes()[..text.len() - 40]],
-        0,
-    );
-    assert!(
-        matches!(report.shape, WireShape::Broken { .. }),
-        "{:?}",
-        report.shape
-    );
+    let (_, report) = read(DriverKind::Claude, &[&text.as_bytes()[..text.len() - 40]], 0);
+    assert!(matches!(report.shape, WireShape::Broken { .. }), "{:?}", report.shape);
 }
 
 #[test]

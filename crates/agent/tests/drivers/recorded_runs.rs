@@ -32,23 +32,11 @@ fn fixtures() -> PathBuf {
 }
 
 fn explained(kind: DriverKind, case: &str, facts: ExplainFacts) -> Explanation {
-    let path = |ending: &str| {
-        fixtures()
-            .join(kind.as_str())
-            .join(format!("{case}.{ending}"))
-    };
+    let path = |ending: &str| fixtures().join(kind.as_str()).join(format!("{case}.{ending}"));
     let recorded: Recorded = serde_json::from_slice(&std::fs::read(path("json")).unwrap()).unwrap();
     let stdout = whole(std::fs::read(path("stdout")).unwrap());
     let stderr = std::fs::read(path("stderr")).unwrap_or_default();
-    explain(
-        kind,
-        &stdout[..],
-        &stderr,
-        parse_exit(recorded.exit),
-        facts,
-        NOW,
-    )
-    .unwrap()
+    explain(kind, &stdout[..], &stderr, parse_exit(recorded.exit), facts, NOW).unwrap()
 }
 
 /// Recordings of megabytes were cut in the middle of a long string: fills the gap to the original size.
@@ -61,10 +49,7 @@ fn whole(stdout: Vec<u8>) -> Vec<u8> {
     // A cut may fall into an escape: both sides go back to a line end within the string.
     let head = &head[..head.rfind("\\n").unwrap()];
     let tail = &tail[tail.find("\\n").unwrap()..];
-    let missing = size
-        .parse::<usize>()
-        .unwrap()
-        .saturating_sub(head.len() + tail.len());
+    let missing = size.parse::<usize>().unwrap().saturating_sub(head.len() + tail.len());
     let filling = "\\nfilling of the gap".repeat(missing / 20);
     format!("{head}{filling}{tail}").into_bytes()
 }
@@ -86,54 +71,25 @@ fn check(kind: DriverKind, case: &str, truth: &Truth) -> Vec<String> {
             ));
         }
     };
-    expect(
-        "outcome",
-        Some(truth.outcome.to_string()),
-        verdict.outcome.name().to_string(),
-    );
-    expect(
-        "promise",
-        truth.promise.clone(),
-        promise.unwrap_or("none").to_owned(),
-    );
+    expect("outcome", Some(truth.outcome.to_string()), verdict.outcome.name().to_string());
+    expect("promise", truth.promise.clone(), promise.unwrap_or("none").to_owned());
     expect(
         "cost",
         truth.cost_usd.map(|cost| format!("{cost:.6}")),
         format!("{:.6}", wire.cost_usd.unwrap_or(-1.0)),
     );
-    expect(
-        "turns",
-        truth.turns.map(|turns| turns.to_string()),
-        wire.turns.unwrap_or(0).to_string(),
-    );
-    expect(
-        "tokens",
-        truth.tokens.map(|n| n.to_string()),
-        wire.tokens.map_or(0, Tokens::total).to_string(),
-    );
-    expect(
-        "denials",
-        truth.denials.map(|n| n.to_string()),
-        wire.denials.len().to_string(),
-    );
-    expect(
-        "session",
-        truth.session.map(|known| known.to_string()),
-        wire.session_id.is_some().to_string(),
-    );
-    expect(
-        "model",
-        truth.model.clone(),
-        wire.model.clone().unwrap_or_default(),
-    );
+    expect("turns", truth.turns.map(|turns| turns.to_string()), wire.turns.unwrap_or(0).to_string());
+    expect("tokens", truth.tokens.map(|n| n.to_string()), wire.tokens.map_or(0, Tokens::total).to_string());
+    expect("denials", truth.denials.map(|n| n.to_string()), wire.denials.len().to_string());
+    expect("session", truth.session.map(|known| known.to_string()), wire.session_id.is_some().to_string());
+    expect("model", truth.model.clone(), wire.model.clone().unwrap_or_default());
     wrong
 }
 
 #[test]
 fn every_recorded_run_comes_to_what_a_person_says_it_came_to() {
     let yaml = std::fs::read_to_string(fixtures().join("truth.yaml")).unwrap();
-    let truth: BTreeMap<DriverKind, BTreeMap<String, Truth>> =
-        serde_saphyr::from_str(&yaml).unwrap();
+    let truth: BTreeMap<DriverKind, BTreeMap<String, Truth>> = serde_saphyr::from_str(&yaml).unwrap();
     let mut wrong = Vec::new();
     for (kind, cases) in &truth {
         for (case, truth) in cases {
@@ -144,10 +100,7 @@ fn every_recorded_run_comes_to_what_a_person_says_it_came_to() {
             .filter(|file| file.as_ref().unwrap().path().extension() == Some("json".as_ref()))
             .count();
         if recorded != cases.len() {
-            wrong.push(format!(
-                "{kind}: {recorded} runs are recorded, {} are judged",
-                cases.len()
-            ));
+            wrong.push(format!("{kind}: {recorded} runs are recorded, {} are judged", cases.len()));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -155,47 +108,19 @@ fn every_recorded_run_comes_to_what_a_person_says_it_came_to() {
 
 #[test]
 fn a_refused_edit_is_no_failure_of_a_run_that_was_only_to_look() {
-    let looked = ExplainFacts {
-        read_only: true,
-        changed: None,
-    };
-    let outcome = |case, facts| {
-        explained(DriverKind::Claude, case, facts)
-            .verdict
-            .outcome
-            .name()
-    };
+    let looked = ExplainFacts { read_only: true, changed: None };
+    let outcome = |case, facts| explained(DriverKind::Claude, case, facts).verdict.outcome.name();
     assert_eq!(outcome("plan-mode", looked), OutcomeName::Done);
     assert_eq!(outcome("default-mode-denied", looked), OutcomeName::Done);
-    let changed = ExplainFacts {
-        read_only: false,
-        changed: Some(true),
-    };
+    let changed = ExplainFacts { read_only: false, changed: Some(true) };
     assert_eq!(outcome("default-mode-denied", changed), OutcomeName::Done);
-    let unchanged = ExplainFacts {
-        read_only: false,
-        changed: Some(false),
-    };
-    assert_eq!(
-        outcome("default-mode-denied", unchanged),
-        OutcomeName::PermissionDenied
-    );
+    let unchanged = ExplainFacts { read_only: false, changed: Some(false) };
+    assert_eq!(outcome("default-mode-denied", unchanged), OutcomeName::PermissionDenied);
 }
 
 #[test]
 fn an_exit_status_that_stands_for_a_signal_is_said_to() {
-    let verdict = explained(
-        DriverKind::Claude,
-        "sigterm-model-wait",
-        ExplainFacts::default(),
-    )
-    .verdict;
+    let verdict = explained(DriverKind::Claude, "sigterm-model-wait", ExplainFacts::default()).verdict;
     assert_eq!(verdict.outcome.to_string(), "crashed: signal 15 (SIGTERM)");
-    assert_eq!(
-        verdict.because,
-        [
-            "exit status 143",
-            "that status stands for signal 15 (SIGTERM)"
-        ]
-    );
+    assert_eq!(verdict.because, ["exit status 143", "that status stands for signal 15 (SIGTERM)"]);
 }

@@ -8,17 +8,7 @@ const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
 fn outcome(kind: DriverKind, stdout: &str, stderr: &str, exit: i32) -> Outcome {
     let facts = ExplainFacts::default();
-    explain(
-        kind,
-        stdout.as_bytes(),
-        stderr.as_bytes(),
-        parse_exit(exit),
-        facts,
-        NOW,
-    )
-    .unwrap()
-    .verdict
-    .outcome
+    explain(kind, stdout.as_bytes(), stderr.as_bytes(), parse_exit(exit), facts, NOW).unwrap().verdict.outcome
 }
 
 fn name(kind: DriverKind, stdout: &str, stderr: &str, exit: i32) -> String {
@@ -56,29 +46,16 @@ fn each_http_status_means_the_same_whoever_tells_it(#[case] status: u16, #[case]
     let retried = format!(
         r#"{{"type":"turn.failed","error":{{"message":"exceeded retry limit, last status: {status} Some Words"}}}}"#
     );
-    assert_eq!(
-        name(DriverKind::Codex, &retried, "", 1),
-        expected,
-        "codex after retries"
-    );
+    assert_eq!(name(DriverKind::Codex, &retried, "", 1), expected, "codex after retries");
     let opencode = format!(
         r#"{{"type":"error","sessionID":"s","error":{{"name":"APIError","data":{{"message":"no","statusCode":{status}}}}}}}"#
     );
-    assert_eq!(
-        name(DriverKind::Opencode, &opencode, "", 1),
-        expected,
-        "opencode"
-    );
-    let message =
-        format!(r#"{{\"error\":{{\"code\":{status},\"message\":\"no\",\"status\":\"X\"}}}}"#);
+    assert_eq!(name(DriverKind::Opencode, &opencode, "", 1), expected, "opencode");
+    let message = format!(r#"{{\"error\":{{\"code\":{status},\"message\":\"no\",\"status\":\"X\"}}}}"#);
     let gemini = format!(
         "log\n{{\n  \"session_id\": \"s\",\n  \"error\": {{\n    \"type\": \"Error\",\n    \"message\": \"{message}\",\n    \"code\": {status}\n  }}\n}}\n"
     );
-    assert_eq!(
-        name(DriverKind::Gemini, "", &gemini, i32::from(status % 256)),
-        expected,
-        "gemini"
-    );
+    assert_eq!(name(DriverKind::Gemini, "", &gemini, i32::from(status % 256)), expected, "gemini");
     assert_eq!(
         name(DriverKind::Gemini, "", "", i32::from(status % 256)),
         expected,
@@ -87,11 +64,7 @@ fn each_http_status_means_the_same_whoever_tells_it(#[case] status: u16, #[case]
     let line = format!(
         r#"{{"type":"result","status":"error","error":{{"type":"unknown","message":"[API Error: {message}]"}}}}"#
     );
-    assert_eq!(
-        name(DriverKind::Gemini, &line, "", 1),
-        expected,
-        "gemini's stream"
-    );
+    assert_eq!(name(DriverKind::Gemini, &line, "", 1), expected, "gemini's stream");
 }
 
 #[rstest]
@@ -117,24 +90,13 @@ fn a_used_up_plan_of_claude_tells_when_it_is_filled() {
         r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794776400,"rateLimitType":"five_hour"}}"#,
         r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"terminal_reason":"api_error","result":"You've hit your limit · resets 9pm (UTC)"}"#,
     ];
-    let expected = Outcome::QuotaExhausted {
-        until: Some(in_minutes(60)),
-    };
-    assert_eq!(
-        outcome(DriverKind::Claude, &events.join("\n"), "", 1),
-        expected
-    );
-    assert_eq!(
-        outcome(DriverKind::Claude, events[1], "", 1),
-        expected,
-        "the message says it too"
-    );
-    let allowed = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1794776400}}"#;
+    let expected = Outcome::QuotaExhausted { until: Some(in_minutes(60)) };
+    assert_eq!(outcome(DriverKind::Claude, &events.join("\n"), "", 1), expected);
+    assert_eq!(outcome(DriverKind::Claude, events[1], "", 1), expected, "the message says it too");
+    let allowed =
+        r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1794776400}}"#;
     let done = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
-    assert_eq!(
-        outcome(DriverKind::Claude, &format!("{allowed}\n{done}"), "", 0),
-        Outcome::Done
-    );
+    assert_eq!(outcome(DriverKind::Claude, &format!("{allowed}\n{done}"), "", 0), Outcome::Done);
 }
 
 #[test]
@@ -142,26 +104,17 @@ fn a_rate_limit_tells_how_long_to_wait() {
     let opencode = r#"{"type":"error","sessionID":"s","error":{"name":"APIError","data":{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"120"}}}}"#;
     assert_eq!(
         outcome(DriverKind::Opencode, opencode, "", 1),
-        Outcome::RateLimited {
-            until: Some(in_minutes(2))
-        }
+        Outcome::RateLimited { until: Some(in_minutes(2)) }
     );
     let message = r#"{\"error\":{\"code\":429,\"message\":\"slow down\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"@type\":\"x\",\"retryDelay\":\"180.5s\"}]}}"#;
-    let gemini = format!(
-        r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#
-    );
-    let Outcome::RateLimited { until: Some(until) } = outcome(DriverKind::Gemini, &gemini, "", 1)
-    else {
+    let gemini =
+        format!(r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#);
+    let Outcome::RateLimited { until: Some(until) } = outcome(DriverKind::Gemini, &gemini, "", 1) else {
         panic!()
     };
     assert_eq!(until.0 - NOW.0, 180_500);
     let codex = r#"{"type":"turn.failed","error":{"message":"stream disconnected before completion: Rate limit reached for gpt-5. Please try again in 60s."}}"#;
-    assert_eq!(
-        outcome(DriverKind::Codex, codex, "", 1),
-        Outcome::RateLimited {
-            until: Some(in_minutes(1))
-        }
-    );
+    assert_eq!(outcome(DriverKind::Codex, codex, "", 1), Outcome::RateLimited { until: Some(in_minutes(1)) });
 }
 
 #[rstest]
@@ -173,11 +126,7 @@ fn a_rate_limit_tells_how_long_to_wait() {
 #[case("something odd", 145, "auth_failed")]
 #[case("something odd", 1, "failed")]
 #[case("terminated", 1, "unreachable")]
-fn gemini_formats_what_the_api_says(
-    #[case] message: &str,
-    #[case] exit: i32,
-    #[case] expected: &str,
-) {
+fn gemini_formats_what_the_api_says(#[case] message: &str, #[case] exit: i32, #[case] expected: &str) {
     let line = format!(
         r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"[API Error: {message}]"}}}}"#
     );
@@ -187,66 +136,42 @@ fn gemini_formats_what_the_api_says(
 #[test]
 fn a_daily_quota_is_not_a_rate_limit() {
     let message = r#"{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"violations\":[{\"quotaId\":\"GenerateRequestsPerDayPerProject\"}]},{\"retryDelay\":\"3600s\"}]}}"#;
-    let gemini = format!(
-        r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#
-    );
+    let gemini =
+        format!(r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#);
     assert_eq!(
         outcome(DriverKind::Gemini, &gemini, "", 1),
-        Outcome::QuotaExhausted {
-            until: Some(in_minutes(60))
-        }
+        Outcome::QuotaExhausted { until: Some(in_minutes(60)) }
     );
-    let codex = r#"{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again in 3 hours."}}"#;
+    let codex =
+        r#"{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again in 3 hours."}}"#;
     assert_eq!(
         outcome(DriverKind::Codex, codex, "", 1),
-        Outcome::QuotaExhausted {
-            until: Some(in_minutes(180))
-        }
+        Outcome::QuotaExhausted { until: Some(in_minutes(180)) }
     );
 }
 
 #[test]
 fn what_the_model_or_a_tool_says_is_never_taken_for_an_error() {
-    let words =
-        "Error 429: rate limit exceeded, 401 Unauthorized, usage limit reached, ECONNREFUSED";
+    let words = "Error 429: rate limit exceeded, 401 Unauthorized, usage limit reached, ECONNREFUSED";
     let claude = format!(
         "{}\n{}",
         format_args!(
             r#"{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"text","text":"{words}"}}]}}}}"#
         ),
-        format_args!(
-            r#"{{"type":"result","subtype":"success","is_error":false,"result":"{words}"}}"#
-        )
+        format_args!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{words}"}}"#)
     );
-    assert_eq!(
-        outcome(DriverKind::Claude, &claude, words, 0),
-        Outcome::Done
-    );
+    assert_eq!(outcome(DriverKind::Claude, &claude, words, 0), Outcome::Done);
     let codex = format!(
         "{}\n{}\n{}",
         format_args!(
             r#"{{"type":"item.completed","item":{{"type":"command_execution","command":"x","aggregated_output":"{words}","exit_code":1,"status":"failed"}}}}"#
         ),
-        format_args!(
-            r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{words}"}}}}"#
-        ),
+        format_args!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{words}"}}}}"#),
         r#"{"type":"turn.completed","usage":{}}"#
     );
     assert_eq!(outcome(DriverKind::Codex, &codex, words, 0), Outcome::Done);
-    assert_eq!(
-        name(
-            DriverKind::Codex,
-            &codex.replace("turn.completed", "turn.other"),
-            words,
-            1
-        ),
-        "crashed"
-    );
-    assert_eq!(
-        name(DriverKind::Claude, words, words, 1),
-        "crashed",
-        "plain text is no structure"
-    );
+    assert_eq!(name(DriverKind::Codex, &codex.replace("turn.completed", "turn.other"), words, 1), "crashed");
+    assert_eq!(name(DriverKind::Claude, words, words, 1), "crashed", "plain text is no structure");
     assert_eq!(name(DriverKind::Command, words, words, 1), "crashed");
 }
 
@@ -258,12 +183,7 @@ fn an_interrupted_claude_is_cancelled_and_a_broken_one_failed() {
         )
     };
     assert_eq!(
-        name(
-            DriverKind::Claude,
-            &result(r#","terminal_reason":"aborted_tools""#),
-            "",
-            0
-        ),
+        name(DriverKind::Claude, &result(r#","terminal_reason":"aborted_tools""#), "", 0),
         "cancelled"
     );
     assert_eq!(name(DriverKind::Claude, &result(""), "", 0), "cancelled");
@@ -277,34 +197,19 @@ fn codex_says_why_without_ending_its_turn() {
     let reconnecting = "{\"type\":\"turn.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (unexpected status 401)\"}\n";
     assert_eq!(name(DriverKind::Codex, reconnecting, "", -9), "crashed");
     let untrusted = "Not inside a trusted directory and --skip-git-repo-check was not specified.\n";
-    assert_eq!(
-        name(DriverKind::Codex, "", untrusted, 1),
-        "permission_denied"
-    );
+    assert_eq!(name(DriverKind::Codex, "", untrusted, 1), "permission_denied");
 }
 
 #[test]
 fn opencode_that_stops_at_a_refusal_was_not_allowed_to_work() {
     let step = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls"}}"#;
-    let stderr =
-        "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: edit (hello.txt); auto-rejecting\n";
-    let Outcome::PermissionDenied { reason } = outcome(DriverKind::Opencode, step, stderr, 0)
-    else {
+    let stderr = "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: edit (hello.txt); auto-rejecting\n";
+    let Outcome::PermissionDenied { reason } = outcome(DriverKind::Opencode, step, stderr, 0) else {
         panic!()
     };
-    assert_eq!(
-        reason,
-        "permission requested: edit (hello.txt); auto-rejecting"
-    );
-    assert_eq!(
-        name(DriverKind::Opencode, step, "", 0),
-        "protocol_error",
-        "nothing says why it stopped"
-    );
-    assert_eq!(
-        name(DriverKind::Opencode, step, stderr, -9),
-        "permission_denied"
-    );
+    assert_eq!(reason, "permission requested: edit (hello.txt); auto-rejecting");
+    assert_eq!(name(DriverKind::Opencode, step, "", 0), "protocol_error", "nothing says why it stopped");
+    assert_eq!(name(DriverKind::Opencode, step, stderr, -9), "permission_denied");
 }
 
 #[test]
@@ -317,27 +222,10 @@ fn events_of_a_later_version_are_passed_over() {
 
 #[test]
 fn text_that_is_json_of_another_kind_is_text() {
-    for kind in [
-        DriverKind::Claude,
-        DriverKind::Codex,
-        DriverKind::Gemini,
-        DriverKind::Opencode,
-    ] {
-        assert_eq!(
-            outcome(kind, "{\"answer\":\"42\"}\n", "", 0),
-            Outcome::Done,
-            "{kind}"
-        );
-        assert_eq!(
-            outcome(kind, "{\n  \"answer\": 42\n}\n", "", 0),
-            Outcome::Done,
-            "{kind}"
-        );
-        assert_eq!(
-            name(kind, "{\"type\":\"resul", "", 0),
-            "protocol_error",
-            "{kind}"
-        );
+    for kind in [DriverKind::Claude, DriverKind::Codex, DriverKind::Gemini, DriverKind::Opencode] {
+        assert_eq!(outcome(kind, "{\"answer\":\"42\"}\n", "", 0), Outcome::Done, "{kind}");
+        assert_eq!(outcome(kind, "{\n  \"answer\": 42\n}\n", "", 0), Outcome::Done, "{kind}");
+        assert_eq!(name(kind, "{\"type\":\"resul", "", 0), "protocol_error", "{kind}");
         assert_eq!(name(kind, " \n", "", 0), "empty_output", "{kind}");
     }
 }
@@ -348,8 +236,6 @@ fn gemini_is_refused_by_its_approval_mode_in_the_stream_too() {
 {"type":"tool_result","tool_id":"w","status":"error","error":{"type":"tool_not_registered","message":"not found"}}
 {"type":"message","role":"assistant","content":"Done.","delta":true}
 {"type":"result","status":"success"}"#;
-    let Outcome::PermissionDenied { reason } = outcome(DriverKind::Gemini, stream, "", 0) else {
-        panic!()
-    };
+    let Outcome::PermissionDenied { reason } = outcome(DriverKind::Gemini, stream, "", 0) else { panic!() };
     assert_eq!(reason, "`write_file` was refused (a.txt)");
 }

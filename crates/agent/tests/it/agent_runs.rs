@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use rehearsal_agent::process::processes_of_run;
-use rehearsal_core::{
-    Activity, Budget, Exit, Outcome, Promise, ReportedTask, Stop, TimeLimit, WireShape,
-};
+use rehearsal_core::{Activity, Budget, Exit, Outcome, Promise, ReportedTask, Stop, TimeLimit, WireShape};
 
 use crate::support::{Bench, runaways};
 
@@ -13,54 +11,33 @@ use crate::support::{Bench, runaways};
 const SOON: Duration = Duration::from_millis(150);
 
 fn text(text: &str) -> Activity {
-    Activity::Text {
-        text: text.to_owned(),
-    }
+    Activity::Text { text: text.to_owned() }
 }
 
 #[tokio::test]
 async fn a_run_is_written_down_from_prompt_to_outcome() {
     let bench = Bench::new();
-    let report = bench.sh("read -r prompt; echo \"got: $prompt\"; echo oops >&2; echo '<promise>COMPLETE</promise>'").await;
+    let report = bench
+        .sh("read -r prompt; echo \"got: $prompt\"; echo oops >&2; echo '<promise>COMPLETE</promise>'")
+        .await;
     assert_eq!(report.verdict.outcome, Outcome::Done);
     assert_eq!(report.promise, Some(Promise::Complete));
     assert_eq!(report.evidence.exit, Some(Exit::Code(0)));
     assert_eq!(report.warnings, [] as [String; 0]);
     assert_eq!(bench.file("prompt.md"), "do it");
-    assert_eq!(
-        bench.file("stdout.log"),
-        "got: do it\n<promise>COMPLETE</promise>\n"
-    );
+    assert_eq!(bench.file("stdout.log"), "got: do it\n<promise>COMPLETE</promise>\n");
     assert_eq!(bench.file("stderr.log"), "oops\n");
-    assert_eq!(
-        bench.file("activity.jsonl").lines().next(),
-        Some(r#"{"type":"text","text":"got: do it"}"#)
-    );
-    assert_eq!(
-        *bench.seen.lock().unwrap(),
-        [text("got: do it"), text("<promise>COMPLETE</promise>")]
-    );
+    assert_eq!(bench.file("activity.jsonl").lines().next(), Some(r#"{"type":"text","text":"got: do it"}"#));
+    assert_eq!(*bench.seen.lock().unwrap(), [text("got: do it"), text("<promise>COMPLETE</promise>")]);
     let outcome: serde_json::Value = serde_json::from_str(&bench.file("outcome.json")).unwrap();
     assert_eq!(outcome["verdict"]["outcome"]["name"], "done");
-    assert_eq!(
-        (&outcome["driver"], &outcome["schema_version"]),
-        (&"line".into(), &1.into())
-    );
+    assert_eq!((&outcome["driver"], &outcome["schema_version"]), (&"line".into(), &1.into()));
     let mut files: Vec<String> = std::fs::read_dir(&bench.request.run_dir)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
-    assert_eq!(
-        files,
-        [
-            "activity.jsonl",
-            "outcome.json",
-            "prompt.md",
-            "stderr.log",
-            "stdout.log"
-        ]
-    );
+    assert_eq!(files, ["activity.jsonl", "outcome.json", "prompt.md", "stderr.log", "stdout.log"]);
 }
 
 #[tokio::test]
@@ -71,19 +48,8 @@ async fn a_result_and_a_report_are_read_from_this_attempt_only() {
         echo '{"type":"progress","text":"half way"}' >> $TASK_DIR/report.jsonl
         echo nonsense >> $TASK_DIR/report.jsonl"#;
     let report = bench.sh(script).await;
-    assert_eq!(
-        report.verdict.outcome,
-        Outcome::Blocked {
-            reason: "no key".into()
-        }
-    );
-    assert_eq!(
-        report.tasks,
-        [
-            ReportedTask::Done { id: "a".into() },
-            ReportedTask::Done { id: "b".into() }
-        ]
-    );
+    assert_eq!(report.verdict.outcome, Outcome::Blocked { reason: "no key".into() });
+    assert_eq!(report.tasks, [ReportedTask::Done { id: "a".into() }, ReportedTask::Done { id: "b".into() }]);
     assert_eq!(report.progress, ["half way"]);
     assert_eq!(
         report.warnings,
@@ -91,11 +57,7 @@ async fn a_result_and_a_report_are_read_from_this_attempt_only() {
     );
 
     let report = bench.sh("echo nothing").await;
-    assert_eq!(
-        report.verdict.outcome,
-        Outcome::Done,
-        "the old result must not count"
-    );
+    assert_eq!(report.verdict.outcome, Outcome::Done, "the old result must not count");
     assert!(report.tasks.is_empty() && report.progress.is_empty());
 }
 
@@ -120,28 +82,15 @@ async fn broken_utf8_is_kept_in_the_log_and_readable_elsewhere() {
     let bench = Bench::new();
     let report = bench.sh("printf 'a\\377\\376b\\n'").await;
     assert_eq!(report.evidence.wire.final_text, "a\u{fffd}\u{fffd}b\n");
-    assert_eq!(
-        std::fs::read(bench.request.run_dir.join("stdout.log")).unwrap(),
-        b"a\xff\xfeb\n"
-    );
+    assert_eq!(std::fs::read(bench.request.run_dir.join("stdout.log")).unwrap(), b"a\xff\xfeb\n");
 }
 
 #[tokio::test]
 async fn a_crash_is_a_crash() {
     let report = Bench::new().sh("echo working; kill -ABRT $$").await;
-    assert_eq!(
-        report.verdict.outcome,
-        Outcome::Crashed {
-            exit: Exit::Signal(6)
-        }
-    );
+    assert_eq!(report.verdict.outcome, Outcome::Crashed { exit: Exit::Signal(6) });
     let report = Bench::new().sh("exit 9").await;
-    assert_eq!(
-        report.verdict.outcome,
-        Outcome::Crashed {
-            exit: Exit::Code(9)
-        }
-    );
+    assert_eq!(report.verdict.outcome, Outcome::Crashed { exit: Exit::Code(9) });
 }
 
 #[tokio::test]
@@ -149,9 +98,7 @@ async fn the_whole_run_has_a_time_limit() {
     let mut bench = Bench::new();
     bench.request.timeout = Some(SOON);
     let report = bench.sh("while :; do echo busy; sleep 0.01; done").await;
-    let Outcome::TimedOut { limit, .. } = report.verdict.outcome else {
-        panic!("{:?}", report.verdict)
-    };
+    let Outcome::TimedOut { limit, .. } = report.verdict.outcome else { panic!("{:?}", report.verdict) };
     assert_eq!(limit, TimeLimit::Total);
     assert_eq!(report.evidence.exit, Some(Exit::Signal(15)));
     assert!(processes_of_run(&bench.run).is_empty());
@@ -162,9 +109,7 @@ async fn silence_has_a_time_limit_of_its_own() {
     let mut bench = Bench::new();
     bench.request.idle_timeout = Some(SOON);
     let report = bench.sh("echo hello; exec sleep 1000").await;
-    let Outcome::TimedOut { limit, .. } = report.verdict.outcome else {
-        panic!("{:?}", report.verdict)
-    };
+    let Outcome::TimedOut { limit, .. } = report.verdict.outcome else { panic!("{:?}", report.verdict) };
     assert_eq!(limit, TimeLimit::Idle);
     assert_eq!(report.evidence.wire.final_text, "hello\n");
 }
@@ -199,9 +144,7 @@ async fn a_run_cancelled_before_it_began_starts_nothing() {
 async fn who_lingers_after_its_result_is_ended_and_the_result_counts() {
     let mut bench = Bench::new();
     bench.graces.linger = SOON;
-    let report = bench
-        .sh("echo '<promise>COMPLETE</promise>'; echo END; exec sleep 1000")
-        .await;
+    let report = bench.sh("echo '<promise>COMPLETE</promise>'; echo END; exec sleep 1000").await;
     assert_eq!(report.evidence.stop, Some(Stop::LingeredAfterResult));
     assert_eq!(report.verdict.outcome, Outcome::Done);
     assert!(processes_of_run(&bench.run).is_empty());
@@ -219,13 +162,8 @@ async fn a_time_limit_does_not_spoil_a_result_that_is_there() {
 #[tokio::test]
 async fn a_token_budget_ends_an_agent_that_has_no_limit_of_its_own() {
     let mut bench = Bench::new();
-    bench.request.budget = Budget {
-        tokens: Some(1000),
-        ..Budget::default()
-    };
-    let report = bench
-        .sh("echo USAGE 999; echo USAGE 1001; exec sleep 1000")
-        .await;
+    bench.request.budget = Budget { tokens: Some(1000), ..Budget::default() };
+    let report = bench.sh("echo USAGE 999; echo USAGE 1001; exec sleep 1000").await;
     let reason = "it used 1001 tokens, and may use 1000".to_owned();
     assert_eq!(report.verdict.outcome, Outcome::BudgetReached { reason });
 }
@@ -235,30 +173,19 @@ async fn runaways_are_ended_and_told() {
     let bench = Bench::new();
     let report = bench.sh(&runaways("echo done")).await;
     assert_eq!(report.verdict.outcome, Outcome::Done);
-    let [told] = report.warnings.as_slice() else {
-        panic!("{:?}", report.warnings)
-    };
-    assert!(
-        told.starts_with("ended processes that had outlived the agent: "),
-        "{told}"
-    );
-    assert!(
-        bench
-            .noted_processes()
-            .iter()
-            .all(|process| !process.is_alive())
-    );
+    let [told] = report.warnings.as_slice() else { panic!("{:?}", report.warnings) };
+    assert!(told.starts_with("ended processes that had outlived the agent: "), "{told}");
+    assert!(bench.noted_processes().iter().all(|process| !process.is_alive()));
 }
 
 #[tokio::test]
 async fn the_agent_knows_its_task_and_its_place() {
     let bench = Bench::new();
-    let report = bench.sh("echo $TASK_ID $REHEARSAL_TASK_ID $REHEARSAL_RUN_ID; echo $TASK_WORKTREE; pwd; echo $TASK_DIR").await;
+    let report = bench
+        .sh("echo $TASK_ID $REHEARSAL_TASK_ID $REHEARSAL_RUN_ID; echo $TASK_WORKTREE; pwd; echo $TASK_DIR")
+        .await;
     let (work, run) = (bench.work(), &bench.run);
-    let expected = format!(
-        "task1 task1 {run}\n{work}\n{work}\n{}\n",
-        bench.request.run_dir
-    );
+    let expected = format!("task1 task1 {run}\n{work}\n{work}\n{}\n", bench.request.run_dir);
     assert_eq!(report.evidence.wire.final_text, expected);
     assert_eq!(report.evidence.wire.shape, WireShape::Unstructured);
 }

@@ -56,34 +56,19 @@ impl Repo {
 
 fn git_in(dir: &Utf8Path, args: &[&str]) -> String {
     let output = std::process::Command::new("git")
-        .args([
-            "-c",
-            "user.name=A",
-            "-c",
-            "user.email=a@example.com",
-            "-c",
-            "commit.gpgsign=false",
-        ])
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"])
         .args(args)
         .current_dir(dir)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_SYSTEM", "/dev/null")
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "git {args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 fn subjects(facts: &GitFacts) -> Vec<&str> {
-    facts
-        .commits
-        .iter()
-        .map(|commit| commit.subject.as_str())
-        .collect()
+    facts.commits.iter().map(|commit| commit.subject.as_str()).collect()
 }
 
 #[tokio::test]
@@ -106,14 +91,7 @@ async fn commits_are_told_oldest_first_with_their_files() {
     let second = repo.commit("add c: with words");
     let facts = repo.since(&before).await;
     assert_eq!(subjects(&facts), ["add b", "add c: with words"]);
-    assert_eq!(
-        facts
-            .commits
-            .iter()
-            .map(|commit| &commit.id)
-            .collect::<Vec<_>>(),
-        [&first, &second]
-    );
+    assert_eq!(facts.commits.iter().map(|commit| &commit.id).collect::<Vec<_>>(), [&first, &second]);
     assert_eq!(facts.head_after, Some(second));
     assert_eq!(facts.files_changed, ["a.txt", "b.txt", "dir/c d.txt"]);
     assert!(!facts.uncommitted);
@@ -137,22 +115,11 @@ async fn a_further_edit_of_a_dirty_file_is_noticed_and_its_rest_is_not_counted()
     repo.write("untracked.txt", "mine");
     let before = repo.snapshot().await;
     let facts = repo.since(&before).await;
-    assert!(
-        !facts.changed() && facts.uncommitted,
-        "what was dirty before is not the run's doing"
-    );
+    assert!(!facts.changed() && facts.uncommitted, "what was dirty before is not the run's doing");
     repo.write("a.txt", "4321\n");
-    assert_eq!(
-        repo.since(&before).await.files_changed,
-        ["a.txt"],
-        "same size, same moment, other content"
-    );
+    assert_eq!(repo.since(&before).await.files_changed, ["a.txt"], "same size, same moment, other content");
     repo.write("a.txt", "one\n");
-    assert_eq!(
-        repo.since(&before).await.files_changed,
-        ["a.txt"],
-        "taken back: also a change"
-    );
+    assert_eq!(repo.since(&before).await.files_changed, ["a.txt"], "taken back: also a change");
     repo.write("a.txt", "1234\n");
     assert!(!repo.since(&before).await.changed());
     std::fs::remove_file(repo.root.join("untracked.txt")).unwrap();
@@ -198,10 +165,7 @@ async fn a_detached_head_is_read() {
     repo.write("b.txt", "b");
     let id = repo.commit("add b");
     let facts = repo.since(&before).await;
-    assert_eq!(
-        (subjects(&facts), &facts.head_after),
-        (vec!["add b"], &Some(id))
-    );
+    assert_eq!((subjects(&facts), &facts.head_after), (vec!["add b"], &Some(id)));
 }
 
 #[tokio::test]
@@ -213,10 +177,7 @@ async fn the_first_commit_of_all_is_seen() {
     repo.write(".rehearsal/state/db", "ours");
     repo.commit("first");
     let facts = repo.since(&before).await;
-    assert_eq!(
-        (facts.head_before.clone(), subjects(&facts)),
-        (None, vec!["first"])
-    );
+    assert_eq!((facts.head_before.clone(), subjects(&facts)), (None, vec!["first"]));
     assert_eq!(facts.files_changed, ["a.txt"]);
 }
 
@@ -249,10 +210,7 @@ async fn packed_references_are_read() {
 async fn another_store_of_references_is_left_to_git() {
     let dir = tempfile::tempdir().unwrap();
     let root = Utf8PathBuf::from_path_buf(dir.path().canonicalize().unwrap()).unwrap();
-    git_in(
-        &root,
-        &["init", "-q", "-b", "main", "--ref-format=reftable"],
-    );
+    git_in(&root, &["init", "-q", "-b", "main", "--ref-format=reftable"]);
     assert_eq!(Snapshot::take(&root).await.unwrap().unwrap().head, None);
     std::fs::write(root.join("a"), "a").unwrap();
     git_in(&root, &["add", "-A"]);
@@ -267,16 +225,8 @@ async fn another_store_of_references_is_left_to_git() {
 async fn what_the_repository_configures_is_not_executed() {
     let repo = Repo::new();
     let program = repo.root.join(".git/evil");
-    std::fs::write(
-        &program,
-        "#!/bin/sh\ntouch \"$(dirname \"$0\")/executed\"\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(
-        &program,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    std::fs::write(&program, "#!/bin/sh\ntouch \"$(dirname \"$0\")/executed\"\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for key in ["core.fsmonitor", "core.pager", "diff.external"] {
         repo.git(&["config", key, program.as_str()]);
     }
@@ -284,10 +234,7 @@ async fn what_the_repository_configures_is_not_executed() {
     let before = repo.snapshot().await;
     repo.write("a.txt", "two\n");
     std::fs::remove_file(repo.root.join(".git/executed")).ok();
-    git_in(
-        &repo.root,
-        &["-c", "core.fsmonitor=false", "commit", "-q", "-am", "x"],
-    );
+    git_in(&repo.root, &["-c", "core.fsmonitor=false", "commit", "-q", "-am", "x"]);
     assert_eq!(repo.since(&before).await.files_changed, ["a.txt"]);
     assert!(!repo.root.join(".git/executed").exists());
 }
@@ -308,10 +255,7 @@ async fn a_directory_outside_any_repository_is_told_as_such() {
     let dir = tempfile::tempdir().unwrap();
     let root = Utf8PathBuf::from_path_buf(dir.path().canonicalize().unwrap()).unwrap();
     assert_eq!(Snapshot::take(&root).await, Ok(None));
-    assert_eq!(
-        repo_root(&root),
-        Err(GitError::NotARepository { dir: root.clone() })
-    );
+    assert_eq!(repo_root(&root), Err(GitError::NotARepository { dir: root.clone() }));
     assert_eq!(
         base_branch(&root).await.unwrap_err().to_string(),
         format!("`{root}` is not in a git repository")
@@ -327,11 +271,7 @@ async fn the_base_branch_is_the_remotes_own_or_main() {
     repo.git(&["branch", "-q", "-D", "main"]);
     assert_eq!(base_branch(&repo.root).await.unwrap(), "feature");
     repo.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
-    repo.git(&[
-        "symbolic-ref",
-        "refs/remotes/origin/HEAD",
-        "refs/remotes/origin/trunk",
-    ]);
+    repo.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
     assert_eq!(base_branch(&repo.root).await.unwrap(), "trunk");
     std::fs::create_dir(repo.root.join("sub")).unwrap();
     assert_eq!(repo_root(&repo.root.join("sub")).unwrap(), repo.root);
@@ -340,10 +280,7 @@ async fn the_base_branch_is_the_remotes_own_or_main() {
 #[tokio::test]
 async fn git_says_its_version() {
     let version = git_version().await.unwrap();
-    assert!(
-        version.starts_with(|c: char| c.is_ascii_digit()),
-        "{version}"
-    );
+    assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{version}");
 }
 
 #[tokio::test]
@@ -359,9 +296,6 @@ async fn a_run_is_judged_by_what_it_committed() {
     let facts = report.evidence.git.unwrap();
     assert_eq!((subjects(&facts), facts.uncommitted), (vec!["add b"], true));
     assert_eq!(facts.files_changed, ["a.txt", "b.txt"]);
-    assert_eq!(
-        bench.sh("echo I did a lot").await.verdict.outcome,
-        Outcome::NoChanges
-    );
+    assert_eq!(bench.sh("echo I did a lot").await.verdict.outcome, Outcome::NoChanges);
     assert_eq!(bench.sh("true").await.verdict.outcome, Outcome::EmptyOutput);
 }

@@ -8,12 +8,7 @@ use crate::support::Bench;
 async fn a_missing_program_is_the_systems_fault_and_says_what_to_do() {
     let bench = Bench::new();
     let report = bench.program("no-such-agent", &[]).await;
-    assert_eq!(
-        report.verdict.outcome,
-        Outcome::AgentMissing {
-            program: "no-such-agent".into()
-        }
-    );
+    assert_eq!(report.verdict.outcome, Outcome::AgentMissing { program: "no-such-agent".into() });
     assert_eq!(report.verdict.outcome.blame(), Blame::System);
     assert_eq!(
         report.warnings,
@@ -36,10 +31,7 @@ async fn a_missing_working_directory_is_named() {
 async fn a_working_directory_deleted_by_the_agent_is_named() {
     let bench = Bench::new();
     let report = bench.sh("rmdir \"$TASK_WORKTREE\"; echo bye").await;
-    let reason = format!(
-        "the working directory `{}` was deleted while the agent ran",
-        bench.work()
-    );
+    let reason = format!("the working directory `{}` was deleted while the agent ran", bench.work());
     assert_eq!(report.verdict.outcome, Outcome::Failed { reason });
     assert_eq!(report.evidence.wire.final_text, "bye\n");
 }
@@ -50,16 +42,8 @@ async fn a_run_directory_that_cannot_be_made_is_named() {
     std::fs::write(bench.root.join("file"), "").unwrap();
     bench.request.run_dir = bench.root.join("file/run");
     let report = bench.sh("echo hi").await;
-    let Outcome::Failed { reason } = &report.verdict.outcome else {
-        panic!("{:?}", report.verdict)
-    };
-    assert_eq!(
-        *reason,
-        format!(
-            "cannot write `{}`: Not a directory (os error 20)",
-            bench.request.run_dir
-        )
-    );
+    let Outcome::Failed { reason } = &report.verdict.outcome else { panic!("{:?}", report.verdict) };
+    assert_eq!(*reason, format!("cannot write `{}`: Not a directory (os error 20)", bench.request.run_dir));
     assert_eq!(
         report.warnings.len(),
         2,

@@ -17,11 +17,7 @@ pub(crate) struct LineDriver {
 
 impl LineDriver {
     pub(crate) fn new(program: &str, args: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            program: program.to_owned(),
-            args: args.into_iter().collect(),
-            env: BTreeMap::new(),
-        }
+        Self { program: program.to_owned(), args: args.into_iter().collect(), env: BTreeMap::new() }
     }
 }
 
@@ -57,15 +53,9 @@ impl LineParser {
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
         if line == "END" {
             self.ended = true;
-        } else if let Some(tokens) = line
-            .strip_prefix("USAGE ")
-            .and_then(|count| count.parse().ok())
-        {
+        } else if let Some(tokens) = line.strip_prefix("USAGE ").and_then(|count| count.parse().ok()) {
             out.push(Activity::Usage {
-                tokens: Tokens {
-                    input: tokens,
-                    ..Tokens::default()
-                },
+                tokens: Tokens { input: tokens, ..Tokens::default() },
                 cost_usd: None,
             });
         } else if !line.is_empty() {
@@ -84,8 +74,7 @@ impl WireParser for LineParser {
             let is_whole = piece.ends_with(b"\n");
             let content = piece.strip_suffix(b"\n").unwrap_or(piece);
             let room = KEPT.saturating_sub(self.line.len());
-            self.line
-                .extend_from_slice(&content[..content.len().min(room)]);
+            self.line.extend_from_slice(&content[..content.len().min(room)]);
             if is_whole {
                 self.take_line(out);
             }

@@ -1,8 +1,5 @@
 //! Real processes, real git, real files.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a helper of tests fails as its test does: by a panic"
-)]
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails as its test does: by a panic")]
 
 mod agent_runs;
 mod git_facts;

@@ -20,34 +20,19 @@ async fn secrets_are_redacted_in_every_file_and_report() {
         printf '{{"type":"task_blocked","id":"a","reason":"%s"}}\n%s\n' "$DEPLOY_TOKEN" "$DEPLOY_TOKEN" > $TASK_DIR/report.jsonl"#
     );
     let report = bench.sh(&script).await;
-    assert_eq!(
-        report.verdict.outcome.to_string(),
-        "blocked: [redacted:DEPLOY_TOKEN]"
-    );
+    assert_eq!(report.verdict.outcome.to_string(), "blocked: [redacted:DEPLOY_TOKEN]");
     assert_eq!(
         bench.file("stdout.log"),
         "one [redacted:DEPLOY_TOKEN] two\ncut [redacted:DEPLOY_TOKEN] end\nkey [redacted]\n"
     );
-    assert_eq!(
-        bench.file("stderr.log"),
-        "error [redacted:DEPLOY_TOKEN] [redacted]\n"
-    );
+    assert_eq!(bench.file("stderr.log"), "error [redacted:DEPLOY_TOKEN] [redacted]\n");
     assert_eq!(bench.file("prompt.md"), "use [redacted:DEPLOY_TOKEN]");
     let told = format!("{report:?} {:?}", bench.seen.lock().unwrap());
     assert!(!told.contains(VALUE) && !told.contains(SHAPE), "{told}");
     // What the agent wrote itself, in its own words, is the agent's.
-    for name in [
-        "prompt.md",
-        "stdout.log",
-        "stderr.log",
-        "activity.jsonl",
-        "outcome.json",
-    ] {
+    for name in ["prompt.md", "stdout.log", "stderr.log", "activity.jsonl", "outcome.json"] {
         let content = bench.file(name);
-        assert!(
-            !content.contains(VALUE) && !content.contains(SHAPE),
-            "{name}: {content}"
-        );
+        assert!(!content.contains(VALUE) && !content.contains(SHAPE), "{name}: {content}");
     }
 }
 

@@ -83,21 +83,9 @@ impl Bench {
             resume: None,
         };
         let ours = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-        let graces = Graces {
-            terminate: FOR_EVER,
-            linger: FOR_EVER,
-        };
+        let graces = Graces { terminate: FOR_EVER, linger: FOR_EVER };
         let (cancel, seen) = (CancellationToken::new(), Arc::default());
-        Self {
-            _dir: dir,
-            root,
-            run,
-            request,
-            ours,
-            graces,
-            cancel,
-            seen,
-        }
+        Self { _dir: dir, root, run, request, ours, graces, cancel, seen }
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
@@ -122,9 +110,7 @@ impl Bench {
             .with_graces(self.graces);
         let seen = self.seen.clone();
         let watch = Arc::new(move |activity| seen.lock().unwrap().push(activity));
-        agent
-            .run(self.request.clone(), watch, self.cancel.clone())
-            .await
+        agent.run(self.request.clone(), watch, self.cancel.clone()).await
     }
 
     /// The same below the agent: a script to be supervised.
@@ -142,9 +128,7 @@ impl Bench {
 
     /// The processes whose numbers a script wrote to files `*.pid` in its working directory.
     pub(crate) fn noted_processes(&self) -> Vec<ProcessId> {
-        let files = std::fs::read_dir(self.work())
-            .unwrap()
-            .map(|entry| entry.unwrap().path());
+        let files = std::fs::read_dir(self.work()).unwrap().map(|entry| entry.unwrap().path());
         files
             .filter(|path| path.extension().is_some_and(|extension| extension == "pid"))
             .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())

@@ -35,9 +35,8 @@ fn the_variables_decide_the_result_and_the_commits(
     run(&stage, env).well();
     assert_eq!(stage.read("task/result.json").trim_end(), result);
     let subjects = stage.git(&["log", "--reverse", "--format=%an <%ae> %s"]);
-    let expected: Vec<String> = (1..=commits)
-        .map(|i| format!("Mock Agent <mock-agent@example.invalid> mock commit {i}"))
-        .collect();
+    let expected: Vec<String> =
+        (1..=commits).map(|i| format!("Mock Agent <mock-agent@example.invalid> mock commit {i}")).collect();
     assert_eq!(subjects.lines().skip(1).collect::<Vec<_>>(), expected);
     assert_eq!(stage.git(&["status", "--porcelain"]), "");
 }
@@ -66,10 +65,7 @@ fn a_number_that_is_none_is_refused() {
     let stage = Stage::new();
     let refused = run(&stage, &[("MOCK_COMMITS", "two")]);
     assert_eq!(refused.code(), 2);
-    assert_eq!(
-        refused.stderr,
-        "mock-agent: `MOCK_COMMITS` is `two`: expected a whole number\n"
-    );
+    assert_eq!(refused.stderr, "mock-agent: `MOCK_COMMITS` is `two`: expected a whole number\n");
 }
 
 #[test]
@@ -78,9 +74,7 @@ fn a_place_that_is_no_repository_is_told() {
     let refused = run(&stage, &[("TASK_WORKTREE", stage.root.as_str())]);
     assert_eq!(refused.code(), 2);
     assert!(
-        refused
-            .stderr
-            .contains("`git add mock-changes.txt` ended with exit status: 128"),
+        refused.stderr.contains("`git add mock-changes.txt` ended with exit status: 128"),
         "{}",
         refused.stderr
     );
@@ -97,19 +91,9 @@ fn it_sleeps_in_real_time() {
 #[test]
 fn it_speaks_the_format_that_is_asked_for() {
     let stage = Stage::new();
-    let spoken = ended(
-        stage
-            .mock(&["--as", "codex", "exec", "--json", "-"], &[])
-            .spawn()
-            .unwrap(),
-        "go",
-    )
-    .well();
+    let spoken =
+        ended(stage.mock(&["--as", "codex", "exec", "--json", "-"], &[]).spawn().unwrap(), "go").well();
     let last = spoken.stdout.lines().last().unwrap();
     assert!(last.starts_with(r#"{"type":"turn.completed""#), "{last}");
-    assert!(
-        spoken.stdout.contains("Mock agent: success, 1 commits."),
-        "{}",
-        spoken.stdout
-    );
+    assert!(spoken.stdout.contains("Mock agent: success, 1 commits."), "{}", spoken.stdout);
 }

@@ -10,8 +10,7 @@ pub(crate) type Shape = BTreeMap<String, BTreeSet<String>>;
 pub(crate) fn shape(output: &str) -> Shape {
     let mut shape = Shape::new();
     for line in output.lines() {
-        let event: Value =
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         collect(&event, "", shape.entry(kind(&event)).or_default());
     }
     shape
@@ -28,25 +27,15 @@ pub(crate) fn real(name: &str) -> Shape {
 pub(crate) fn assert_same_shape(ours: &Shape, real: &Shape) {
     for (kind, keys) in ours {
         let Some(real) = real.get(kind) else {
-            panic!(
-                "no real agent prints `{kind}`, but {:?}",
-                real.keys().collect::<Vec<_>>()
-            );
+            panic!("no real agent prints `{kind}`, but {:?}", real.keys().collect::<Vec<_>>());
         };
         let invented: Vec<_> = keys.difference(real).collect();
-        assert!(
-            invented.is_empty(),
-            "`{kind}` has keys that no real agent prints: {invented:?}"
-        );
+        assert!(invented.is_empty(), "`{kind}` has keys that no real agent prints: {invented:?}");
         let empty = |path: &str| {
-            path.match_indices("[]")
-                .any(|(at, _)| !keys.iter().any(|key| key.starts_with(&path[..at + 2])))
+            path.match_indices("[]").any(|(at, _)| !keys.iter().any(|key| key.starts_with(&path[..at + 2])))
         };
         let missing: Vec<_> = real.difference(keys).filter(|path| !empty(path)).collect();
-        assert!(
-            missing.is_empty(),
-            "`{kind}` lacks keys that the real agent prints: {missing:?}"
-        );
+        assert!(missing.is_empty(), "`{kind}` lacks keys that the real agent prints: {missing:?}");
     }
 }
 
@@ -61,9 +50,7 @@ fn kind(event: &Value) -> String {
         "/role",
         "/tool_name",
     ];
-    let parts = tells
-        .iter()
-        .filter_map(|path| event.pointer(path).and_then(Value::as_str));
+    let parts = tells.iter().filter_map(|path| event.pointer(path).and_then(Value::as_str));
     let tool = event.pointer("/part/tool").and_then(Value::as_str);
     parts.chain(tool).collect::<Vec<_>>().join(" ")
 }
@@ -77,9 +64,7 @@ fn collect(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
                 keys.insert(path);
             }
         }
-        Value::Array(items) => items
-            .iter()
-            .for_each(|item| collect(item, &format!("{path}[]"), keys)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, &format!("{path}[]"), keys)),
         _ => {}
     }
 }

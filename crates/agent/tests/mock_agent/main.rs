@@ -1,9 +1,6 @@
 //! The stand-in agent as a process: what it does, says and ends with.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops where something goes wrong"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops where something goes wrong")]
 
 mod by_environment;
 mod fixtures;

@@ -2,13 +2,7 @@ use crate::stage::{Ended, Stage, ended};
 
 fn call(stage: &Stage, prompt: &str) -> Ended {
     let path = stage.root.join("script.yaml");
-    ended(
-        stage
-            .mock(&["--script", path.as_str()], &[])
-            .spawn()
-            .unwrap(),
-        prompt,
-    )
+    ended(stage.mock(&["--script", path.as_str()], &[]).spawn().unwrap(), prompt)
 }
 
 #[test]
@@ -32,16 +26,10 @@ run:
   - say: <promise>COMPLETE</promise>
 "#;
     let played = stage.play(script).well();
-    assert_eq!(
-        played.stdout,
-        "Working on t42.\n<promise>COMPLETE</promise>\n"
-    );
+    assert_eq!(played.stdout, "Working on t42.\n<promise>COMPLETE</promise>\n");
     assert_eq!(stage.read("repo/src/hello.txt"), "hello moon of t42\nbye\n");
     assert_eq!(stage.read("repo/made.txt"), "made\n");
-    assert_eq!(
-        stage.git(&["log", "-1", "--format=%s", "--name-only"]),
-        "Say hello for t42\n\nsrc/hello.txt"
-    );
+    assert_eq!(stage.git(&["log", "-1", "--format=%s", "--name-only"]), "Say hello for t42\n\nsrc/hello.txt");
     let result = r#"{"outcome":"success","decision":"approve","comment":"t42 is fine"}"#;
     assert_eq!(stage.read("task/result.json").trim_end(), result);
     assert_eq!(
@@ -75,10 +63,7 @@ fn one_run_for_every_call_has_no_end() {
     let stage = Stage::new();
     stage.script("run:\n  - say: iteration {iteration}\n");
     for iteration in 1..=3 {
-        assert_eq!(
-            call(&stage, "").well().stdout,
-            format!("iteration {iteration}\n")
-        );
+        assert_eq!(call(&stage, "").well().stdout, format!("iteration {iteration}\n"));
     }
 }
 
@@ -87,16 +72,8 @@ fn script_and_state_may_be_named_by_the_environment() {
     let stage = Stage::new();
     let path = stage.script("runs:\n  - - say: one\n");
     let calls = stage.root.join("calls");
-    let env = [
-        ("REHEARSAL_MOCK_SCRIPT", path.as_str()),
-        ("REHEARSAL_MOCK_STATE", calls.as_str()),
-    ];
-    assert_eq!(
-        ended(stage.mock(&[], &env).spawn().unwrap(), "")
-            .well()
-            .stdout,
-        "one\n"
-    );
+    let env = [("REHEARSAL_MOCK_SCRIPT", path.as_str()), ("REHEARSAL_MOCK_STATE", calls.as_str())];
+    assert_eq!(ended(stage.mock(&[], &env).spawn().unwrap(), "").well().stdout, "one\n");
     assert_eq!(stage.read("calls"), "1\n");
 }
 
@@ -104,18 +81,9 @@ fn script_and_state_may_be_named_by_the_environment() {
 fn calls_at_the_same_time_each_get_a_run_of_their_own() {
     let stage = Stage::new();
     let path = stage.script("runs:\n  - - say: a\n  - - say: b\n  - - say: c\n  - - say: d\n");
-    let children: Vec<_> = (0..4)
-        .map(|_| {
-            stage
-                .mock(&["--script", path.as_str()], &[])
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    let mut said: Vec<String> = children
-        .into_iter()
-        .map(|child| ended(child, "").well().stdout)
-        .collect();
+    let children: Vec<_> =
+        (0..4).map(|_| stage.mock(&["--script", path.as_str()], &[]).spawn().unwrap()).collect();
+    let mut said: Vec<String> = children.into_iter().map(|child| ended(child, "").well().stdout).collect();
     said.sort();
     assert_eq!(said, ["a\n", "b\n", "c\n", "d\n"]);
 }
@@ -123,17 +91,9 @@ fn calls_at_the_same_time_each_get_a_run_of_their_own() {
 #[test]
 fn a_prompt_that_is_not_the_expected_one_is_shown() {
     let stage = Stage::new();
-    stage.script(
-        "run:\n  - expect_prompt: { contains: \"Task {task}: add a greeting\" }\n  - say: ok\n",
-    );
-    assert_eq!(
-        call(&stage, "# Task t42: add a greeting\n").well().stdout,
-        "ok\n"
-    );
-    let wrong = call(
-        &stage,
-        "# You are an agent\n\nTask t42: remove the greeting\nBe kind.\n",
-    );
+    stage.script("run:\n  - expect_prompt: { contains: \"Task {task}: add a greeting\" }\n  - say: ok\n");
+    assert_eq!(call(&stage, "# Task t42: add a greeting\n").well().stdout, "ok\n");
+    let wrong = call(&stage, "# You are an agent\n\nTask t42: remove the greeting\nBe kind.\n");
     assert_eq!(wrong.code(), 3);
     assert_eq!(
         wrong.stderr,
@@ -148,8 +108,7 @@ fn a_mistake_in_the_script_is_shown_with_its_place_and_uses_up_no_call() {
     let path = stage.script("runs:\n  - - say: hi\n    - wirte: { path: a }\n");
     let refused = call(&stage, "");
     assert_eq!(refused.code(), 2);
-    let expected =
-        format!("mock-agent: {path}:3:7: unknown variant `wirte`, expected one of say, write, ");
+    let expected = format!("mock-agent: {path}:3:7: unknown variant `wirte`, expected one of say, write, ");
     assert!(refused.stderr.starts_with(&expected), "{}", refused.stderr);
     assert!(!stage.root.join("script.yaml.state").exists());
 }
@@ -189,9 +148,6 @@ fn a_missing_variable_is_named() {
     let mut command = stage.mock(&args, &[]);
     command.env_remove("REHEARSAL_TASK_ID");
     let refused = ended(command.spawn().unwrap(), "");
-    assert_eq!(
-        refused.stderr,
-        "mock-agent: `REHEARSAL_TASK_ID` is not set\n"
-    );
+    assert_eq!(refused.stderr, "mock-agent: `REHEARSAL_TASK_ID` is not set\n");
     assert_eq!(refused.code(), 2);
 }

@@ -26,12 +26,7 @@ impl Stage {
         let (repo, task_dir) = (root.join("repo"), root.join("task"));
         fs_err::create_dir_all(&repo).unwrap();
         fs_err::create_dir_all(&task_dir).unwrap();
-        let stage = Self {
-            _dir: dir,
-            root,
-            repo,
-            task_dir,
-        };
+        let stage = Self { _dir: dir, root, repo, task_dir };
         stage.git(&["init", "--quiet", "--initial-branch=main"]);
         stage.git(&[
             "-c",
@@ -51,15 +46,8 @@ impl Stage {
         let mut command = Command::new("git");
         command.args(args).current_dir(&self.repo);
         let output = self.hermetic(&mut command).output().unwrap();
-        assert!(
-            output.status.success(),
-            "git {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .trim_end()
-            .to_owned()
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
 
     fn hermetic<'a>(&self, command: &'a mut Command) -> &'a mut Command {
@@ -105,10 +93,7 @@ impl Stage {
         args.extend(agent.iter().flat_map(|agent| ["--as", agent]));
         args.push("--");
         args.extend(foreign);
-        ended(
-            self.mock(&args, &[]).spawn().unwrap(),
-            "Create hello.txt then list files.",
-        )
+        ended(self.mock(&args, &[]).spawn().unwrap(), "Create hello.txt then list files.")
     }
 
     pub(crate) fn read(&self, path: &str) -> String {
@@ -132,20 +117,12 @@ pub(crate) fn ended(mut child: Child, prompt: &str) -> Ended {
 impl Ended {
     #[track_caller]
     pub(crate) fn code(&self) -> i32 {
-        self.status
-            .code()
-            .unwrap_or_else(|| panic!("it was ended by a signal: {}", self.status))
+        self.status.code().unwrap_or_else(|| panic!("it was ended by a signal: {}", self.status))
     }
 
     #[track_caller]
     pub(crate) fn well(self) -> Self {
-        assert!(
-            self.status.success(),
-            "{}: {}{}",
-            self.status,
-            self.stdout,
-            self.stderr
-        );
+        assert!(self.status.success(), "{}: {}{}", self.status, self.stdout, self.stderr);
         self
     }
 }
@@ -155,9 +132,6 @@ fn mock_agent() -> Utf8PathBuf {
     let test = Utf8PathBuf::try_from(std::env::current_exe().unwrap()).unwrap();
     let target = test.parent().and_then(Utf8Path::parent).unwrap();
     let program = target.join("examples/mock_agent");
-    assert!(
-        program.exists(),
-        "{program} is missing: `cargo build --example mock_agent` makes it"
-    );
+    assert!(program.exists(), "{program} is missing: `cargo build --example mock_agent` makes it");
     program
 }

@@ -16,17 +16,13 @@ run:
 "#;
 const SHELL: &str = "run:\n  - run: { command: ls }\n  - say: Done.\n";
 const PATCH: &str = "run:\n  - write: { path: hello.txt, content: hi }\n  - say: Done.\n";
-const REFUSED: &str = "run:\n  - tool: { name: Write, input: { file_path: a, content: b }, end: refused }\n  - say: Done.\n";
-const OTHER: &str =
-    "run:\n  - tool: { name: ping, input: { text: hi }, output: pong }\n  - say: Done.\n";
+const REFUSED: &str =
+    "run:\n  - tool: { name: Write, input: { file_path: a, content: b }, end: refused }\n  - say: Done.\n";
+const OTHER: &str = "run:\n  - tool: { name: ping, input: { text: hi }, output: pong }\n  - say: Done.\n";
 const FAILING: &str = "run:\n  - run: { command: \"echo out; exit 3\" }\n  - say: Done.\n";
 
 fn play(agent: &str, script: &str) -> Ended {
-    Stage::new().play_as(
-        Some(agent),
-        &["-m", "fake", "--model", "claude-opus-5-5"],
-        script,
-    )
+    Stage::new().play_as(Some(agent), &["-m", "fake", "--model", "claude-opus-5-5"], script)
 }
 
 fn gemini(script: &str) -> Ended {
@@ -55,21 +51,14 @@ fn a_good_end_has_the_keys_of_the_real_ones(
 
 #[test]
 fn a_good_end_of_gemini_has_the_keys_of_the_real_one() {
-    assert_same_shape(
-        &shape(&gemini(WORK).well().stdout),
-        &real("gemini-success.jsonl"),
-    );
+    assert_same_shape(&shape(&gemini(WORK).well().stdout), &real("gemini-success.jsonl"));
 }
 
 #[rstest]
 #[case::claude_auth("claude", "error: { kind: auth }", "claude-auth.jsonl")]
 #[case::codex_auth("codex", "error: { kind: auth }", "codex-auth.jsonl")]
 #[case::opencode_auth("opencode", "error: { kind: auth }", "opencode-auth.jsonl")]
-fn an_error_has_the_keys_of_the_real_ones(
-    #[case] agent: &str,
-    #[case] action: &str,
-    #[case] fixture: &str,
-) {
+fn an_error_has_the_keys_of_the_real_ones(#[case] agent: &str, #[case] action: &str, #[case] fixture: &str) {
     let played = play(agent, &format!("run:\n  - {action}\n"));
     assert_eq!(played.code(), 1);
     assert_same_shape(&shape(&played.stdout), &real(fixture));
@@ -80,16 +69,11 @@ fn an_error_has_the_keys_of_the_real_ones(
 #[case::max_turns("error: { kind: max_turns }", "claude-max-turns.jsonl")]
 #[case::unreachable("error: { kind: unreachable }", "claude-unreachable.jsonl")]
 fn claudes_other_errors_end_like_the_real_ones(#[case] action: &str, #[case] fixture: &str) {
-    let played = play(
-        "claude",
-        &format!("run:\n  - say: Listing.\n  - {action}\n"),
-    );
+    let played = play("claude", &format!("run:\n  - say: Listing.\n  - {action}\n"));
     assert_eq!(played.code(), 1);
     let mut end = last(&played);
     // Only streams have it.
-    end.as_object_mut()
-        .unwrap()
-        .remove("model_usage_since_last_result");
+    end.as_object_mut().unwrap().remove("model_usage_since_last_result");
     // The real one failed before its first answer.
     if fixture == "claude-unreachable.jsonl" {
         end["modelUsage"] = serde_json::json!({});
@@ -101,9 +85,7 @@ fn claudes_other_errors_end_like_the_real_ones(#[case] action: &str, #[case] fix
 fn claude_tells_what_was_refused() {
     let played = play("claude", REFUSED).well();
     let mut end = last(&played);
-    end.as_object_mut()
-        .unwrap()
-        .remove("model_usage_since_last_result");
+    end.as_object_mut().unwrap().remove("model_usage_since_last_result");
     assert_same_shape(&shape(&end.to_string()), &real("claude-refused.jsonl"));
     assert_eq!(end["permission_denials"][0]["tool_name"], "Write");
 }
@@ -111,22 +93,12 @@ fn claude_tells_what_was_refused() {
 #[test]
 fn gemini_and_opencode_tell_what_was_refused() {
     let refused = "run:\n  - tool: { name: nope, input: { x: 1 }, end: refused }\n  - say: Done.\n";
-    assert_same_shape(
-        &shape(&gemini(refused).well().stdout),
-        &real("gemini-refused.jsonl"),
-    );
-    let refused =
-        "run:\n  - tool: { name: write, input: { filePath: a, content: b }, end: refused }\n";
+    assert_same_shape(&shape(&gemini(refused).well().stdout), &real("gemini-refused.jsonl"));
+    let refused = "run:\n  - tool: { name: write, input: { filePath: a, content: b }, end: refused }\n";
     let played = play("opencode", refused).well();
     let real = real("opencode-refused.jsonl");
     let ours = shape(&played.stdout);
-    assert_same_shape(
-        &ours
-            .into_iter()
-            .filter(|(kind, _)| kind.starts_with("tool_use"))
-            .collect(),
-        &real,
-    );
+    assert_same_shape(&ours.into_iter().filter(|(kind, _)| kind.starts_with("tool_use")).collect(), &real);
 }
 
 #[test]
@@ -145,14 +117,8 @@ fn claude_asks_to_wait_before_it_gives_up_on_a_rate_limit() {
 #[case::overloaded("overloaded", 247, "UNAVAILABLE")]
 #[case::quota("quota", 173, "RESOURCE_EXHAUSTED")]
 #[case::unreachable("unreachable", 1, "")]
-fn gemini_ends_with_the_low_byte_of_the_status(
-    #[case] kind: &str,
-    #[case] code: i32,
-    #[case] status: &str,
-) {
-    let played = gemini(&format!(
-        "run:\n  - say: Hm.\n  - error: {{ kind: {kind} }}\n"
-    ));
+fn gemini_ends_with_the_low_byte_of_the_status(#[case] kind: &str, #[case] code: i32, #[case] status: &str) {
+    let played = gemini(&format!("run:\n  - say: Hm.\n  - error: {{ kind: {kind} }}\n"));
     assert_eq!(played.code(), code);
     assert!(played.stderr.contains(status), "{}", played.stderr);
     assert_same_shape(&shape(&played.stdout), &real("gemini-error.jsonl"));
@@ -170,27 +136,15 @@ fn gemini_without_a_stream_tells_errors_on_standard_error() {
         env!("CARGO_MANIFEST_DIR")
     ))
     .unwrap();
-    for line in real
-        .lines()
-        .filter(|line| line.trim_start().starts_with("\"message\""))
-    {
+    for line in real.lines().filter(|line| line.trim_start().starts_with("\"message\"")) {
         assert!(line.contains(document["error"]["message"].as_str().unwrap()));
     }
     assert_eq!(
         (&document["error"]["code"], &document["error"]["type"]),
         (&53.into(), &"FatalTurnLimitedError".into())
     );
-    let fine = stage
-        .play_as(
-            Some("gemini"),
-            &["--output-format", "json"],
-            "run:\n  - say: Done.\n",
-        )
-        .well();
-    assert_eq!(
-        serde_json::from_str::<Value>(&fine.stdout).unwrap()["response"],
-        "Done."
-    );
+    let fine = stage.play_as(Some("gemini"), &["--output-format", "json"], "run:\n  - say: Done.\n").well();
+    assert_eq!(serde_json::from_str::<Value>(&fine.stdout).unwrap()["response"], "Done.");
 }
 
 #[rstest]
@@ -201,48 +155,27 @@ fn gemini_without_a_stream_tells_errors_on_standard_error() {
 fn an_end_that_an_agent_does_not_have_cannot_be_scripted(#[case] agent: &str, #[case] kind: &str) {
     let played = play(agent, &format!("run:\n  - error: {{ kind: {kind} }}\n"));
     assert_eq!(played.code(), 2);
-    assert_eq!(
-        played.stderr,
-        format!("mock-agent: {agent} has no such end as `{kind}`\n")
-    );
+    assert_eq!(played.stderr, format!("mock-agent: {agent} has no such end as `{kind}`\n"));
 }
 
 #[test]
 fn figures_and_texts_come_through() {
     let end = last(&play("claude", WORK).well());
     assert_eq!(end["result"], "Done.\n<promise>COMPLETE</promise>");
-    assert_eq!(
-        (&end["total_cost_usd"], &end["num_turns"]),
-        (&0.0024.into(), &3.into())
-    );
-    assert_eq!(
-        end["modelUsage"]["claude-opus-5-5"]["cacheReadInputTokens"],
-        50
-    );
-    assert_eq!(
-        last(&play("codex", WORK).well())["usage"]["input_tokens"],
-        300
-    );
+    assert_eq!((&end["total_cost_usd"], &end["num_turns"]), (&0.0024.into(), &3.into()));
+    assert_eq!(end["modelUsage"]["claude-opus-5-5"]["cacheReadInputTokens"], 50);
+    assert_eq!(last(&play("codex", WORK).well())["usage"]["input_tokens"], 300);
     assert_eq!(last(&gemini(WORK).well())["stats"]["total_tokens"], 360);
     let end = last(&play("opencode", WORK).well());
-    assert_eq!(
-        (&end["part"]["reason"], &end["part"]["tokens"]["total"]),
-        (&"stop".into(), &360.into())
-    );
+    assert_eq!((&end["part"]["reason"], &end["part"]["tokens"]["total"]), (&"stop".into(), &360.into()));
 }
 
 #[rstest]
 #[case("claude", &["-p", "--resume", "s-1"], "session_id")]
 #[case("codex", &["exec", "--json", "resume", "s-1", "-"], "thread_id")]
 #[case("opencode", &["run", "--session", "s-1"], "sessionID")]
-fn a_session_that_is_resumed_keeps_its_id(
-    #[case] agent: &str,
-    #[case] foreign: &[&str],
-    #[case] key: &str,
-) {
-    let played = Stage::new()
-        .play_as(Some(agent), foreign, "run:\n  - say: hi\n")
-        .well();
+fn a_session_that_is_resumed_keeps_its_id(#[case] agent: &str, #[case] foreign: &[&str], #[case] key: &str) {
+    let played = Stage::new().play_as(Some(agent), foreign, "run:\n  - say: hi\n").well();
     let first: Value = serde_json::from_str(played.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(first[key], "s-1");
 }
@@ -259,19 +192,7 @@ fn version_and_help_are_answered_without_using_up_a_call(
 ) {
     let stage = Stage::new();
     let script = "runs:\n  - - say: hi\n";
-    assert_eq!(
-        stage
-            .play_as(Some(agent), &["--version"], script)
-            .well()
-            .stdout,
-        version
-    );
-    assert!(
-        stage
-            .play_as(Some(agent), &["--help"], script)
-            .well()
-            .stdout
-            .contains(flag)
-    );
+    assert_eq!(stage.play_as(Some(agent), &["--version"], script).well().stdout, version);
+    assert!(stage.play_as(Some(agent), &["--help"], script).well().stdout.contains(flag));
     stage.play_as(Some(agent), &[], script).well();
 }

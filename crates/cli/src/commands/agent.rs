@@ -58,18 +58,12 @@ fn list(context: &Context) -> Done {
         .iter()
         .map(|(name, profile)| {
             let driver = profile.driver.value;
-            let program = profile
-                .program
-                .value
-                .clone()
-                .unwrap_or_else(|| driver.as_str().to_owned());
+            let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
             AgentView {
                 name: name.to_string(),
                 driver: driver.to_string(),
                 model: profile.model.value.clone(),
-                program: which::which(&program)
-                    .ok()
-                    .map(|path| path.display().to_string()),
+                program: which::which(&program).ok().map(|path| path.display().to_string()),
                 used: *name == settings.agent.value,
             }
         })
@@ -82,10 +76,9 @@ fn list(context: &Context) -> Done {
             agent.program.clone().unwrap_or_else(|| "not found".into()),
         ]
     };
-    context.ui.say(table(
-        &["AGENT", "DRIVER", "MODEL", "PROGRAM"],
-        &agents.iter().map(row).collect::<Vec<_>>(),
-    ));
+    context
+        .ui
+        .say(table(&["AGENT", "DRIVER", "MODEL", "PROGRAM"], &agents.iter().map(row).collect::<Vec<_>>()));
     context.ui.document(AgentList { agents });
     Ok(Exit::Ok)
 }

@@ -48,26 +48,15 @@ pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Done {
     let settings: Vec<SettingView> = settings
         .lines()
         .into_iter()
-        .map(|(key, value, origin)| SettingView {
-            key,
-            value,
-            origin: origin.to_string(),
-        })
+        .map(|(key, value, origin)| SettingView { key, value, origin: origin.to_string() })
         .collect();
     let row = |setting: &SettingView| {
         let mut row = vec![setting.key.clone(), setting.value.clone()];
         row.extend(args.origin.then(|| setting.origin.clone()));
         row
     };
-    let headings: &[&str] = if args.origin {
-        &["SETTING", "VALUE", "ORIGIN"]
-    } else {
-        &["SETTING", "VALUE"]
-    };
-    context.ui.say(table(
-        headings,
-        &settings.iter().map(row).collect::<Vec<_>>(),
-    ));
+    let headings: &[&str] = if args.origin { &["SETTING", "VALUE", "ORIGIN"] } else { &["SETTING", "VALUE"] };
+    context.ui.say(table(headings, &settings.iter().map(row).collect::<Vec<_>>()));
     context.ui.document(ConfigDocument { settings });
     Ok(Exit::Ok)
 }

@@ -59,16 +59,15 @@ const TASKS: [(&str, &str); 3] = [
 ];
 
 pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
-    let scratch = tempfile::Builder::new()
-        .prefix("rehearsal-demo-")
-        .tempdir()?;
+    let scratch = tempfile::Builder::new().prefix("rehearsal-demo-").tempdir()?;
     let root = match &args.keep {
         Some(directory) => {
             let directory = context.directory.join(directory);
             fs_err::create_dir_all(&directory)?;
             if fs_err::read_dir(&directory)?.next().is_some() {
-                return Err(CliError::usage(format!("`{directory}` is not empty"))
-                    .hint("name a new directory"));
+                return Err(
+                    CliError::usage(format!("`{directory}` is not empty")).hint("name a new directory")
+                );
             }
             directory
         }
@@ -76,37 +75,18 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
             .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?,
     };
     let project = prepare(&root)?;
-    let quiet = Context {
-        ui: Ui { json: false },
-        directory: root.clone(),
-        clock: context.clock.clone(),
-    };
+    let quiet = Context { ui: Ui { json: false }, directory: root.clone(), clock: context.clock.clone() };
     let before = run_tests(&root)?;
-    context.ui.say(format!(
-        "a scratch repository with a failing test: {}",
-        in_words(before)
-    ));
+    context.ui.say(format!("a scratch repository with a failing test: {}", in_words(before)));
     let store = project.store().await?;
     add_tasks(&*store, &quiet, &project).await?;
-    let loop_context = Context {
-        ui: context.ui,
-        ..quiet
-    };
+    let loop_context = Context { ui: context.ui, ..quiet };
     let (summary, interrupted) = run_loop(&RunArgs::default(), &project, &loop_context).await?;
     let after = run_tests(&root)?;
     show(&summary, &*store, before, after, &args, context).await?;
-    let exit = if after.failed == 0 {
-        exit_of(&summary.end, interrupted)
-    } else {
-        Exit::Red
-    };
+    let exit = if after.failed == 0 { exit_of(&summary.end, interrupted) } else { Exit::Red };
     let kept = args.keep.map(|_| root.to_string());
-    context.ui.document(DemoDocument {
-        before,
-        after,
-        summary,
-        kept,
-    });
+    context.ui.document(DemoDocument { before, after, summary, kept });
     Ok(exit)
 }
 
@@ -126,16 +106,10 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
     for args in GIT_SET_UP {
         git(root, args)?;
     }
-    Ok(Project {
-        root: root.to_owned(),
-    })
+    Ok(Project { root: root.to_owned() })
 }
 
-async fn add_tasks(
-    store: &dyn Store,
-    context: &Context,
-    project: &Project,
-) -> Result<(), CliError> {
+async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {
     let name = SessionName::new(SESSION)?;
     let flow = Arc::new(project.flow("loop")?);
     let tasks = TASKS.iter().map(|(title, criterion)| {
@@ -153,13 +127,7 @@ async fn add_tasks(
         context: String::new(),
         criteria: Vec::new(),
     };
-    let changes = vec![
-        Change::AddSession(session),
-        Change::AddTasks {
-            tasks: tasks.collect(),
-            flow,
-        },
-    ];
+    let changes = vec![Change::AddSession(session), Change::AddTasks { tasks: tasks.collect(), flow }];
     context.commit(store, changes).await?;
     Ok(())
 }
@@ -172,27 +140,14 @@ const GIT_SET_UP: [&[&str]; 3] = [
 ];
 
 fn git(root: &Utf8Path, args: &[&str]) -> Result<(), CliError> {
-    let identity = [
-        "-c",
-        "user.name=Rehearsal",
-        "-c",
-        "user.email=demo@localhost",
-        "-c",
-        "commit.gpgsign=false",
-    ];
-    let output = std::process::Command::new("git")
-        .args(identity)
-        .args(args)
-        .current_dir(root)
-        .output();
+    let identity =
+        ["-c", "user.name=Rehearsal", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    let output = std::process::Command::new("git").args(identity).args(args).current_dir(root).output();
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(CliError::new(
-                Exit::Git,
-                format!("git {} failed: {said}", args[0]),
-            ))
+            Err(CliError::new(Exit::Git, format!("git {} failed: {said}", args[0])))
         }
         Err(error) => {
             Err(CliError::new(Exit::Git, format!("git cannot be run: {error}")).hint("install git"))
@@ -201,16 +156,10 @@ fn git(root: &Utf8Path, args: &[&str]) -> Result<(), CliError> {
 }
 
 fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {
-    let output = std::process::Command::new("sh")
-        .arg("run-tests")
-        .current_dir(root)
-        .output()?;
+    let output = std::process::Command::new("sh").arg("run-tests").current_dir(root).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let count = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
-    Ok(TestResult {
-        passed: count("ok "),
-        failed: count("FAIL "),
-    })
+    Ok(TestResult { passed: count("ok "), failed: count("FAIL ") })
 }
 
 fn in_words(tests: TestResult) -> String {
@@ -228,48 +177,23 @@ async fn show(
     let ui = context.ui;
     let runs = store.runs(&RunQuery::default()).await?;
     let commits_of = |task: &rehearsal_core::Task| {
-        let of_task = runs
-            .iter()
-            .filter(|run| run.start.task == task.id)
-            .filter_map(|run| run.end.as_ref());
+        let of_task = runs.iter().filter(|run| run.start.task == task.id).filter_map(|run| run.end.as_ref());
         let commits: Vec<String> = of_task
             .flat_map(|end| &end.commits)
-            .map(|commit| {
-                format!(
-                    "{} {}",
-                    commit.id.get(..7).unwrap_or(&commit.id),
-                    commit.subject
-                )
-            })
+            .map(|commit| format!("{} {}", commit.id.get(..7).unwrap_or(&commit.id), commit.subject))
             .collect();
         commits.join(", ")
     };
     let rows: Vec<Vec<String>> = summary
         .tasks
         .iter()
-        .map(|task| {
-            vec![
-                task.title.clone(),
-                task.status().to_owned(),
-                commits_of(task),
-            ]
-        })
+        .map(|task| vec![task.title.clone(), task.status().to_owned(), commits_of(task)])
         .collect();
-    ui.say(format!(
-        "\n{}",
-        table(&["TASK", "STATUS", "COMMITS"], &rows)
-    ));
+    ui.say(format!("\n{}", table(&["TASK", "STATUS", "COMMITS"], &rows)));
     ui.say(format!("\ntests before: {}", in_words(before)));
     ui.say(format!(
         "tests after:  {}",
-        styled(
-            if after.failed == 0 {
-                GOOD
-            } else {
-                crate::ui::BAD
-            },
-            in_words(after)
-        )
+        styled(if after.failed == 0 { GOOD } else { crate::ui::BAD }, in_words(after))
     ));
     ui.say(format!(
         "{} in {}, cost {} (the agent was scripted: no tokens)",
@@ -277,19 +201,16 @@ async fn show(
         words::duration(Duration::from_millis(summary.duration_ms)),
         words::cost(summary.cost_usd),
     ));
-    ui.say(format!(
-        "\n{}",
-        styled(BOLD, "Now in a repository of yours:")
-    ));
-    ui.say(
-        "  rehearsal init                                   # look around, write a configuration",
-    );
+    ui.say(format!("\n{}", styled(BOLD, "Now in a repository of yours:")));
+    ui.say("  rehearsal init                                   # look around, write a configuration");
     ui.say("  rehearsal session new work -d 'What it is about'");
     ui.say("  rehearsal task add 'The first thing to do'");
     ui.say("  rehearsal run work --dry-run                     # the prompt and the command, nothing runs");
     ui.say("  rehearsal run work");
     match &args.keep {
-        Some(directory) => ui.say(format!("\nThe scratch repository is in {directory}: try `rehearsal --repo {directory} runs list` there.")),
+        Some(directory) => ui.say(format!(
+            "\nThe scratch repository is in {directory}: try `rehearsal --repo {directory} runs list` there."
+        )),
         None => ui.say("\n`rehearsal demo --keep DIR` keeps the scratch repository to look around in."),
     }
     Ok(())

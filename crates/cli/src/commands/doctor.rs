@@ -52,30 +52,15 @@ enum Health {
 
 impl Check {
     fn ok(what: &str, found: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            health: Health::Ok,
-            found: found.into(),
-            hint: None,
-        }
+        Self { what: what.into(), health: Health::Ok, found: found.into(), hint: None }
     }
 
     fn note(what: &str, found: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            health: Health::Note,
-            found: found.into(),
-            hint: Some(hint.into()),
-        }
+        Self { what: what.into(), health: Health::Note, found: found.into(), hint: Some(hint.into()) }
     }
 
     fn bad(what: &str, found: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            health: Health::Bad,
-            found: found.into(),
-            hint: Some(hint.into()),
-        }
+        Self { what: what.into(), health: Health::Bad, found: found.into(), hint: Some(hint.into()) }
     }
 }
 
@@ -96,11 +81,7 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
             Health::Note => styled(ODD, "note"),
             Health::Bad => styled(BAD, "bad "),
         };
-        context.ui.say(format!(
-            "{mark}  {:<14}  {}",
-            check.what,
-            harmless(&check.found)
-        ));
+        context.ui.say(format!("{mark}  {:<14}  {}", check.what, harmless(&check.found)));
         if let Some(hint) = &check.hint {
             context.ui.say(format!("      hint: {}", harmless(hint)));
         }
@@ -153,11 +134,7 @@ fn check_supervision() -> Check {
 fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
     for (name, profile) in &settings.agents {
         let driver = profile.driver.value;
-        let program = profile
-            .program
-            .value
-            .clone()
-            .unwrap_or_else(|| driver.as_str().to_owned());
+        let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
         let what = format!("agent {name}");
         let used = *name == settings.agent.value;
         match which::which(&program) {
@@ -171,8 +148,7 @@ fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
             }
             Err(_) => {
                 let found = format!("{driver}: `{program}` is not on the PATH");
-                let hint =
-                    "install it, or set `program:`; `rehearsal agent list` shows what is found";
+                let hint = "install it, or set `program:`; `rehearsal agent list` shows what is found";
                 checks.push(if used {
                     Check::bad(&what, found, hint)
                 } else {
@@ -188,10 +164,8 @@ fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
 /// Only whether a variable is there; its value is never looked at.
 fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
     let is_key = |name: &String| name.ends_with("_KEY") || name.ends_with("_TOKEN");
-    let keys: Vec<String> = rehearsal_agent::environment::default_grants(driver.as_str())
-        .into_iter()
-        .filter(is_key)
-        .collect();
+    let keys: Vec<String> =
+        rehearsal_agent::environment::default_grants(driver.as_str()).into_iter().filter(is_key).collect();
     if keys.is_empty() || keys.iter().any(|key| std::env::var_os(key).is_some()) {
         return;
     }
@@ -206,23 +180,12 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
     let names = match project.own_flows() {
         Ok(names) => names,
         Err(error) => {
-            return checks.push(Check::bad(
-                "flows",
-                told(&error),
-                "check the directory's mode",
-            ));
+            return checks.push(Check::bad("flows", told(&error), "check the directory's mode"));
         }
     };
-    let broken: Vec<CliError> = names
-        .iter()
-        .filter_map(|name| project.flow(name).err())
-        .collect();
+    let broken: Vec<CliError> = names.iter().filter_map(|name| project.flow(name).err()).collect();
     match broken.first() {
-        Some(error) => checks.push(Check::bad(
-            "flows",
-            told(error),
-            "`rehearsal flow check` shows it whole",
-        )),
+        Some(error) => checks.push(Check::bad("flows", told(error), "`rehearsal flow check` shows it whole")),
         None => checks.push(Check::ok("flows", format!("{} of your own", names.len()))),
     }
 }
@@ -259,10 +222,7 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         let since = words::relative(run.start.started_at, context.now());
         checks.push(Check::note(
             "runs",
-            format!(
-                "run {} was left by a dead worker, started {since}",
-                run.start.id
-            ),
+            format!("run {} was left by a dead worker, started {since}", run.start.id),
             "the next `rehearsal run` puts it in order",
         ));
     }
@@ -285,11 +245,7 @@ fn check_disk(root: &Utf8Path, checks: &mut Vec<Check>) {
 }
 
 fn told(error: &CliError) -> String {
-    error
-        .render()
-        .trim_end()
-        .trim_start_matches("error: ")
-        .replace('\n', " ")
+    error.render().trim_end().trim_start_matches("error: ").replace('\n', " ")
 }
 
 fn first_line(error: &CliError) -> String {

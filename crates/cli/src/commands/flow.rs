@@ -59,10 +59,7 @@ pub(crate) fn run(command: &FlowCommand, context: &Context) -> Done {
             let flow = find(flow, &project, context)?;
             let mermaid = flow::mermaid(&flow);
             context.ui.say(mermaid.trim_end());
-            context.ui.document(FlowGraph {
-                name: flow.name.to_string(),
-                mermaid,
-            });
+            context.ui.document(FlowGraph { name: flow.name.to_string(), mermaid });
             Ok(Exit::Ok)
         }
     }
@@ -78,11 +75,7 @@ fn check(names: &[String], project: &Project, context: &Context) -> Done {
     let mut flows = Vec::new();
     for name in &names {
         let flow = find(name, project, context)?;
-        context.ui.say(format!(
-            "{name}: ok, {} states, version {}",
-            flow.states.len(),
-            flow.version
-        ));
+        context.ui.say(format!("{name}: ok, {} states, version {}", flow.states.len(), flow.version));
         flows.push(FlowView {
             name: flow.name.to_string(),
             version: flow.version,
@@ -100,7 +93,6 @@ fn find(name: &str, project: &Project, context: &Context) -> Result<Flow, CliErr
         return project.flow(name);
     }
     let path: Utf8PathBuf = context.directory.join(name);
-    let text =
-        read_text(&path)?.ok_or_else(|| CliError::usage(format!("there is no file `{name}`")))?;
+    let text = read_text(&path)?.ok_or_else(|| CliError::usage(format!("there is no file `{name}`")))?;
     flow::parse(&text).map_err(|error| CliError::in_file(error, name))
 }

@@ -27,12 +27,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Exit {
-    clap_complete::generate(
-        args.shell,
-        &mut Cli::command(),
-        "rehearsal",
-        &mut std::io::stdout(),
-    );
+    clap_complete::generate(args.shell, &mut Cli::command(), "rehearsal", &mut std::io::stdout());
     Exit::Ok
 }
 
@@ -53,13 +48,7 @@ pub(crate) fn run(args: &GenerateArgs, ui: Ui) -> Done {
     }
     let completions = args.directory.join("completions");
     fs_err::create_dir_all(&completions)?;
-    for shell in [
-        Shell::Bash,
-        Shell::Zsh,
-        Shell::Fish,
-        Shell::Elvish,
-        Shell::PowerShell,
-    ] {
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
         clap_complete::generate_to(shell, &mut Cli::command(), "rehearsal", &completions)?;
         files += 1;
     }
@@ -67,11 +56,7 @@ pub(crate) fn run(args: &GenerateArgs, ui: Ui) -> Done {
     fs_err::create_dir_all(&man)?;
     clap_mangen::generate_to(Cli::command(), &man)?;
     files += fs_err::read_dir(&man)?.count() as u64;
-    ui.say(format!(
-        "{} written to {}",
-        words::count(files, "file"),
-        args.directory
-    ));
+    ui.say(format!("{} written to {}", words::count(files, "file"), args.directory));
     ui.document(Generated { files });
     Ok(Exit::Ok)
 }

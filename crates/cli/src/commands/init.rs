@@ -48,8 +48,9 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let project = context.project()?;
     let path = project.config_path();
     if path.exists() && !args.force {
-        return Err(CliError::usage(format!("`{}` is already there", project.shown(&path)))
-            .hint("`rehearsal config show --origin` shows what it says; `rehearsal init --force` writes it anew"));
+        return Err(CliError::usage(format!("`{}` is already there", project.shown(&path))).hint(
+            "`rehearsal config show --origin` shows what it says; `rehearsal init --force` writes it anew",
+        ));
     }
     let found = look(&project.root).await;
     fs_err::create_dir_all(project.directory())?;
@@ -59,30 +60,16 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
     ui.say(format!("base branch: {}", or_none(&found.base_branch)));
     ui.say(format!("tests: {}", or_none(&found.test_command)));
-    ui.say(format!(
-        "agents: {}",
-        if agents.is_empty() {
-            "none found".into()
-        } else {
-            agents.join(", ")
-        }
-    ));
-    ui.say(format!(
-        "{} is written; read it, then:",
-        project.shown(&path)
-    ));
+    ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
+    ui.say(format!("{} is written; read it, then:", project.shown(&path)));
     ui.say("next: rehearsal session new NAME");
     ui.say("next: rehearsal doctor");
-    ui.document(InitDocument {
-        config: project.shown(&path),
-        found,
-    });
+    ui.document(InitDocument { config: project.shown(&path), found });
     Ok(Exit::Ok)
 }
 
 async fn look(root: &Utf8Path) -> Findings {
-    let on_path =
-        |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
+    let on_path = |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
     Findings {
         base_branch: git::base_branch(root).await.ok(),
         test_command: test_command(root),
@@ -120,10 +107,7 @@ fn test_command(root: &Utf8Path) -> Option<String> {
     if has("Makefile") && contains("Makefile", "test:") {
         return Some("make test".into());
     }
-    ["test", "test.sh", "run-tests.sh"]
-        .iter()
-        .find(|file| has(file))
-        .map(|file| format!("./{file}"))
+    ["test", "test.sh", "run-tests.sh"].iter().find(|file| has(file)).map(|file| format!("./{file}"))
 }
 
 fn config_text(found: &Findings) -> String {
@@ -171,13 +155,7 @@ testing:
 }
 
 fn yaml_string(text: &str) -> String {
-    let plain = text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || " -_./".contains(c))
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " -_./".contains(c))
         && !text.starts_with(['-', ' ', '.']);
-    if plain {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "''"))
-    }
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
 }

@@ -79,25 +79,15 @@ pub(crate) async fn run(args: LogsArgs, context: &Context) -> Done {
     }
 }
 
-async fn open(
-    path: &Utf8Path,
-    run: &Run,
-    follow: bool,
-) -> Result<BufReader<fs_err::File>, CliError> {
+async fn open(path: &Utf8Path, run: &Run, follow: bool) -> Result<BufReader<fs_err::File>, CliError> {
     loop {
         match fs_err::File::open(path) {
             Ok(file) => return Ok(BufReader::new(file)),
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             Err(_) if follow && run.end.is_none() => tokio::time::sleep(LOOK_EVERY).await,
             Err(_) => {
-                return Err(CliError::usage(format!(
-                    "run `{}` has no log of this kind",
-                    run.start.id
-                ))
-                .hint(format!(
-                    "`rehearsal runs show {}` says how it ended",
-                    run.start.id
-                )));
+                return Err(CliError::usage(format!("run `{}` has no log of this kind", run.start.id))
+                    .hint(format!("`rehearsal runs show {}` says how it ended", run.start.id)));
             }
         }
     }
@@ -112,12 +102,7 @@ fn show_new(reader: &mut BufReader<fs_err::File>, ui: Ui) -> Result<(), CliError
     let mut line = Vec::new();
     loop {
         line.clear();
-        if reader
-            .by_ref()
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)?
-            == 0
-        {
+        if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
         if let Ok(activity) = serde_json::from_slice::<Activity>(&line) {
@@ -134,36 +119,20 @@ pub(crate) fn in_words(activity: &Activity) -> String {
             DIM,
             format!(
                 "started{}",
-                model
-                    .as_ref()
-                    .map_or_else(String::new, |model| format!(" with {}", harmless(model)))
+                model.as_ref().map_or_else(String::new, |model| format!(" with {}", harmless(model)))
             ),
         ),
         Activity::Text { text } => harmless(text.trim_end()),
         Activity::ToolCalled { tool, detail } => {
             format!("{} {}", styled(BOLD, harmless(tool)), one_line(detail, 120))
         }
-        Activity::ToolReturned {
-            tool,
-            is_error: true,
-        } => styled(ODD, format!("{} failed", harmless(tool))),
-        Activity::ToolReturned {
-            tool,
-            is_error: false,
-        } => styled(DIM, format!("{} ok", harmless(tool))),
-        Activity::Retrying { message } => {
-            styled(ODD, format!("retrying: {}", one_line(message, 120)))
-        }
+        Activity::ToolReturned { tool, is_error: true } => styled(ODD, format!("{} failed", harmless(tool))),
+        Activity::ToolReturned { tool, is_error: false } => styled(DIM, format!("{} ok", harmless(tool))),
+        Activity::Retrying { message } => styled(ODD, format!("retrying: {}", one_line(message, 120))),
         Activity::Usage { tokens, cost_usd } => styled(
             DIM,
-            format!(
-                "tokens {}, cost {}",
-                crate::words::tokens(Some(*tokens)),
-                crate::words::cost(*cost_usd)
-            ),
+            format!("tokens {}, cost {}", crate::words::tokens(Some(*tokens)), crate::words::cost(*cost_usd)),
         ),
-        Activity::Unreadable { reason } => {
-            styled(ODD, format!("unreadable: {}", one_line(reason, 120)))
-        }
+        Activity::Unreadable { reason } => styled(ODD, format!("unreadable: {}", one_line(reason, 120))),
     }
 }

@@ -11,8 +11,8 @@ use rehearsal_agent::process::SpawnError;
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
 use rehearsal_engine::{
-    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop,
-    SetupError, StopSwitch, random_bits,
+    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop, SetupError,
+    StopSwitch, random_bits,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,10 +27,7 @@ use crate::project::Project;
 use crate::ui::{Document, emit, harmless};
 
 #[derive(Debug, Default, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(after_help = "Examples:
   rehearsal run hello
   rehearsal run hello --agent reviewer --iterations 3 --max-cost 2.50
@@ -146,10 +143,7 @@ async fn prepare(
     let settings = project.settings(overrides(args))?;
     let store = project.store().await?;
     let session = the_session(&*store, args.session.clone()).await?;
-    let profile = settings
-        .profile()
-        .cloned()
-        .ok_or_else(|| CliError::usage("no agent is configured"))?;
+    let profile = settings.profile().cloned().ok_or_else(|| CliError::usage("no agent is configured"))?;
     check_permission(&profile, args.trust)?;
     let ours = std::env::vars().collect();
     let setup = AgentSetup::new(&profile, ours, Arc::clone(&context.clock), &project.root)
@@ -184,13 +178,9 @@ fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
     let this = CliError::of(Exit::Agent, error);
     match (error, profile.driver.value.install_hint()) {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
-            .hint(format!(
-                "install it with `{install}`, or set `program:` in .rehearsal/config.yaml"
-            ))
+            .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),
-        _ => this.hint(
-            "set `program:` in .rehearsal/config.yaml; `rehearsal doctor` shows what is missing",
-        ),
+        _ => this.hint("set `program:` in .rehearsal/config.yaml; `rehearsal doctor` shows what is missing"),
     }
 }
 
@@ -215,17 +205,9 @@ fn reporter(follow: bool, context: &Context) -> Reporter {
 
 async fn dry_run(session_loop: &SessionLoop, setup: &AgentSetup, context: &Context) -> Done {
     let session = &session_loop.options.session;
-    let Some(task) = session_loop
-        .store
-        .next_task(Some(session), context.now())
-        .await?
-    else {
-        return Err(CliError::usage(format!(
-            "session `{session}` has no task that could be worked on now"
-        ))
-        .hint(format!(
-            "`rehearsal task list --session {session}` shows what there is"
-        )));
+    let Some(task) = session_loop.store.next_task(Some(session), context.now()).await? else {
+        return Err(CliError::usage(format!("session `{session}` has no task that could be worked on now"))
+            .hint(format!("`rehearsal task list --session {session}` shows what there is")));
     };
     let run = RunId::from_random(random_bits());
     let request = session_loop.request(&run, &task, 1, &[]).await?;
@@ -235,24 +217,12 @@ async fn dry_run(session_loop: &SessionLoop, setup: &AgentSetup, context: &Conte
     command.extend(line.args);
     let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
     let ui = context.ui;
-    ui.say(format!(
-        "# command (the prompt goes to its standard input)\n{}",
-        harmless(&quoted.join(" "))
-    ));
+    ui.say(format!("# command (the prompt goes to its standard input)\n{}", harmless(&quoted.join(" "))));
     for warning in &line.warnings {
         ui.say(format!("# note: {warning}"));
     }
-    ui.say(format!(
-        "\n# prompt for task {}\n{}",
-        task.id,
-        harmless(&prompt)
-    ));
-    ui.document(DryRun {
-        task: task.id.to_string(),
-        command,
-        warnings: line.warnings,
-        prompt,
-    });
+    ui.say(format!("\n# prompt for task {}\n{}", task.id, harmless(&prompt)));
+    ui.document(DryRun { task: task.id.to_string(), command, warnings: line.warnings, prompt });
     Ok(Exit::Ok)
 }
 
@@ -268,21 +238,16 @@ fn quote(word: &str) -> String {
 /// What the end of a loop means for a script.
 pub(crate) fn exit_of(end: &LoopEnd, interrupted: Exit) -> Exit {
     match end {
-        LoopEnd::NothingToDo
-        | LoopEnd::AllDone
-        | LoopEnd::Complete { .. }
-        | LoopEnd::MaxIterations => Exit::Ok,
+        LoopEnd::NothingToDo | LoopEnd::AllDone | LoopEnd::Complete { .. } | LoopEnd::MaxIterations => {
+            Exit::Ok
+        }
         LoopEnd::Blocked { .. } | LoopEnd::NeedsHuman { .. } => Exit::NeedsHuman,
         LoopEnd::BudgetReached { .. } => Exit::Budget,
-        LoopEnd::TooManyFailures {
-            last: Outcome::TimedOut { .. },
-        } => Exit::Timeout,
-        LoopEnd::LineStopped { cause } if cause.name() == OutcomeName::SandboxUnavailable => {
-            Exit::Sandbox
+        LoopEnd::TooManyFailures { last: Outcome::TimedOut { .. } } => Exit::Timeout,
+        LoopEnd::LineStopped { cause } if cause.name() == OutcomeName::SandboxUnavailable => Exit::Sandbox,
+        LoopEnd::SomeFailed { .. } | LoopEnd::TooManyFailures { .. } | LoopEnd::LineStopped { .. } => {
+            Exit::Agent
         }
-        LoopEnd::SomeFailed { .. }
-        | LoopEnd::TooManyFailures { .. }
-        | LoopEnd::LineStopped { .. } => Exit::Agent,
         LoopEnd::WaitTooLong { .. } => Exit::TryLater,
         LoopEnd::Interrupted => interrupted,
     }

@@ -72,17 +72,9 @@ async fn list(args: ListArgs, context: &Context) -> Done {
         (None, Some(task)) => Scope::Task(store.find_task(&task).await?.id),
         (None, None) => Scope::All,
     };
-    let runs = store
-        .runs(&RunQuery {
-            scope,
-            limit: Some(args.limit),
-            ..RunQuery::default()
-        })
-        .await?;
+    let runs = store.runs(&RunQuery { scope, limit: Some(args.limit), ..RunQuery::default() }).await?;
     if runs.is_empty() {
-        context
-            .ui
-            .say("no runs yet; `rehearsal run SESSION` makes some");
+        context.ui.say("no runs yet; `rehearsal run SESSION` makes some");
     } else {
         context.ui.say(table_of(&runs, context.now()));
     }
@@ -93,36 +85,20 @@ async fn list(args: ListArgs, context: &Context) -> Done {
 /// Runs in columns.
 pub(crate) fn table_of(runs: &[Run], now: Timestamp) -> String {
     let row = |run: &Run| {
-        let took = run
-            .end
-            .as_ref()
-            .map_or(now, |end| end.ended_at)
-            .since(run.start.started_at);
+        let took = run.end.as_ref().map_or(now, |end| end.ended_at).since(run.start.started_at);
         vec![
             run.start.id.to_string(),
             run.start.task.to_string(),
             run.start.agent.to_string(),
-            run.outcome().map_or_else(
-                || "running".to_owned(),
-                |outcome| outcome.name().to_string(),
-            ),
-            run.end
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |end| end.commits.len().to_string()),
+            run.outcome().map_or_else(|| "running".to_owned(), |outcome| outcome.name().to_string()),
+            run.end.as_ref().map_or_else(|| "-".to_owned(), |end| end.commits.len().to_string()),
             words::duration(took),
-            run.end
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |end| words::cost(end.cost_usd)),
+            run.end.as_ref().map_or_else(|| "-".to_owned(), |end| words::cost(end.cost_usd)),
             words::relative(run.start.started_at, now),
         ]
     };
     let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
-    table(
-        &[
-            "RUN", "TASK", "AGENT", "OUTCOME", "COMMITS", "TOOK", "COST", "STARTED",
-        ],
-        &rows,
-    )
+    table(&["RUN", "TASK", "AGENT", "OUTCOME", "COMMITS", "TOOK", "COST", "STARTED"], &rows)
 }
 
 async fn show(args: ShowArgs, context: &Context) -> Done {
@@ -153,10 +129,7 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
                 words::cost(end.cost_usd),
                 words::tokens(end.tokens)
             ));
-            ui.say(format!(
-                "\n{}",
-                styled(BOLD, harmless(&end.verdict.outcome.to_string()))
-            ));
+            ui.say(format!("\n{}", styled(BOLD, harmless(&end.verdict.outcome.to_string()))));
             for reason in &end.verdict.because {
                 ui.say(format!("- {}", harmless(reason)));
             }
@@ -174,9 +147,6 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
     }
     let shown = project.shown(&directory);
     ui.say(format!("\nfiles: {shown}"));
-    ui.document(RunDocument {
-        run,
-        directory: shown,
-    });
+    ui.document(RunDocument { run, directory: shown });
     Ok(Exit::Ok)
 }

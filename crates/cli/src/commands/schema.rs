@@ -8,9 +8,7 @@ use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
 use schemars::{JsonSchema, Schema, schema_for};
 
-use super::{
-    Done, agent, config, demo, doctor, flow, init, logs, run, runs, session, status, task,
-};
+use super::{Done, agent, config, demo, doctor, flow, init, logs, run, runs, session, status, task};
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
 use crate::ui::{Document, Ui};
@@ -33,79 +31,35 @@ fn document<T: JsonSchema>() -> Schema {
 
 /// Every file that people write, and every document that `--json` prints.
 pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
-    ("config", ".rehearsal/config.yaml", || {
-        schema_for!(ConfigFile)
-    }),
+    ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
-    ("import", "a line of `task import`", || {
-        schema_for!(ImportedTask)
-    }),
-    ("result", "result.json, as an agent writes it", || {
-        schema_for!(ResultFile)
-    }),
-    (
-        "activity",
-        "a line of activity.jsonl in a run's directory",
-        || schema_for!(Activity),
-    ),
+    ("import", "a line of `task import`", || schema_for!(ImportedTask)),
+    ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
+    ("activity", "a line of activity.jsonl in a run's directory", || schema_for!(Activity)),
     ("event", "an event of the log", || schema_for!(Event)),
     ("error", "any command that fails", document::<ErrorDocument>),
     ("init", "init", document::<init::InitDocument>),
     ("doctor", "doctor", document::<doctor::DoctorDocument>),
     ("demo", "demo", document::<demo::DemoDocument>),
-    (
-        "session",
-        "session new, show, context",
-        document::<session::SessionDocument>,
-    ),
-    (
-        "session-list",
-        "session list",
-        document::<session::SessionList>,
-    ),
-    (
-        "session-progress",
-        "session progress",
-        document::<session::ProgressDocument>,
-    ),
-    (
-        "task",
-        "task add, edit, done, block, unblock, cancel, retry",
-        document::<task::TaskDocument>,
-    ),
+    ("session", "session new, show, context", document::<session::SessionDocument>),
+    ("session-list", "session list", document::<session::SessionList>),
+    ("session-progress", "session progress", document::<session::ProgressDocument>),
+    ("task", "task add, edit, done, block, unblock, cancel, retry", document::<task::TaskDocument>),
     ("task-list", "task list", document::<task::TaskList>),
     ("task-show", "task show", document::<task::TaskDetails>),
-    (
-        "task-import",
-        "task import",
-        document::<task::ImportDocument>,
-    ),
+    ("task-import", "task import", document::<task::ImportDocument>),
     ("run", "run", document::<LoopSummary>),
     ("run-event", "a line of run --follow", document::<LoopEvent>),
     ("run-dry", "run --dry-run", document::<run::DryRun>),
-    (
-        "status",
-        "status, and a line of status --watch",
-        document::<status::Status>,
-    ),
+    ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),
     ("runs", "runs list", document::<runs::RunList>),
     ("runs-show", "runs show", document::<runs::RunDocument>),
     ("agent-list", "agent list", document::<agent::AgentList>),
-    (
-        "agent-check",
-        "agent check",
-        document::<agent::CheckDocument>,
-    ),
-    ("agent-explain", "agent explain", || {
-        schema_for!(rehearsal_agent::driver::Explanation)
-    }),
-    (
-        "config-show",
-        "config show",
-        document::<config::ConfigDocument>,
-    ),
+    ("agent-check", "agent check", document::<agent::CheckDocument>),
+    ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
+    ("config-show", "config show", document::<config::ConfigDocument>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),
     ("flow-graph", "flow graph", document::<flow::FlowGraph>),
 ];
@@ -124,15 +78,10 @@ struct SchemaName {
 
 pub(crate) fn run(args: &SchemaArgs, ui: Ui) -> Done {
     let Some(name) = &args.name else {
-        let rows: Vec<Vec<String>> = SCHEMAS
-            .iter()
-            .map(|(name, what, _)| vec![(*name).to_owned(), (*what).to_owned()])
-            .collect();
+        let rows: Vec<Vec<String>> =
+            SCHEMAS.iter().map(|(name, what, _)| vec![(*name).to_owned(), (*what).to_owned()]).collect();
         ui.say(crate::ui::table(&["NAME", "DESCRIBES"], &rows));
-        let schemas = SCHEMAS
-            .iter()
-            .map(|(name, describes, _)| SchemaName { name, describes })
-            .collect();
+        let schemas = SCHEMAS.iter().map(|(name, describes, _)| SchemaName { name, describes }).collect();
         ui.document(SchemaNames { schemas });
         return Ok(Exit::Ok);
     };

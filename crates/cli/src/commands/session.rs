@@ -90,12 +90,7 @@ pub(crate) struct TaskCounts {
 
 impl From<Counts> for TaskCounts {
     fn from(counts: Counts) -> Self {
-        Self {
-            open: counts.open,
-            done: counts.done,
-            total: counts.total,
-            by_status: counts.by_status,
-        }
+        Self { open: counts.open, done: counts.done, total: counts.total, by_status: counts.by_status }
     }
 }
 
@@ -150,13 +145,9 @@ async fn new(args: NewArgs, context: &Context) -> Done {
         context: args.context,
         criteria: args.criteria,
     };
-    context
-        .commit(&*store, vec![Change::AddSession(session)])
-        .await?;
+    context.commit(&*store, vec![Change::AddSession(session)]).await?;
     context.ui.say(format!("session `{name}` is made"));
-    context.ui.say(format!(
-        "add tasks with `rehearsal task add \"title\" --session {name}`"
-    ));
+    context.ui.say(format!("add tasks with `rehearsal task add \"title\" --session {name}`"));
     context.ui.document(document(&*store, &name, 0).await?);
     Ok(Exit::Ok)
 }
@@ -176,20 +167,13 @@ async fn list(context: &Context) -> Done {
         })
         .collect();
     if rows.is_empty() {
-        context
-            .ui
-            .say("no sessions yet; make one with `rehearsal session new NAME`");
+        context.ui.say("no sessions yet; make one with `rehearsal session new NAME`");
     } else {
-        context
-            .ui
-            .say(table(&["SESSION", "OPEN", "DONE", "ABOUT"], &rows));
+        context.ui.say(table(&["SESSION", "OPEN", "DONE", "ABOUT"], &rows));
     }
     let sessions = sessions
         .into_iter()
-        .map(|summary| SessionView {
-            session: summary.session,
-            tasks: summary.counts.into(),
-        })
+        .map(|summary| SessionView { session: summary.session, tasks: summary.counts.into() })
         .collect();
     context.ui.document(SessionList { sessions });
     Ok(Exit::Ok)
@@ -200,11 +184,7 @@ async fn show(name: &SessionName, context: &Context) -> Done {
     let document = document(&*store, name, 10).await?;
     let session = &document.session.session;
     let ui = context.ui;
-    ui.say(format!(
-        "{} {}",
-        styled(BOLD, &session.name),
-        crate::ui::harmless(&session.description)
-    ));
+    ui.say(format!("{} {}", styled(BOLD, &session.name), crate::ui::harmless(&session.description)));
     ui.say(format!(
         "{} open, {} done, made {}",
         words::count(document.session.tasks.open, "task"),
@@ -221,11 +201,7 @@ async fn show(name: &SessionName, context: &Context) -> Done {
         ui.say(format!("\n{}", styled(BOLD, "Journal")));
     }
     for entry in &document.progress {
-        ui.say(format!(
-            "{}  {}",
-            words::moment(entry.at),
-            crate::ui::harmless(&entry.text)
-        ));
+        ui.say(format!("{}  {}", words::moment(entry.at), crate::ui::harmless(&entry.text)));
     }
     ui.document(document);
     Ok(Exit::Ok)
@@ -239,13 +215,7 @@ async fn document(
     let session = store.session(name).await?;
     let counts = store.count_tasks(Some(name)).await?;
     let progress = store.progress(name, last).await?;
-    Ok(SessionDocument {
-        session: SessionView {
-            session,
-            tasks: counts.into(),
-        },
-        progress,
-    })
+    Ok(SessionDocument { session: SessionView { session, tasks: counts.into() }, progress })
 }
 
 async fn context_of(args: ContextArgs, context: &Context) -> Done {
@@ -259,66 +229,34 @@ async fn context_of(args: ContextArgs, context: &Context) -> Done {
             Some("-") => Some(std::io::read_to_string(std::io::stdin())?),
             other => other.map(ToOwned::to_owned),
         };
-        let edit = SessionEdit {
-            context: text,
-            description: args.description,
-            criteria: None,
-        };
-        context
-            .commit(
-                &*store,
-                vec![Change::EditSession {
-                    name: args.session.clone(),
-                    edit,
-                }],
-            )
-            .await?;
-        context
-            .ui
-            .say(format!("session `{}` is changed", args.session));
+        let edit = SessionEdit { context: text, description: args.description, criteria: None };
+        context.commit(&*store, vec![Change::EditSession { name: args.session.clone(), edit }]).await?;
+        context.ui.say(format!("session `{}` is changed", args.session));
     }
-    context
-        .ui
-        .document(document(&*store, &args.session, 0).await?);
+    context.ui.document(document(&*store, &args.session, 0).await?);
     Ok(Exit::Ok)
 }
 
 async fn progress(args: ProgressArgs, context: &Context) -> Done {
     if let (Some(text), Some(inside)) = (&args.text, InsideRun::detect()) {
         inside.report(&ReportLine::Progress { text: text.clone() })?;
-        context
-            .ui
-            .say("noted; it goes to the journal when the run is over");
-        context.ui.document(ProgressDocument {
-            progress: Vec::new(),
-            reported: true,
-        });
+        context.ui.say("noted; it goes to the journal when the run is over");
+        context.ui.document(ProgressDocument { progress: Vec::new(), reported: true });
         return Ok(Exit::Ok);
     }
     let store = context.store().await?;
     let session = the_session(&*store, args.session).await?;
     let mut last = args.last;
     if let Some(text) = args.text {
-        let change = Change::AddProgress {
-            session: session.clone(),
-            run: None,
-            text,
-        };
+        let change = Change::AddProgress { session: session.clone(), run: None, text };
         context.commit(&*store, vec![change]).await?;
         last = 1;
     }
     let progress = store.progress(&session, last).await?;
     for entry in &progress {
-        context.ui.say(format!(
-            "{}  {}",
-            words::moment(entry.at),
-            crate::ui::harmless(&entry.text)
-        ));
+        context.ui.say(format!("{}  {}", words::moment(entry.at), crate::ui::harmless(&entry.text)));
     }
-    context.ui.document(ProgressDocument {
-        progress,
-        reported: false,
-    });
+    context.ui.document(ProgressDocument { progress, reported: false });
     Ok(Exit::Ok)
 }
 
@@ -333,13 +271,12 @@ pub(crate) async fn the_session(
     let mut sessions = store.sessions().await?;
     match (sessions.pop(), sessions.is_empty()) {
         (Some(only), true) => Ok(only.session.name),
-        (None, _) => Err(CliError::usage("there is no session yet")
-            .hint("make one with `rehearsal session new NAME`")),
+        (None, _) => {
+            Err(CliError::usage("there is no session yet").hint("make one with `rehearsal session new NAME`"))
+        }
         (Some(last), false) => {
-            let mut names: Vec<String> = sessions
-                .iter()
-                .map(|summary| summary.session.name.to_string())
-                .collect();
+            let mut names: Vec<String> =
+                sessions.iter().map(|summary| summary.session.name.to_string()).collect();
             names.push(last.session.name.to_string());
             Err(CliError::usage("there is more than one session")
                 .hint(format!("name one with `--session`: {}", names.join(", "))))

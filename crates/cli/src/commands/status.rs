@@ -105,10 +105,7 @@ async fn status(project: &Project, store: &dyn Store) -> Result<Status, CliError
         .collect();
     let mut running = Vec::new();
     for run in store.unfinished_runs().await? {
-        let title = store
-            .task(&run.start.task)
-            .await?
-            .map_or_else(String::new, |task| task.title);
+        let title = store.task(&run.start.task).await?.map_or_else(String::new, |task| task.title);
         running.push(view(&run, title));
     }
     let cost = store.cost_of(&Scope::All).await?;
@@ -150,30 +147,15 @@ fn show(status: &Status, context: &Context) {
         ui.say("no sessions yet; make one with `rehearsal session new NAME`");
     } else {
         let row = |session: &SessionStatus| {
-            let words: Vec<String> = session
-                .by_status
-                .iter()
-                .map(|(status, count)| format!("{count} {status}"))
-                .collect();
-            vec![
-                session.name.clone(),
-                session.open.to_string(),
-                session.done.to_string(),
-                words.join(", "),
-            ]
+            let words: Vec<String> =
+                session.by_status.iter().map(|(status, count)| format!("{count} {status}")).collect();
+            vec![session.name.clone(), session.open.to_string(), session.done.to_string(), words.join(", ")]
         };
         let rows: Vec<Vec<String>> = status.sessions.iter().map(row).collect();
-        ui.say(format!(
-            "\n{}",
-            table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)
-        ));
+        ui.say(format!("\n{}", table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)));
     }
     if status.cost_usd.is_some() {
-        ui.say(format!(
-            "\n{} {}",
-            styled(BOLD, "cost so far"),
-            words::cost(status.cost_usd)
-        ));
+        ui.say(format!("\n{} {}", styled(BOLD, "cost so far"), words::cost(status.cost_usd)));
     }
     if ui.is_live() {
         ui.say(styled(DIM, words::moment(context.now())));

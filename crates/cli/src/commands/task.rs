@@ -50,11 +50,7 @@ pub(crate) struct TaskDocument {
 
 impl TaskDocument {
     fn new(task: Task) -> Self {
-        Self {
-            status: task.status().to_owned(),
-            task,
-            reported: false,
-        }
+        Self { status: task.status().to_owned(), task, reported: false }
     }
 }
 

@@ -23,12 +23,7 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
     let holder = LoopLock::holder(&project.state_dir());
     let why = why(&*store, &task, context.now(), holder.as_deref()).await?;
     let ui = context.ui;
-    ui.say(format!(
-        "{}  {} is {}",
-        styled(BOLD, &why.task),
-        harmless(&why.title),
-        why.status
-    ));
+    ui.say(format!("{}  {} is {}", styled(BOLD, &why.task), harmless(&why.title), why.status));
     for reason in &why.reasons {
         ui.say(format!("- {}", harmless(reason)));
     }

@@ -8,20 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A duration like `90s`, `30m`, `1h30m` or `2d`.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct HumanDuration(pub Duration);
 
-const UNITS: [(&str, u64); 5] = [
-    ("ms", 1),
-    ("s", 1_000),
-    ("m", 60_000),
-    ("h", 3_600_000),
-    ("d", 86_400_000),
-];
+const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl FromStr for HumanDuration {
     type Err = String;
@@ -36,19 +28,10 @@ impl FromStr for HumanDuration {
         while !rest.is_empty() {
             let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
             let (number, after) = rest.split_at(digits);
-            let letters = after
-                .find(|c: char| c.is_ascii_digit())
-                .unwrap_or(after.len());
+            let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
             let (unit, after) = after.split_at(letters);
-            let (_, millis) = UNITS
-                .iter()
-                .find(|(name, _)| *name == unit.trim())
-                .ok_or_else(wrong)?;
-            let part = number
-                .parse::<u64>()
-                .ok()
-                .and_then(|n| n.checked_mul(*millis))
-                .ok_or_else(wrong)?;
+            let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(wrong)?;
+            let part = number.parse::<u64>().ok().and_then(|n| n.checked_mul(*millis)).ok_or_else(wrong)?;
             total = total.checked_add(part).ok_or_else(wrong)?;
             rest = after;
         }

@@ -10,14 +10,8 @@ pub const VARIABLES: [(&str, &str); 10] = [
     ("REHEARSAL_TIMEOUT", "the longest a run may take"),
     ("REHEARSAL_IDLE_TIMEOUT", "the longest it may be silent"),
     ("REHEARSAL_ITERATIONS", "at most this many iterations"),
-    (
-        "REHEARSAL_MAX_FAILURES",
-        "stop after this many failed runs in a row",
-    ),
-    (
-        "REHEARSAL_MAX_COST",
-        "stop when a loop has cost this many dollars",
-    ),
+    ("REHEARSAL_MAX_FAILURES", "stop after this many failed runs in a row"),
+    ("REHEARSAL_MAX_COST", "stop when a loop has cost this many dollars"),
     ("REHEARSAL_MAX_WAIT", "the longest wait for a rate limit"),
     ("REHEARSAL_BASE_BRANCH", "the branch that work starts from"),
     ("REHEARSAL_TEST_COMMAND", "the command that runs the tests"),
@@ -52,11 +46,7 @@ where
     let Some(text) = lookup(name) else {
         return Ok(None);
     };
-    let wrong = |error: T::Err| {
-        SourceError::at(
-            None,
-            format!("the variable `{name}` cannot be used: {error}"),
-        )
-    };
+    let wrong =
+        |error: T::Err| SourceError::at(None, format!("the variable `{name}` cannot be used: {error}"));
     text.parse().map(Some).map_err(wrong)
 }

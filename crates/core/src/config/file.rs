@@ -58,9 +58,7 @@ pub struct AgentConfig {
 }
 
 /// The kinds of agents.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverKind {
     /// Claude Code.
@@ -77,13 +75,7 @@ pub enum DriverKind {
 
 impl DriverKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Claude,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Command,
-    ];
+    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Command];
 
     /// The name as files write it.
     pub fn as_str(self) -> &'static str {
@@ -175,10 +167,7 @@ pub struct TestingConfig {
 /// Reads a configuration file.
 pub fn parse(text: &str) -> Result<ConfigFile, SourceError> {
     // An empty file, or one with nothing but comments, is a configuration that changes nothing.
-    if text
-        .lines()
-        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-    {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(ConfigFile::default());
     }
     serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{
-    AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, TestingConfig,
-};
+use super::{AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, TestingConfig};
 use crate::{AgentName, Budget, SourceError};
 
 /// One source of settings.
@@ -54,10 +52,7 @@ pub struct Setting<T> {
 
 /// What one run, or one environment, says over the files. Agent settings apply to the agent that is used.
 #[derive(Debug, Clone, PartialEq, Default)]
-#[allow(
-    missing_docs,
-    reason = "each field is named after the setting that it overrides"
-)]
+#[allow(missing_docs, reason = "each field is named after the setting that it overrides")]
 pub struct Overrides {
     pub agent: Option<AgentName>,
     pub model: Option<String>,
@@ -99,9 +94,7 @@ impl Overrides {
                 max_wait: self.max_wait,
                 accept_complete: self.accept_complete,
             },
-            testing: TestingConfig {
-                command: self.test_command,
-            },
+            testing: TestingConfig { command: self.test_command },
         };
         Layer { origin, file }
     }
@@ -178,12 +171,7 @@ pub fn resolve(
         .agent
         .clone()
         .or_else(|| environment.agent.clone())
-        .or_else(|| {
-            files
-                .iter()
-                .rev()
-                .find_map(|layer| layer.file.agent.clone())
-        })
+        .or_else(|| files.iter().rev().find_map(|layer| layer.file.agent.clone()))
         .map_or_else(|| AgentName::new(DEFAULT_AGENT), Ok)
         .map_err(|error| SourceError::at(None, error.to_string()))?;
     files.push(environment.into_layer(Origin::Environment, &agent));
@@ -207,16 +195,11 @@ struct Layers(Vec<Layer>);
 
 impl Layers {
     fn pick<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>, default: T) -> Setting<T> {
-        let found = self.0.iter().rev().find_map(|layer| {
-            get(&layer.file).map(|value| Setting {
-                value,
-                origin: layer.origin.clone(),
-            })
-        });
-        found.unwrap_or(Setting {
-            value: default,
-            origin: Origin::Default,
-        })
+        let found =
+            self.0.iter().rev().find_map(|layer| {
+                get(&layer.file).map(|value| Setting { value, origin: layer.origin.clone() })
+            });
+        found.unwrap_or(Setting { value: default, origin: Origin::Default })
     }
 
     fn optional<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>) -> Setting<Option<T>> {
@@ -224,11 +207,8 @@ impl Layers {
     }
 
     fn agents(&self, used: &AgentName) -> Result<BTreeMap<AgentName, Profile>, SourceError> {
-        let mut names: BTreeSet<&AgentName> = self
-            .0
-            .iter()
-            .flat_map(|layer| layer.file.agents.keys())
-            .collect();
+        let mut names: BTreeSet<&AgentName> =
+            self.0.iter().flat_map(|layer| layer.file.agents.keys()).collect();
         let written_in_files = self
             .0
             .iter()
@@ -243,10 +223,7 @@ impl Layers {
                 return Err(unknown_agent(used, &known));
             }
         }
-        Ok(names
-            .into_iter()
-            .map(|name| (name.clone(), self.profile(name)))
-            .collect())
+        Ok(names.into_iter().map(|name| (name.clone(), self.profile(name))).collect())
     }
 
     fn profile(&self, name: &AgentName) -> Profile {
@@ -292,49 +269,21 @@ impl Settings {
     /// Every setting as a line: key, value, origin.
     pub fn lines(&self) -> Vec<(String, String, Origin)> {
         let mut lines = Vec::new();
-        let mut put =
-            |key: String, value: String, origin: &Origin| lines.push((key, value, origin.clone()));
+        let mut put = |key: String, value: String, origin: &Origin| lines.push((key, value, origin.clone()));
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
-        put(
-            "base_branch".into(),
-            text(&self.base_branch.value),
-            &self.base_branch.origin,
-        );
-        put(
-            "agent".into(),
-            self.agent.value.to_string(),
-            &self.agent.origin,
-        );
-        put(
-            "loop.iterations".into(),
-            self.iterations.value.to_string(),
-            &self.iterations.origin,
-        );
-        put(
-            "loop.max_failures".into(),
-            self.max_failures.value.to_string(),
-            &self.max_failures.origin,
-        );
-        let cost = self
-            .max_cost
-            .value
-            .map_or_else(|| "-".into(), |cost| format!("{cost}"));
+        put("base_branch".into(), text(&self.base_branch.value), &self.base_branch.origin);
+        put("agent".into(), self.agent.value.to_string(), &self.agent.origin);
+        put("loop.iterations".into(), self.iterations.value.to_string(), &self.iterations.origin);
+        put("loop.max_failures".into(), self.max_failures.value.to_string(), &self.max_failures.origin);
+        let cost = self.max_cost.value.map_or_else(|| "-".into(), |cost| format!("{cost}"));
         put("loop.max_cost".into(), cost, &self.max_cost.origin);
-        put(
-            "loop.max_wait".into(),
-            self.max_wait.value.to_string(),
-            &self.max_wait.origin,
-        );
+        put("loop.max_wait".into(), self.max_wait.value.to_string(), &self.max_wait.origin);
         put(
             "loop.accept_complete".into(),
             self.accept_complete.value.to_string(),
             &self.accept_complete.origin,
         );
-        put(
-            "testing.command".into(),
-            text(&self.test_command.value),
-            &self.test_command.origin,
-        );
+        put("testing.command".into(), text(&self.test_command.value), &self.test_command.origin);
         for (name, profile) in &self.agents {
             for (key, value, origin) in profile.lines() {
                 put(format!("agents.{name}.{key}"), value, origin);
@@ -348,18 +297,9 @@ impl Profile {
     fn lines(&self) -> Vec<(&'static str, String, &Origin)> {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
         let list = |values: &[String]| {
-            if values.is_empty() {
-                "-".into()
-            } else {
-                values.join(" ")
-            }
+            if values.is_empty() { "-".into() } else { values.join(" ") }
         };
-        let env: Vec<String> = self
-            .env
-            .value
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
+        let env: Vec<String> = self.env.value.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let budget = &self.budget.value;
         let limits: Vec<String> = [
             budget.usd.map(|usd| format!("{usd} usd")),
@@ -374,32 +314,12 @@ impl Profile {
             ("program", text(&self.program.value), &self.program.origin),
             ("args", list(&self.args.value), &self.args.origin),
             ("model", text(&self.model.value), &self.model.origin),
-            (
-                "permission",
-                self.permission.value.to_string(),
-                &self.permission.origin,
-            ),
-            (
-                "system_prompt",
-                text(&self.system_prompt.value),
-                &self.system_prompt.origin,
-            ),
-            (
-                "timeout",
-                self.timeout.value.to_string(),
-                &self.timeout.origin,
-            ),
-            (
-                "idle_timeout",
-                self.idle_timeout.value.to_string(),
-                &self.idle_timeout.origin,
-            ),
+            ("permission", self.permission.value.to_string(), &self.permission.origin),
+            ("system_prompt", text(&self.system_prompt.value), &self.system_prompt.origin),
+            ("timeout", self.timeout.value.to_string(), &self.timeout.origin),
+            ("idle_timeout", self.idle_timeout.value.to_string(), &self.idle_timeout.origin),
             ("budget", list(&limits), &self.budget.origin),
-            (
-                "pass_env",
-                list(&self.pass_env.value),
-                &self.pass_env.origin,
-            ),
+            ("pass_env", list(&self.pass_env.value), &self.pass_env.origin),
             ("env", list(&env), &self.env.origin),
         ]
     }

@@ -4,10 +4,7 @@ use super::*;
 use crate::AgentName;
 
 fn project(text: &str) -> Layer {
-    Layer {
-        origin: Origin::Project(".rehearsal/config.yaml".into()),
-        file: parse(text).unwrap(),
-    }
+    Layer { origin: Origin::Project(".rehearsal/config.yaml".into()), file: parse(text).unwrap() }
 }
 
 #[test]
@@ -24,27 +21,14 @@ fn flag_beats_environment_beats_project_beats_user_and_each_remembers_who_won() 
         origin: Origin::User("~/config.yaml".into()),
         file: parse("loop: { iterations: 1, max_failures: 1, max_cost: 1.0 }").unwrap(),
     };
-    let project = project(
-        "loop: { iterations: 2, max_failures: 2 }\nagents: { implementer: { model: opus } }",
-    );
-    let environment = Overrides {
-        iterations: Some(3),
-        ..Overrides::default()
-    };
-    let flags = Overrides {
-        model: Some("haiku".into()),
-        ..Overrides::default()
-    };
+    let project =
+        project("loop: { iterations: 2, max_failures: 2 }\nagents: { implementer: { model: opus } }");
+    let environment = Overrides { iterations: Some(3), ..Overrides::default() };
+    let flags = Overrides { model: Some("haiku".into()), ..Overrides::default() };
     let settings = resolve(vec![user, project], environment, flags).unwrap();
-    assert_eq!(
-        (settings.iterations.value, settings.iterations.origin),
-        (3, Origin::Environment)
-    );
+    assert_eq!((settings.iterations.value, settings.iterations.origin), (3, Origin::Environment));
     assert_eq!(settings.max_failures.value, 2);
-    assert_eq!(
-        settings.max_failures.origin.to_string(),
-        ".rehearsal/config.yaml"
-    );
+    assert_eq!(settings.max_failures.origin.to_string(), ".rehearsal/config.yaml");
     assert_eq!(settings.max_cost.origin.to_string(), "~/config.yaml");
     let profile = &settings.agents[&AgentName::new("implementer").unwrap()];
     assert_eq!(profile.model.value.as_deref(), Some("haiku"));
@@ -55,25 +39,15 @@ fn flag_beats_environment_beats_project_beats_user_and_each_remembers_who_won() 
 fn an_unknown_key_is_an_error_with_place_and_suggestion() {
     let error = parse("loop:\n  iteration: 3\n").unwrap_err();
     assert_eq!(error.place.unwrap().to_string(), "2:3");
-    assert!(
-        error.message.starts_with("unknown field `iteration`"),
-        "{error}"
-    );
+    assert!(error.message.starts_with("unknown field `iteration`"), "{error}");
     assert_eq!(error.hint.as_deref(), Some("did you mean `iterations`?"));
 }
 
 #[test]
 fn an_unknown_agent_is_an_error_with_a_suggestion() {
-    let flags = Overrides {
-        agent: Some(AgentName::new("implementor").unwrap()),
-        ..Overrides::default()
-    };
-    let error = resolve(
-        vec![project("agents: { implementer: {} }")],
-        Overrides::default(),
-        flags,
-    )
-    .unwrap_err();
+    let flags = Overrides { agent: Some(AgentName::new("implementor").unwrap()), ..Overrides::default() };
+    let error =
+        resolve(vec![project("agents: { implementer: {} }")], Overrides::default(), flags).unwrap_err();
     assert_eq!(error.message, "unknown agent `implementor`");
     assert_eq!(error.hint.as_deref(), Some("did you mean `implementer`?"));
 }
@@ -81,10 +55,7 @@ fn an_unknown_agent_is_an_error_with_a_suggestion() {
 #[test]
 fn an_empty_file_changes_nothing() {
     assert_eq!(parse("").unwrap(), ConfigFile::default());
-    assert_eq!(
-        parse("# nothing\n\n  # here\n").unwrap(),
-        ConfigFile::default()
-    );
+    assert_eq!(parse("# nothing\n\n  # here\n").unwrap(), ConfigFile::default());
 }
 
 #[test]

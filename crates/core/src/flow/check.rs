@@ -13,18 +13,10 @@ pub(super) struct Names {
 }
 
 /// The edges that a state with a working agent cannot do without.
-const WORKING: [OutcomeName; 4] = [
-    OutcomeName::Done,
-    OutcomeName::Failed,
-    OutcomeName::Blocked,
-    OutcomeName::Crashed,
-];
+const WORKING: [OutcomeName; 4] =
+    [OutcomeName::Done, OutcomeName::Failed, OutcomeName::Blocked, OutcomeName::Crashed];
 /// The same for a state whose agent decides.
-const DECIDING: [OutcomeName; 3] = [
-    OutcomeName::Approved,
-    OutcomeName::Rejected,
-    OutcomeName::Crashed,
-];
+const DECIDING: [OutcomeName; 3] = [OutcomeName::Approved, OutcomeName::Rejected, OutcomeName::Crashed];
 
 pub(super) fn check(flow: &Flow, names: &Names) -> Result<(), SourceError> {
     let at = |state: &StateName| names.states.get(state).copied().flatten();
@@ -33,37 +25,22 @@ pub(super) fn check(flow: &Flow, names: &Names) -> Result<(), SourceError> {
         if let Some(edge) = missing {
             return Err(SourceError::at(
                 at(name),
-                format!(
-                    "flow `{}` has no edge for outcome `{edge}` in state `{name}`",
-                    flow.name
-                ),
+                format!("flow `{}` has no edge for outcome `{edge}` in state `{name}`", flow.name),
             )
-            .hint(format!(
-                "add `{edge}: STATE` under `on:`, or an `otherwise:`"
-            )));
+            .hint(format!("add `{edge}: STATE` under `on:`, or an `otherwise:`")));
         }
     }
     let reachable = reachable(flow);
     if let Some(lost) = flow.states.keys().find(|name| !reachable.contains(name)) {
-        return Err(
-            SourceError::at(at(lost), format!("no task can reach state `{lost}`")).hint(format!(
-                "lead an edge to it, or remove it; tasks begin in `{}`",
-                flow.start
-            )),
-        );
+        return Err(SourceError::at(at(lost), format!("no task can reach state `{lost}`"))
+            .hint(format!("lead an edge to it, or remove it; tasks begin in `{}`", flow.start)));
     }
     if let Some(stuck) = flow.states.keys().find(|name| !leads_on(flow, name)) {
-        return Err(SourceError::at(
-            at(stuck),
-            format!("no way leads from state `{stuck}` to an end"),
-        )
-        .hint("add an edge to a state with `end: success` or `end: failure`"));
+        return Err(SourceError::at(at(stuck), format!("no way leads from state `{stuck}` to an end"))
+            .hint("add an edge to a state with `end: success` or `end: failure`"));
     }
     if flow.success_state().is_none() {
-        return Err(SourceError::at(
-            None,
-            format!("flow `{}` has no state with `end: success`", flow.name),
-        ));
+        return Err(SourceError::at(None, format!("flow `{}` has no state with `end: success`", flow.name)));
     }
     Ok(())
 }
@@ -105,10 +82,7 @@ fn leads_on(flow: &Flow, from: &StateName) -> bool {
     while let Some(name) = open.pop() {
         match &flow.states[name] {
             State::End(End::Success | End::Failure | End::Cancelled)
-            | State::Wait {
-                wait_for: WaitKind::Human,
-                ..
-            } => return true,
+            | State::Wait { wait_for: WaitKind::Human, .. } => return true,
             state => open.extend(targets(state).filter(|next| seen.insert(next))),
         }
     }

@@ -16,18 +16,12 @@ pub fn mermaid(flow: &Flow) -> String {
         let this = id(name.as_str());
         match state {
             State::Work { agent, steps, on } => {
-                let steps: String = steps
-                    .iter()
-                    .map(|step| format!(" → {}", step.as_str()))
-                    .collect();
+                let steps: String = steps.iter().map(|step| format!(" → {}", step.as_str())).collect();
                 line(format!("{this} : {name} ({agent}{steps})"));
                 edges(&this, on, &mut line);
             }
             State::Wait { wait_for, on } => {
-                line(format!(
-                    "{this} : {name} (waits for {})",
-                    format!("{wait_for:?}").to_lowercase()
-                ));
+                line(format!("{this} : {name} (waits for {})", format!("{wait_for:?}").to_lowercase()));
                 edges(&this, on, &mut line);
             }
             State::End(End::Success | End::Failure | End::Cancelled) => {
@@ -44,15 +38,8 @@ fn edges(from: &str, on: &super::Edges, line: &mut impl FnMut(String)) {
         match &edge.limit {
             None => line(format!("{from} --> {} : {name}", id(edge.to.as_str()))),
             Some(limit) => {
-                line(format!(
-                    "{from} --> {} : {name}, at most {}",
-                    id(edge.to.as_str()),
-                    limit.at_most
-                ));
-                line(format!(
-                    "{from} --> {} : {name}, after that",
-                    id(limit.then.as_str())
-                ));
+                line(format!("{from} --> {} : {name}, at most {}", id(edge.to.as_str()), limit.at_most));
+                line(format!("{from} --> {} : {name}, after that", id(limit.then.as_str())));
             }
         }
     }

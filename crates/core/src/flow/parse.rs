@@ -120,11 +120,7 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
 
 /// Twelve hexadecimal digits are plenty to tell the versions of one flow apart.
 fn version_of(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn state_name(written: &Spanned<String>) -> Result<StateName, SourceError> {
@@ -143,11 +139,7 @@ fn known_state(
     Err(unknown_state(&written.value, place_of(written), states))
 }
 
-fn unknown_state(
-    written: &str,
-    place: Option<Place>,
-    states: &IndexMap<StateName, State>,
-) -> SourceError {
+fn unknown_state(written: &str, place: Option<Place>, states: &IndexMap<StateName, State>) -> SourceError {
     let error = SourceError::at(place, format!("unknown state `{written}`"));
     match nearest(written, states.keys().map(StateName::as_str)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -158,11 +150,7 @@ fn unknown_state(
     }
 }
 
-fn read_state(
-    name: &StateName,
-    state: Spanned<StateFile>,
-    names: &mut Names,
-) -> Result<State, SourceError> {
+fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) -> Result<State, SourceError> {
     let place = place_of(&state);
     let file = state.value;
     let agent_place = file.agent.as_ref().map(place_of);
@@ -190,17 +178,9 @@ fn read_state(
 
 fn read_steps(steps: &[Spanned<String>]) -> Result<Vec<Step>, SourceError> {
     let read = |step: &Spanned<String>| {
-        Step::ALL
-            .into_iter()
-            .find(|known| known.as_str() == step.value)
-            .ok_or_else(|| {
-                unknown(
-                    &step.value,
-                    "step",
-                    place_of(step),
-                    Step::ALL.into_iter().map(Step::as_str),
-                )
-            })
+        Step::ALL.into_iter().find(|known| known.as_str() == step.value).ok_or_else(|| {
+            unknown(&step.value, "step", place_of(step), Step::ALL.into_iter().map(Step::as_str))
+        })
     };
     steps.iter().map(read).collect()
 }
@@ -212,16 +192,9 @@ fn read_edges(
 ) -> Result<Edges, SourceError> {
     let mut named = IndexMap::new();
     for (key, edge) in on.0 {
-        let name = EdgeName::all()
-            .find(|known| known.as_str() == key.value)
-            .ok_or_else(|| {
-                unknown(
-                    &key.value,
-                    "outcome",
-                    place_of(&key),
-                    EdgeName::all().map(EdgeName::as_str),
-                )
-            })?;
+        let name = EdgeName::all().find(|known| known.as_str() == key.value).ok_or_else(|| {
+            unknown(&key.value, "outcome", place_of(&key), EdgeName::all().map(EdgeName::as_str))
+        })?;
         named.insert(name, read_edge(edge, names)?);
     }
     let otherwise = otherwise.map(|edge| read_edge(edge, names)).transpose()?;
@@ -232,18 +205,14 @@ fn read_edge(edge: Spanned<EdgeFile>, names: &mut Names) -> Result<Edge, SourceE
     let place = place_of(&edge);
     match edge.value {
         EdgeFile::Plain(to) => {
-            let to =
-                StateName::new(to).map_err(|error| SourceError::at(place, error.to_string()))?;
+            let to = StateName::new(to).map_err(|error| SourceError::at(place, error.to_string()))?;
             names.mentioned.push((to.clone(), place));
             Ok(Edge { to, limit: None })
         }
         EdgeFile::Limited(LimitedEdge { to, at_most, then }) => {
             let target = names.mention(&to)?;
             let limit = match (at_most, then) {
-                (Some(at_most), Some(then)) => Some(Limit {
-                    at_most,
-                    then: names.mention(&then)?,
-                }),
+                (Some(at_most), Some(then)) => Some(Limit { at_most, then: names.mention(&then)? }),
                 (None, None) => None,
                 (Some(_), None) => {
                     return Err(SourceError::at(place, "`at_most` needs a `then`")
@@ -273,10 +242,7 @@ fn unknown<'a>(
     let error = SourceError::at(place, format!("unknown {what} `{written}`"));
     match nearest(written, known.clone()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint(format!(
-            "known {what}s: {}",
-            known.collect::<Vec<_>>().join(", ")
-        )),
+        None => error.hint(format!("known {what}s: {}", known.collect::<Vec<_>>().join(", "))),
     }
 }
 
@@ -321,8 +287,7 @@ impl<'de> Deserialize<'de> for EdgeFile {
                 Ok(EdgeFile::Plain(text.to_owned()))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EdgeFile, A::Error> {
-                LimitedEdge::deserialize(de::value::MapAccessDeserializer::new(map))
-                    .map(EdgeFile::Limited)
+                LimitedEdge::deserialize(de::value::MapAccessDeserializer::new(map)).map(EdgeFile::Limited)
             }
         }
         deserializer.deserialize_any(EdgeVisitor)

@@ -37,14 +37,8 @@ fn error_with(from: &str, to: &str) -> SourceError {
 }
 
 fn told(error: &SourceError) -> String {
-    let place = error
-        .place
-        .map_or_else(|| "-".to_owned(), |place| place.to_string());
-    format!(
-        "{place} {} / {}",
-        error.message,
-        error.hint.as_deref().unwrap_or("-")
-    )
+    let place = error.place.map_or_else(|| "-".to_owned(), |place| place.to_string());
+    format!("{place} {} / {}", error.message, error.hint.as_deref().unwrap_or("-"))
 }
 
 #[test]
@@ -53,14 +47,9 @@ fn a_flow_with_a_gate_and_a_reviewer_is_read_whole() {
     assert_eq!(flow.states.len(), 5);
     assert_eq!(flow.success_state().unwrap().as_str(), "done");
     assert_eq!(flow.version.len(), 12);
-    let State::Work { on, .. } = &flow.states[&StateName::new("incoming").unwrap()] else {
-        panic!()
-    };
+    let State::Work { on, .. } = &flow.states[&StateName::new("incoming").unwrap()] else { panic!() };
     let (name, edge) = on.find(EdgeName::Outcome(OutcomeName::TimedOut)).unwrap();
-    assert_eq!(
-        (name.as_str(), edge.limit.as_ref().unwrap().at_most),
-        ("crashed", 3)
-    );
+    assert_eq!((name.as_str(), edge.limit.as_ref().unwrap().at_most), ("crashed", 3));
 }
 
 #[test]
@@ -74,34 +63,19 @@ fn every_shipped_flow_passes_its_own_check() {
 #[test]
 fn mistakes_are_told_with_place_and_advice() {
     let cases = [
-        (
-            "conflict: incoming\n      needs",
-            "conflict: incomming\n      needs",
-        ),
+        ("conflict: incoming\n      needs", "conflict: incomming\n      needs"),
         ("start: incoming", "start: inbox"),
         ("steps: [rebase,", "steps: [rebese,"),
         ("tests_failed:", "test_failed:"),
         ("      blocked: blocked\n", ""),
-        (
-            "      merge_failed: { to: provisional, at_most: 3, then: blocked }\n",
-            "",
-        ),
+        ("      merge_failed: { to: provisional, at_most: 3, then: blocked }\n", ""),
         ("{ wait: human }", "{ wait: human, end: success }"),
-        (
-            "at_most: 3, then: failed }\n      conflict",
-            "at_most: 3 }\n      conflict",
-        ),
+        ("at_most: 3, then: failed }\n      conflict", "at_most: 3 }\n      conflict"),
         ("name: pull-request", "name: ../pr"),
-        (
-            "  done: { end: success }",
-            "  done: { end: success }\n  lost: { end: failure }",
-        ),
+        ("  done: { end: success }", "  done: { end: success }\n  lost: { end: failure }"),
         ("agent: implementer", "agnet: implementer"),
     ];
-    let told: Vec<String> = cases
-        .iter()
-        .map(|(from, to)| told(&error_with(from, to)))
-        .collect();
+    let told: Vec<String> = cases.iter().map(|(from, to)| told(&error_with(from, to))).collect();
     insta::assert_snapshot!(told.join("\n"));
 }
 

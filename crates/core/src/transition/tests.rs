@@ -9,18 +9,12 @@ fn flow() -> Flow {
 }
 
 fn task() -> Task {
-    let new = NewTask {
-        title: "add a greeting".into(),
-        ..NewTask::default()
-    };
+    let new = NewTask { title: "add a greeting".into(), ..NewTask::default() };
     Task::new(new, TaskId::from_random(1), &flow(), Timestamp(0))
 }
 
 fn claim_input() -> TaskInput {
-    TaskInput::Claim {
-        worker: WorkerId::new("w1").unwrap(),
-        run: RunId::from_random(9),
-    }
+    TaskInput::Claim { worker: WorkerId::new("w1").unwrap(), run: RunId::from_random(9) }
 }
 
 fn after(task: &Task, input: &TaskInput) -> Task {
@@ -46,11 +40,7 @@ fn a_second_worker_cannot_take_what_the_first_one_holds() {
     let refusal = transition(&claimed, &claim_input(), &flow(), Timestamp(0)).unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        format!(
-            "task `{}` is being worked on by run `{}`",
-            claimed.id,
-            RunId::from_random(9)
-        )
+        format!("task `{}` is being worked on by run `{}`", claimed.id, RunId::from_random(9))
     );
 }
 
@@ -58,10 +48,7 @@ fn a_second_worker_cannot_take_what_the_first_one_holds() {
 fn a_worker_that_lost_its_task_changes_nothing() {
     let claimed = after(&task(), &claim_input());
     let taken_away = after(&claimed, &TaskInput::Cancel);
-    let late = TaskInput::EndRun {
-        fence: claimed.fence,
-        outcome: Outcome::Done,
-    };
+    let late = TaskInput::EndRun { fence: claimed.fence, outcome: Outcome::Done };
     let refusal = transition(&taken_away, &late, &flow(), Timestamp(0)).unwrap_err();
     assert!(matches!(refusal, Refusal::Stale { .. }), "{refusal}");
 }
@@ -70,41 +57,19 @@ fn a_worker_that_lost_its_task_changes_nothing() {
 fn crashes_are_tried_again_and_the_fourth_one_is_a_failure() {
     let mut task = task();
     for _ in 0..3 {
-        task = run_to(
-            &task,
-            Outcome::Crashed {
-                exit: Exit::Signal(9),
-            },
-        );
+        task = run_to(&task, Outcome::Crashed { exit: Exit::Signal(9) });
         assert_eq!(task.state.as_str(), "todo");
     }
-    task = run_to(
-        &task,
-        Outcome::TimedOut {
-            limit: TimeLimit::Idle,
-            after_ms: 5,
-        },
-    );
+    task = run_to(&task, Outcome::TimedOut { limit: TimeLimit::Idle, after_ms: 5 });
     assert_eq!((task.state.as_str(), task.attempts), ("failed", 4));
 }
 
 #[test]
 fn a_failure_of_the_system_costs_no_attempt_and_waits_until_the_vendor_said() {
-    let limited = run_to(
-        &task(),
-        Outcome::RateLimited {
-            until: Some(Timestamp(99_000)),
-        },
-    );
-    assert_eq!(
-        (limited.state.as_str(), limited.attempts, limited.setbacks),
-        ("todo", 0, 1)
-    );
+    let limited = run_to(&task(), Outcome::RateLimited { until: Some(Timestamp(99_000)) });
+    assert_eq!((limited.state.as_str(), limited.attempts, limited.setbacks), ("todo", 0, 1));
     let early = transition(&limited, &claim_input(), &flow(), Timestamp(98_999)).unwrap_err();
-    assert_eq!(
-        early.to_string(),
-        format!("task `{}` waits: rate_limited", limited.id)
-    );
+    assert_eq!(early.to_string(), format!("task `{}` waits: rate_limited", limited.id));
     assert!(transition(&limited, &claim_input(), &flow(), Timestamp(99_000)).is_ok());
 }
 
@@ -114,14 +79,9 @@ fn waits_without_a_time_grow_with_each_setback() {
     let mut waits = Vec::new();
     for _ in 0..4 {
         let claimed = transition(&task, &claim_input(), &flow(), Timestamp(i64::MAX / 2)).unwrap();
-        let end = TaskInput::EndRun {
-            fence: claimed.fence,
-            outcome: Outcome::Overloaded,
-        };
+        let end = TaskInput::EndRun { fence: claimed.fence, outcome: Outcome::Overloaded };
         task = transition(&claimed, &end, &flow(), Timestamp(0)).unwrap();
-        let Standing::Waiting(wait) = &task.standing else {
-            panic!()
-        };
+        let Standing::Waiting(wait) = &task.standing else { panic!() };
         waits.push(wait.until.unwrap().0 / 1000);
     }
     assert_eq!(waits, [60, 120, 240, 480]);
@@ -129,19 +89,9 @@ fn waits_without_a_time_grow_with_each_setback() {
 
 #[test]
 fn a_blocked_task_says_why_and_goes_back_to_where_it_was() {
-    let blocked = run_to(
-        &task(),
-        Outcome::Blocked {
-            reason: "npm not found".into(),
-        },
-    );
-    let Standing::Waiting(wait) = &blocked.standing else {
-        panic!()
-    };
-    assert_eq!(
-        (blocked.state.as_str(), wait.reason.as_str()),
-        ("blocked", "npm not found")
-    );
+    let blocked = run_to(&task(), Outcome::Blocked { reason: "npm not found".into() });
+    let Standing::Waiting(wait) = &blocked.standing else { panic!() };
+    assert_eq!((blocked.state.as_str(), wait.reason.as_str()), ("blocked", "npm not found"));
     let back = after(&blocked, &TaskInput::Unblock);
     assert_eq!((back.state.as_str(), back.status()), ("todo", "todo"));
 }
@@ -150,10 +100,7 @@ fn a_blocked_task_says_why_and_goes_back_to_where_it_was() {
 fn only_a_retry_leads_out_of_an_end() {
     let done = run_to(&task(), Outcome::Done);
     let refusal = transition(&done, &TaskInput::Cancel, &flow(), Timestamp(0)).unwrap_err();
-    assert_eq!(
-        refusal.to_string(),
-        format!("task `{}` is already done", done.id)
-    );
+    assert_eq!(refusal.to_string(), format!("task `{}` is already done", done.id));
     let again = after(&done, &TaskInput::Retry);
     assert_eq!((again.status(), again.attempts), ("todo", 0));
 }
@@ -170,25 +117,15 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         Just(Outcome::Done),
         Just(Outcome::NoChanges),
-        Just(Outcome::Continue {
-            message: "m".into()
-        }),
-        Just(Outcome::NeedsContinuation {
-            reason: "turns".into()
-        }),
+        Just(Outcome::Continue { message: "m".into() }),
+        Just(Outcome::NeedsContinuation { reason: "turns".into() }),
         Just(Outcome::Blocked { reason: "b".into() }),
         Just(Outcome::Failed { reason: "f".into() }),
-        Just(Outcome::BudgetReached {
-            reason: "usd".into()
-        }),
-        Just(Outcome::Crashed {
-            exit: Exit::Code(1)
-        }),
+        Just(Outcome::BudgetReached { reason: "usd".into() }),
+        Just(Outcome::Crashed { exit: Exit::Code(1) }),
         Just(Outcome::EmptyOutput),
         Just(Outcome::RateLimited { until: None }),
-        Just(Outcome::AuthFailed {
-            reason: "key".into()
-        }),
+        Just(Outcome::AuthFailed { reason: "key".into() }),
         Just(Outcome::Cancelled),
     ]
 }
@@ -262,21 +199,11 @@ proptest! {
 fn an_outcome_without_an_edge_names_flow_state_and_outcome() {
     let text = "name: review\nstart: look\nstates:\n  look:\n    agent: gatekeeper\n    on: { approved: done, rejected: done, crashed: done }\n  done: { end: success }\n";
     let flow = parse(text).unwrap();
-    let new = NewTask {
-        title: "t".into(),
-        ..NewTask::default()
-    };
+    let new = NewTask { title: "t".into(), ..NewTask::default() };
     let task = Task::new(new, TaskId::from_random(2), &flow, Timestamp(0));
     let claimed = transition(&task, &claim_input(), &flow, Timestamp(0)).unwrap();
     // A reviewer that decides nothing has broken down: the edge for crashes is taken.
-    let end = TaskInput::EndRun {
-        fence: claimed.fence,
-        outcome: Outcome::Done,
-    };
-    assert!(
-        transition(&claimed, &end, &flow, Timestamp(0))
-            .unwrap()
-            .is_done()
-    );
+    let end = TaskInput::EndRun { fence: claimed.fence, outcome: Outcome::Done };
+    assert!(transition(&claimed, &end, &flow, Timestamp(0)).unwrap().is_done());
     assert_eq!(OutcomeName::Done.blame(), Blame::Nobody);
 }

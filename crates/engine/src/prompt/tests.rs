@@ -20,20 +20,11 @@ fn task(number: u64, title: &str) -> Task {
         priority: Priority::High,
         ..NewTask::default()
     };
-    Task::new(
-        new,
-        TaskId::from_random(number),
-        &Flow::shipped("loop").unwrap(),
-        Timestamp(0),
-    )
+    Task::new(new, TaskId::from_random(number), &Flow::shipped("loop").unwrap(), Timestamp(0))
 }
 
 fn prompt_of(template: &str, tasks: &[Task], notes: &[String]) -> Result<String, PromptError> {
-    let progress = [ProgressEntry {
-        at: Timestamp(0),
-        run: None,
-        text: "Prior work done".into(),
-    }];
+    let progress = [ProgressEntry { at: Timestamp(0), run: None, text: "Prior work done".into() }];
     let session = session();
     render(
         template,
@@ -62,12 +53,7 @@ fn the_prompt_has_context_progress_tasks_and_instructions() {
     second.body = "Both pages.\n".into();
     second.last_outcome = Some(Outcome::Overloaded);
     let notes = ["You said COMPLETE, but 2 tasks are not done.".to_owned()];
-    let prompt = prompt_of(
-        SHIPPED_TEMPLATE,
-        &[task(1, "Build feature X"), second],
-        &notes,
-    )
-    .unwrap();
+    let prompt = prompt_of(SHIPPED_TEMPLATE, &[task(1, "Build feature X"), second], &notes).unwrap();
     insta::assert_snapshot!(prompt);
 }
 
@@ -85,12 +71,7 @@ fn a_text_cannot_close_a_section_of_the_prompt() {
 fn a_template_with_a_mistake_says_what_and_where() {
     let error = prompt_of("one\n{{ sesion.name }}", &[task(1, "t")], &[]).unwrap_err();
     assert_eq!(error.line, Some(2));
-    assert!(
-        error
-            .to_string()
-            .starts_with("the prompt template cannot be used: undefined value"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("the prompt template cannot be used: undefined value"), "{error}");
     let error = prompt_of("{% for a in tasks %}", &[task(1, "t")], &[]).unwrap_err();
     assert!(error.message.starts_with("syntax error"), "{error}");
 }

@@ -6,8 +6,8 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName,
-    Task, TaskId, Timestamp,
+    Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName, Task, TaskId,
+    Timestamp,
 };
 use rehearsal_store::{Change, CommitError, Committed, FindError, StatusFilter, TaskQuery};
 
@@ -37,23 +37,17 @@ impl SessionLoop {
             task: task.id.clone(),
             title: task.title.clone(),
         });
-        let mut request = self
-            .request(&start.id, &task, progress.iteration, &progress.notes)
-            .await?;
+        let mut request = self.request(&start.id, &task, progress.iteration, &progress.notes).await?;
         request.budget = self.budget_of(&task, progress);
         progress.notes.clear();
         let report = self.run_agent(request).await;
         self.keep_report(&start.id, &report)?;
         for message in &report.warnings {
-            self.tell(LoopEvent::Warning {
-                message: message.clone(),
-            });
+            self.tell(LoopEvent::Warning { message: message.clone() });
         }
         let end = end_of(&report, self.clock.now());
         let actor = Actor::Run(start.id.clone());
-        let reported = self
-            .apply_end(actor, &start, &end, &report.tasks, &report.progress)
-            .await?;
+        let reported = self.apply_end(actor, &start, &end, &report.tasks, &report.progress).await?;
         progress.tally.add(&end);
         self.tell(LoopEvent::IterationEnded {
             iteration: progress.iteration,
@@ -62,17 +56,12 @@ impl SessionLoop {
             commits: end.commits.len(),
             files_changed: end.files_changed.len(),
             cost_usd: end.cost_usd,
-            duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis())
-                .unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis()).unwrap_or(u64::MAX),
         });
         for task in reported {
             progress.touch(&task.id);
             let status = task.status().to_owned();
-            self.tell(LoopEvent::TaskReported {
-                task: task.id,
-                title: task.title,
-                status,
-            });
+            self.tell(LoopEvent::TaskReported { task: task.id, title: task.title, status });
         }
         self.what_follows(&report, progress).await
     }
@@ -98,26 +87,11 @@ impl SessionLoop {
         };
         // The directory is there before the row: a run in the store always has one.
         fs_err::create_dir_all(self.run_dir(&start.id))?;
-        let claim = TaskInput::Claim {
-            worker: progress.worker.clone(),
-            run: start.id.clone(),
-        };
-        let changes = vec![
-            Change::ChangeTask {
-                id: task.id.clone(),
-                input: claim,
-            },
-            Change::StartRun(start.clone()),
-        ];
-        match self
-            .store
-            .commit(Actor::Worker(progress.worker.clone()), at, changes)
-            .await
-        {
-            Ok(committed) => Ok(committed
-                .into_iter()
-                .find_map(Committed::task)
-                .map(|task| (start, task))),
+        let claim = TaskInput::Claim { worker: progress.worker.clone(), run: start.id.clone() };
+        let changes =
+            vec![Change::ChangeTask { id: task.id.clone(), input: claim }, Change::StartRun(start.clone())];
+        match self.store.commit(Actor::Worker(progress.worker.clone()), at, changes).await {
+            Ok(committed) => Ok(committed.into_iter().find_map(Committed::task).map(|task| (start, task))),
             // Someone changed the task since it was picked: look again.
             Err(CommitError::Refused { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -142,11 +116,7 @@ impl SessionLoop {
             run_dir: self.run_dir(run),
             model: profile.model.value.clone(),
             system_prompt: Some(
-                profile
-                    .system_prompt
-                    .value
-                    .clone()
-                    .unwrap_or_else(|| SYSTEM_PROMPT.trim().into()),
+                profile.system_prompt.value.clone().unwrap_or_else(|| SYSTEM_PROMPT.trim().into()),
             ),
             permission: profile.permission.value,
             timeout: Some(profile.timeout.value.0),
@@ -158,12 +128,7 @@ impl SessionLoop {
         })
     }
 
-    async fn prompt(
-        &self,
-        task: &Task,
-        iteration: u32,
-        notes: &[String],
-    ) -> Result<String, LoopError> {
+    async fn prompt(&self, task: &Task, iteration: u32, notes: &[String]) -> Result<String, LoopError> {
         let session = self.session().await?;
         let counts = self.counts().await?;
         let journal = self.store.progress(&session.name, PROGRESS_LINES).await?;
@@ -198,10 +163,7 @@ impl SessionLoop {
     /// The tightest of the task's budget, the agent's, and what is left of the loop's.
     fn budget_of(&self, task: &Task, progress: &Progress) -> Budget {
         let agent = self.profile.budget.value;
-        let left = self
-            .options
-            .max_cost
-            .map(|limit| limit - progress.tally.cost_usd.unwrap_or(0.0));
+        let left = self.options.max_cost.map(|limit| limit - progress.tally.cost_usd.unwrap_or(0.0));
         let tightest = |limits: [Option<f64>; 3]| limits.into_iter().flatten().reduce(f64::min);
         let fewest = |limits: [Option<u64>; 2]| limits.into_iter().flatten().min();
         Budget {
@@ -214,22 +176,14 @@ impl SessionLoop {
     async fn run_agent(&self, request: RunRequest) -> RunReport {
         let reporter = Arc::clone(&self.reporter);
         let run = request.run.clone();
-        let watch = Arc::new(move |activity| {
-            reporter(LoopEvent::AgentActed {
-                run: run.clone(),
-                activity,
-            })
-        });
+        let watch = Arc::new(move |activity| reporter(LoopEvent::AgentActed { run: run.clone(), activity }));
         self.agent.run(request, watch, self.stop.now.clone()).await
     }
 
     fn keep_report(&self, run: &RunId, report: &RunReport) -> Result<(), LoopError> {
         let dir = self.run_dir(run);
         let unfinished = dir.join("report.json.tmp");
-        fs_err::write(
-            &unfinished,
-            serde_json::to_vec(report).map_err(std::io::Error::other)?,
-        )?;
+        fs_err::write(&unfinished, serde_json::to_vec(report).map_err(std::io::Error::other)?)?;
         fs_err::rename(unfinished, dir.join(REPORT_FILE))?;
         Ok(())
     }
@@ -247,20 +201,11 @@ impl SessionLoop {
         let reported = self.resolve_reported(start, reported).await?;
         let outcome = outcome_for_task(&end.verdict.outcome, &start.task, &reported);
         let mut changes = vec![
-            Change::EndRun {
-                run: start.id.clone(),
-                end: Box::new(end.clone()),
-            },
-            Change::ChangeTask {
-                id: start.task.clone(),
-                input: end_of_task(start.fence, outcome),
-            },
+            Change::EndRun { run: start.id.clone(), end: Box::new(end.clone()) },
+            Change::ChangeTask { id: start.task.clone(), input: end_of_task(start.fence, outcome) },
         ];
         for (task, input) in reported.iter().filter(|(task, _)| task.id != start.task) {
-            changes.push(Change::ChangeTask {
-                id: task.id.clone(),
-                input: input.clone(),
-            });
+            changes.push(Change::ChangeTask { id: task.id.clone(), input: input.clone() });
         }
         if let Some(session) = &start.session {
             changes.extend(journal.iter().map(|text| Change::AddProgress {
@@ -270,13 +215,8 @@ impl SessionLoop {
             }));
         }
         let committed = self.commit_what_is_accepted(actor, changes).await?;
-        let was_reported =
-            |task: &Task| reported.iter().any(|(reported, _)| reported.id == task.id);
-        Ok(committed
-            .into_iter()
-            .filter_map(Committed::task)
-            .filter(was_reported)
-            .collect())
+        let was_reported = |task: &Task| reported.iter().any(|(reported, _)| reported.id == task.id);
+        Ok(committed.into_iter().filter_map(Committed::task).filter(was_reported).collect())
     }
 
     /// Finds the tasks that an agent reported on. Strangers are refused aloud: an agent speaks for its session only.
@@ -289,12 +229,7 @@ impl SessionLoop {
         for report in reported {
             let (prefix, input) = match report {
                 ReportedTask::Done { id } => (id, TaskInput::Finish),
-                ReportedTask::Blocked { id, reason } => (
-                    id,
-                    TaskInput::Block {
-                        reason: reason.clone(),
-                    },
-                ),
+                ReportedTask::Blocked { id, reason } => (id, TaskInput::Block { reason: reason.clone() }),
             };
             let problem = match self.store.find_task(prefix).await {
                 Ok(task) if task.session == start.session => {
@@ -307,10 +242,7 @@ impl SessionLoop {
                 Err(error) => error.to_string(),
             };
             self.tell(LoopEvent::Warning {
-                message: format!(
-                    "run {} reported on task `{prefix}`, which is ignored: {problem}",
-                    start.id
-                ),
+                message: format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id),
             });
         }
         Ok(resolved)
@@ -323,16 +255,10 @@ impl SessionLoop {
         mut changes: Vec<Change>,
     ) -> Result<Vec<Committed>, LoopError> {
         loop {
-            match self
-                .store
-                .commit(actor.clone(), self.clock.now(), changes.clone())
-                .await
-            {
+            match self.store.commit(actor.clone(), self.clock.now(), changes.clone()).await {
                 Ok(committed) => return Ok(committed),
                 Err(CommitError::Refused { index, refusal }) => {
-                    self.tell(LoopEvent::Warning {
-                        message: format!("not taken over: {refusal}"),
-                    });
+                    self.tell(LoopEvent::Warning { message: format!("not taken over: {refusal}") });
                     changes.remove(index);
                 }
                 Err(error) => return Err(error.into()),
@@ -351,16 +277,12 @@ impl SessionLoop {
             return Ok(Some(LoopEnd::Interrupted));
         }
         if let Outcome::Blocked { reason } = outcome {
-            return Ok(Some(LoopEnd::Blocked {
-                why: reason.clone(),
-            }));
+            return Ok(Some(LoopEnd::Blocked { why: reason.clone() }));
         }
         if let Outcome::Continue { message } = outcome
             && !message.is_empty()
         {
-            progress
-                .notes
-                .push(format!("the last iteration says: {message}"));
+            progress.notes.push(format!("the last iteration says: {message}"));
         }
         if *outcome == Outcome::Done && report.promise == Some(Promise::Complete) {
             let open_tasks = self.counts().await?.open;
@@ -388,19 +310,13 @@ impl SessionLoop {
 /// What the run's outcome means for its task. In a loop a good end of the run is not yet the end of the task:
 /// that has to be reported.
 fn outcome_for_task(outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInput)]) -> Outcome {
-    if outcome.blame() != rehearsal_core::Blame::Nobody
-        && !matches!(outcome, Outcome::BudgetReached { .. })
-    {
+    if outcome.blame() != rehearsal_core::Blame::Nobody && !matches!(outcome, Outcome::BudgetReached { .. }) {
         return outcome.clone();
     }
     match reported.iter().find(|(reported, _)| reported.id == *task) {
         Some((_, TaskInput::Finish)) => Outcome::Done,
-        Some((_, TaskInput::Block { reason })) => Outcome::Blocked {
-            reason: reason.clone(),
-        },
-        _ if *outcome == Outcome::Done => Outcome::Continue {
-            message: String::new(),
-        },
+        Some((_, TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
+        _ if *outcome == Outcome::Done => Outcome::Continue { message: String::new() },
         _ => outcome.clone(),
     }
 }

@@ -12,10 +12,8 @@ impl SessionLoop {
         for run in self.store.unfinished_runs().await? {
             let left = process::kill_processes_of_run(&run.start.id);
             if left.count > 0 {
-                let message = format!(
-                    "processes of run {} were still alive and were ended: {left}",
-                    run.start.id
-                );
+                let message =
+                    format!("processes of run {} were still alive and were ended: {left}", run.start.id);
                 self.tell(LoopEvent::Warning { message });
             }
             self.finish_left_run(run, worker).await?;
@@ -30,27 +28,12 @@ impl SessionLoop {
             .ok()
             .and_then(|bytes| serde_json::from_slice::<RunReport>(&bytes).ok());
         let (end, tasks, journal) = match report {
-            Some(report) => (
-                end_of(&report, self.clock.now()),
-                report.tasks,
-                report.progress,
-            ),
+            Some(report) => (end_of(&report, self.clock.now()), report.tasks, report.progress),
             None => (self.end_of_a_lost_run(), Vec::new(), Vec::new()),
         };
         let outcome = end.verdict.outcome.clone();
-        self.apply_end(
-            Actor::Worker(worker.clone()),
-            &start,
-            &end,
-            &tasks,
-            &journal,
-        )
-        .await?;
-        self.tell(LoopEvent::Recovered {
-            run: start.id,
-            task: start.task,
-            outcome,
-        });
+        self.apply_end(Actor::Worker(worker.clone()), &start, &end, &tasks, &journal).await?;
+        self.tell(LoopEvent::Recovered { run: start.id, task: start.task, outcome });
         Ok(())
     }
 

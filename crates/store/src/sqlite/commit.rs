@@ -26,16 +26,8 @@ pub(super) async fn commit(
 ) -> Result<Vec<Committed>, CommitError> {
     let mut turn = database.writer().await?;
     // A transaction that begins by reading cannot always go on to write: SQLite would refuse it at once.
-    query("BEGIN IMMEDIATE")
-        .execute(&mut turn.connection)
-        .await?;
-    let mut writing = Writing {
-        connection: &mut turn.connection,
-        flows,
-        actor,
-        at,
-        index: 0,
-    };
+    query("BEGIN IMMEDIATE").execute(&mut turn.connection).await?;
+    let mut writing = Writing { connection: &mut turn.connection, flows, actor, at, index: 0 };
     match writing.apply_all(changes).await {
         Ok(committed) => {
             query("COMMIT").execute(&mut turn.connection).await?;
@@ -44,11 +36,7 @@ pub(super) async fn commit(
         }
         Err(error) => {
             // Some errors (a full disk) have rolled back already. The connection is only kept if it is clean.
-            if query("ROLLBACK")
-                .execute(&mut turn.connection)
-                .await
-                .is_ok()
-            {
+            if query("ROLLBACK").execute(&mut turn.connection).await.is_ok() {
                 turn.keep();
             }
             Err(error)
@@ -79,32 +67,22 @@ impl Writing<'_> {
     async fn apply(&mut self, change: Change) -> Result<Committed, CommitError> {
         match change {
             Change::AddSession(new) => self.add_session(new).await.map(Committed::Session),
-            Change::EditSession { name, edit } => {
-                self.edit_session(name, edit).await.map(Committed::Session)
+            Change::EditSession { name, edit } => self.edit_session(name, edit).await.map(Committed::Session),
+            Change::AddProgress { session, run, text } => {
+                self.add_progress(session, run, text).await.map(Committed::Progress)
             }
-            Change::AddProgress { session, run, text } => self
-                .add_progress(session, run, text)
-                .await
-                .map(Committed::Progress),
             Change::AddTask { task, id, flow } => {
                 let mut tasks = self.add_tasks(vec![(id, *task)], &flow).await?;
                 Ok(Committed::Task(Box::new(tasks.swap_remove(0))))
             }
-            Change::AddTasks { tasks, flow } => {
-                self.add_tasks(tasks, &flow).await.map(Committed::Tasks)
+            Change::AddTasks { tasks, flow } => self.add_tasks(tasks, &flow).await.map(Committed::Tasks),
+            Change::ChangeTask { id, input } => {
+                self.change_task(id, input).await.map(|task| Committed::Task(Box::new(task)))
             }
-            Change::ChangeTask { id, input } => self
-                .change_task(id, input)
-                .await
-                .map(|task| Committed::Task(Box::new(task))),
-            Change::StartRun(start) => self
-                .start_run(start)
-                .await
-                .map(|run| Committed::Run(Box::new(run))),
-            Change::EndRun { run, end } => self
-                .end_run(run, end)
-                .await
-                .map(|run| Committed::Run(Box::new(run))),
+            Change::StartRun(start) => self.start_run(start).await.map(|run| Committed::Run(Box::new(run))),
+            Change::EndRun { run, end } => {
+                self.end_run(run, end).await.map(|run| Committed::Run(Box::new(run)))
+            }
         }
     }
 

@@ -17,9 +17,7 @@ impl From<sqlx::Error> for StoreError {
         match primary_code(&error) {
             Some(SQLITE_BUSY | SQLITE_LOCKED) => Self::Busy,
             Some(SQLITE_FULL) => Self::DiskFull,
-            Some(SQLITE_CORRUPT | SQLITE_NOTADB) => Self::Corrupt {
-                what: message(&error),
-            },
+            Some(SQLITE_CORRUPT | SQLITE_NOTADB) => Self::Corrupt { what: message(&error) },
             _ if matches!(error, sqlx::Error::PoolTimedOut) => Self::Busy,
             _ => Self::Other(Box::new(error)),
         }
@@ -49,9 +47,7 @@ fn primary_code(error: &sqlx::Error) -> Option<i32> {
 }
 
 fn message(error: &sqlx::Error) -> String {
-    error
-        .as_database_error()
-        .map_or_else(|| error.to_string(), |error| error.message().to_owned())
+    error.as_database_error().map_or_else(|| error.to_string(), |error| error.message().to_owned())
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, StoreError> {
@@ -60,7 +56,6 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, StoreError> {
 
 /// Reads a document; `what` says whose it is.
 pub(super) fn from_json<T: DeserializeOwned>(what: &str, doc: &str) -> Result<T, StoreError> {
-    serde_json::from_str(doc).map_err(|error| StoreError::Corrupt {
-        what: format!("{what} cannot be read: {error}"),
-    })
+    serde_json::from_str(doc)
+        .map_err(|error| StoreError::Corrupt { what: format!("{what} cannot be read: {error}") })
 }

@@ -31,32 +31,21 @@ const RUNS: Ids = Ids {
     all: "SELECT id FROM runs ORDER BY id",
 };
 
-pub(super) async fn task(
-    connection: &mut SqliteConnection,
-    prefix: &str,
-) -> Result<Task, FindError> {
+pub(super) async fn task(connection: &mut SqliteConnection, prefix: &str) -> Result<Task, FindError> {
     let id = find(connection, &TASKS, prefix).await?;
-    let doc: String = query_scalar("SELECT doc FROM tasks WHERE id = ?1")
-        .bind(id)
-        .fetch_one(connection)
-        .await?;
+    let doc: String =
+        query_scalar("SELECT doc FROM tasks WHERE id = ?1").bind(id).fetch_one(connection).await?;
     Ok(read_task(&doc)?)
 }
 
 pub(super) async fn run(connection: &mut SqliteConnection, prefix: &str) -> Result<Run, FindError> {
     let id = find(connection, &RUNS, prefix).await?;
-    let row: RunRow = query_as("SELECT start_doc, end_doc FROM runs WHERE id = ?1")
-        .bind(id)
-        .fetch_one(connection)
-        .await?;
+    let row: RunRow =
+        query_as("SELECT start_doc, end_doc FROM runs WHERE id = ?1").bind(id).fetch_one(connection).await?;
     Ok(read_run(&row)?)
 }
 
-async fn find(
-    connection: &mut SqliteConnection,
-    ids: &Ids,
-    prefix: &str,
-) -> Result<String, FindError> {
+async fn find(connection: &mut SqliteConnection, ids: &Ids, prefix: &str) -> Result<String, FindError> {
     let mut candidates: Vec<String> = if prefix.is_empty() {
         Vec::new()
     } else {
@@ -70,18 +59,10 @@ async fn find(
     // The whole id comes before all that begin with it.
     match candidates.first() {
         Some(first) if first == prefix || candidates.len() == 1 => Ok(candidates.swap_remove(0)),
-        Some(_) => Err(FindError::Ambiguous {
-            what: ids.what,
-            prefix: prefix.to_owned(),
-            candidates,
-        }),
+        Some(_) => Err(FindError::Ambiguous { what: ids.what, prefix: prefix.to_owned(), candidates }),
         None => {
             let near = near(connection, ids, prefix).await?;
-            Err(FindError::NotFound {
-                what: ids.what,
-                text: prefix.to_owned(),
-                near,
-            })
+            Err(FindError::NotFound { what: ids.what, text: prefix.to_owned(), near })
         }
     }
 }

@@ -27,13 +27,9 @@ impl FlowCache {
             .fetch_optional(connection)
             .await?;
         let corrupt = |what: String| StoreError::Corrupt { what };
-        let source =
-            source.ok_or_else(|| corrupt(format!("version `{version}` of a flow is missing")))?;
-        let flow = flow::parse(&source).map_err(|error| {
-            corrupt(format!(
-                "version `{version}` of a flow cannot be read: {error}"
-            ))
-        })?;
+        let source = source.ok_or_else(|| corrupt(format!("version `{version}` of a flow is missing")))?;
+        let flow = flow::parse(&source)
+            .map_err(|error| corrupt(format!("version `{version}` of a flow cannot be read: {error}")))?;
         let flow = Arc::new(flow);
         self.lock().insert(version.to_owned(), Arc::clone(&flow));
         Ok(flow)

@@ -91,10 +91,5 @@ pub(super) type EventRow = (i64, i64, String, String);
 
 pub(super) fn read_event((seq, at, actor, body): EventRow) -> Result<Event, StoreError> {
     let what = format!("event {seq}");
-    Ok(Event {
-        seq,
-        at: Timestamp(at),
-        actor: from_json(&what, &actor)?,
-        kind: from_json(&what, &body)?,
-    })
+    Ok(Event { seq, at: Timestamp(at), actor: from_json(&what, &actor)?, kind: from_json(&what, &body)? })
 }

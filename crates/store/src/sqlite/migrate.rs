@@ -28,16 +28,10 @@ impl Found {
     pub(super) fn check(&self, path: &Path) -> Result<bool, OpenError> {
         let is_empty = self.version == 0 && self.application == 0 && self.tables == 0;
         if !is_empty && self.application != APPLICATION_ID {
-            return Err(OpenError::NotOurs {
-                path: path.to_owned(),
-            });
+            return Err(OpenError::NotOurs { path: path.to_owned() });
         }
         if self.version > KNOWN {
-            return Err(OpenError::Newer {
-                path: path.to_owned(),
-                found: self.version,
-                known: KNOWN,
-            });
+            return Err(OpenError::Newer { path: path.to_owned(), found: self.version, known: KNOWN });
         }
         Ok(self.version == KNOWN && self.is_wal)
     }
@@ -51,35 +45,21 @@ pub(super) async fn look(connection: &mut SqliteConnection) -> Result<Found, sql
     )
     .fetch_one(&mut *connection)
     .await?;
-    let mode: String = query_scalar("PRAGMA journal_mode")
-        .fetch_one(&mut *connection)
-        .await?;
-    Ok(Found {
-        version,
-        application,
-        tables,
-        is_wal: mode == "wal",
-    })
+    let mode: String = query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
+    Ok(Found { version, application, tables, is_wal: mode == "wal" })
 }
 
 pub(super) async fn version(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
-    Ok(query_scalar("SELECT user_version FROM pragma_user_version")
-        .fetch_one(connection)
-        .await?)
+    Ok(query_scalar("SELECT user_version FROM pragma_user_version").fetch_one(connection).await?)
 }
 
 /// Brings the file to the newest version, in one transaction. The caller holds the lock of the directory; the
 /// transaction keeps out what does not know that lock.
-pub(super) async fn migrate(
-    connection: &mut SqliteConnection,
-    path: &Path,
-) -> Result<(), OpenError> {
-    migrate_file(connection, path)
-        .await
-        .map_err(|error| match error {
-            MigrateError::Refused(error) => error,
-            MigrateError::Sqlite(error) => not_ours_or(error, path),
-        })
+pub(super) async fn migrate(connection: &mut SqliteConnection, path: &Path) -> Result<(), OpenError> {
+    migrate_file(connection, path).await.map_err(|error| match error {
+        MigrateError::Refused(error) => error,
+        MigrateError::Sqlite(error) => not_ours_or(error, path),
+    })
 }
 
 enum MigrateError {
@@ -94,16 +74,10 @@ impl From<sqlx::Error> for MigrateError {
 }
 
 async fn migrate_file(connection: &mut SqliteConnection, path: &Path) -> Result<(), MigrateError> {
-    if look(connection)
-        .await?
-        .check(path)
-        .map_err(MigrateError::Refused)?
-    {
+    if look(connection).await?.check(path).map_err(MigrateError::Refused)? {
         return Ok(());
     }
-    query("PRAGMA journal_mode = WAL")
-        .execute(&mut *connection)
-        .await?;
+    query("PRAGMA journal_mode = WAL").execute(&mut *connection).await?;
     query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
     let found = look(connection).await?;
     for (number, migration) in MIGRATIONS {
@@ -113,9 +87,7 @@ async fn migrate_file(connection: &mut SqliteConnection, path: &Path) -> Result<
     }
     // Pragmas take no parameters.
     let stamp = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {KNOWN};");
-    raw_sql(sqlx::AssertSqlSafe(stamp))
-        .execute(&mut *connection)
-        .await?;
+    raw_sql(sqlx::AssertSqlSafe(stamp)).execute(&mut *connection).await?;
     query("COMMIT").execute(connection).await?;
     Ok(())
 }

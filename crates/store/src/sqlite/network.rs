@@ -16,14 +16,8 @@ const REMOTE: [(u64, &str); 7] = [
 #[cfg(target_os = "linux")]
 const FUSE: u64 = 0x6573_5546;
 /// What runs behind FUSE is named in the table of mounts only. Local ones are fine.
-const REMOTE_FUSE: [&str; 6] = [
-    "fuse.sshfs",
-    "fuse.rclone",
-    "fuse.s3fs",
-    "fuse.glusterfs",
-    "fuse.davfs",
-    "fuse.curlftpfs",
-];
+const REMOTE_FUSE: [&str; 6] =
+    ["fuse.sshfs", "fuse.rclone", "fuse.s3fs", "fuse.glusterfs", "fuse.davfs", "fuse.curlftpfs"];
 
 /// The kind of network file system that a directory is on, if it is on one.
 #[cfg(target_os = "linux")]
@@ -37,18 +31,11 @@ pub(super) fn kind_of(directory: &Path) -> std::io::Result<Option<String>> {
     let magic = rustix::fs::statfs(directory)?.f_type as u64 & 0xffff_ffff;
     if magic == FUSE {
         let device = rustix::fs::stat(directory)?.st_dev;
-        let device = format!(
-            "{}:{}",
-            rustix::fs::major(device),
-            rustix::fs::minor(device)
-        );
+        let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         return Ok(remote_fuse(&mounts, &device).map(str::to_owned));
     }
-    Ok(REMOTE
-        .iter()
-        .find(|(number, _)| *number == magic)
-        .map(|(_, name)| (*name).to_owned()))
+    Ok(REMOTE.iter().find(|(number, _)| *number == magic).map(|(_, name)| (*name).to_owned()))
 }
 
 /// Elsewhere nobody can be asked; SQLite's own errors have to do.

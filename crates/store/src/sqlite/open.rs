@@ -70,19 +70,13 @@ impl Database {
 /// Opens the database in a directory; makes both if they are not there.
 pub(super) async fn open(directory: &Path) -> Result<Database, OpenError> {
     let path = directory.join(FILE_NAME);
-    let unusable = |source| OpenError::Directory {
-        path: directory.to_owned(),
-        source,
-    };
+    let unusable = |source| OpenError::Directory { path: directory.to_owned(), source };
     let is_new = !path.exists();
     if is_new {
         prepare(directory).map_err(unusable)?;
     }
     if let Some(kind) = network::kind_of(directory).map_err(unusable)? {
-        return Err(OpenError::NetworkFileSystem {
-            path: directory.to_owned(),
-            kind,
-        });
+        return Err(OpenError::NetworkFileSystem { path: directory.to_owned(), kind });
     }
     let options = options(&path);
     let database = Database {
@@ -129,9 +123,7 @@ async fn is_current(database: &Database, path: &Path) -> Result<bool, OpenError>
 /// A file full of something else shows only when its first page is read.
 pub(super) fn not_ours_or(error: sqlx::Error, path: &Path) -> OpenError {
     if is_no_database(&error) {
-        return OpenError::NotOurs {
-            path: path.to_owned(),
-        };
+        return OpenError::NotOurs { path: path.to_owned() };
     }
     OpenError::Store(error.into())
 }
@@ -157,11 +149,7 @@ fn prepare(directory: &Path) -> io::Result<()> {
 async fn lock(directory: &Path) -> io::Result<File> {
     let path: PathBuf = directory.join(LOCK_NAME);
     let locked = tokio::task::spawn_blocking(move || {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         file.lock()?;
         Ok(file)
     });

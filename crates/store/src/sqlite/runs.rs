@@ -12,14 +12,8 @@ use crate::{Cost, RunQuery, Scope, StoreError};
 pub(super) type RunRow = (String, Option<String>);
 
 pub(super) fn read_run((start, end): &RunRow) -> Result<Run, StoreError> {
-    let end = end
-        .as_ref()
-        .map(|end| from_json("the end of a run", end))
-        .transpose()?;
-    Ok(Run {
-        start: from_json("the start of a run", start)?,
-        end,
-    })
+    let end = end.as_ref().map(|end| from_json("the end of a run", end)).transpose()?;
+    Ok(Run { start: from_json("the start of a run", start)?, end })
 }
 
 /// The same three scopes for a listing and for a sum: each has its index.
@@ -41,20 +35,11 @@ fn scope_value(scope: &Scope) -> Option<&str> {
     }
 }
 
-pub(super) async fn runs(
-    connection: &mut SqliteConnection,
-    runs: &RunQuery,
-) -> Result<Vec<Run>, StoreError> {
-    let sql = scoped!(
-        &runs.scope,
-        "SELECT start_doc, end_doc FROM runs WHERE ",
-        " ORDER BY num DESC LIMIT ?2"
-    );
-    let rows: Vec<RunRow> = query_as(sql)
-        .bind(scope_value(&runs.scope))
-        .bind(limit(runs.limit))
-        .fetch_all(connection)
-        .await?;
+pub(super) async fn runs(connection: &mut SqliteConnection, runs: &RunQuery) -> Result<Vec<Run>, StoreError> {
+    let sql =
+        scoped!(&runs.scope, "SELECT start_doc, end_doc FROM runs WHERE ", " ORDER BY num DESC LIMIT ?2");
+    let rows: Vec<RunRow> =
+        query_as(sql).bind(scope_value(&runs.scope)).bind(limit(runs.limit)).fetch_all(connection).await?;
     rows.iter().map(read_run).collect()
 }
 
@@ -66,10 +51,7 @@ pub(super) async fn unfinished(connection: &mut SqliteConnection) -> Result<Vec<
     rows.iter().map(read_run).collect()
 }
 
-pub(super) async fn cost(
-    connection: &mut SqliteConnection,
-    scope: &Scope,
-) -> Result<Cost, StoreError> {
+pub(super) async fn cost(connection: &mut SqliteConnection, scope: &Scope) -> Result<Cost, StoreError> {
     let sql = scoped!(
         scope,
         "SELECT count(*), total(cost_usd), count(*) - count(cost_usd),
@@ -87,10 +69,7 @@ pub(super) async fn cost(
         i64,
         i64,
         i64,
-    ) = query_as(sql)
-        .bind(scope_value(scope))
-        .fetch_one(connection)
-        .await?;
+    ) = query_as(sql).bind(scope_value(scope)).fetch_one(connection).await?;
     Ok(Cost {
         runs: runs.cast_unsigned(),
         usd,

@@ -16,11 +16,7 @@ pub(super) async fn session(
         return Ok(session);
     }
     let near = near(connection, name).await?;
-    Err(FindError::NotFound {
-        what: "session",
-        text: name.to_string(),
-        near,
-    })
+    Err(FindError::NotFound { what: "session", text: name.to_string(), near })
 }
 
 pub(super) async fn look_up(
@@ -39,15 +35,12 @@ pub(super) async fn near(
     connection: &mut SqliteConnection,
     name: &SessionName,
 ) -> Result<Option<String>, StoreError> {
-    let names: Vec<String> = query_scalar("SELECT name FROM sessions ORDER BY name")
-        .fetch_all(connection)
-        .await?;
+    let names: Vec<String> =
+        query_scalar("SELECT name FROM sessions ORDER BY name").fetch_all(connection).await?;
     Ok(nearest(name.as_str(), names.iter().map(String::as_str)).map(str::to_owned))
 }
 
-pub(super) async fn sessions(
-    connection: &mut SqliteConnection,
-) -> Result<Vec<SessionSummary>, StoreError> {
+pub(super) async fn sessions(connection: &mut SqliteConnection) -> Result<Vec<SessionSummary>, StoreError> {
     // One statement sees one moment; two could count tasks of a session that was not listed.
     let rows: Vec<(String, String, Option<String>, i64, i64, i64)> = query_as(
         "SELECT s.name, s.doc, t.status, count(t.num), coalesce(sum(t.standing <> 'ended'), 0),
@@ -59,26 +52,12 @@ pub(super) async fn sessions(
     .await?;
     let mut summaries: Vec<SessionSummary> = Vec::new();
     for (name, doc, status, total, open, done) in rows {
-        if summaries
-            .last()
-            .is_none_or(|last| last.session.name.as_str() != name)
-        {
+        if summaries.last().is_none_or(|last| last.session.name.as_str() != name) {
             let session = read_session(&name, &doc)?;
-            summaries.push(SessionSummary {
-                session,
-                counts: Counts::default(),
-            });
+            summaries.push(SessionSummary { session, counts: Counts::default() });
         }
         if let (Some(summary), Some(status)) = (summaries.last_mut(), status) {
-            add_count(
-                &mut summary.counts,
-                CountRow {
-                    status,
-                    total,
-                    open,
-                    done,
-                },
-            );
+            add_count(&mut summary.counts, CountRow { status, total, open, done });
         }
     }
     Ok(summaries)
@@ -89,29 +68,19 @@ pub(super) async fn progress(
     session: &SessionName,
     last: u32,
 ) -> Result<Vec<ProgressEntry>, StoreError> {
-    let mut rows: Vec<(i64, Option<String>, String)> = query_as(
-        "SELECT at, run_id, text FROM progress WHERE session = ?1 ORDER BY num DESC LIMIT ?2",
-    )
-    .bind(session.as_str())
-    .bind(i64::from(last))
-    .fetch_all(connection)
-    .await?;
+    let mut rows: Vec<(i64, Option<String>, String)> =
+        query_as("SELECT at, run_id, text FROM progress WHERE session = ?1 ORDER BY num DESC LIMIT ?2")
+            .bind(session.as_str())
+            .bind(i64::from(last))
+            .fetch_all(connection)
+            .await?;
     rows.reverse();
     rows.into_iter()
         .map(|(at, run, text)| {
-            let run = run
-                .map(RunId::new)
-                .transpose()
-                .map_err(|error| StoreError::Corrupt {
-                    what: format!(
-                        "the journal of session `{session}` names a run that cannot be: {error}"
-                    ),
-                })?;
-            Ok(ProgressEntry {
-                at: Timestamp(at),
-                run,
-                text,
-            })
+            let run = run.map(RunId::new).transpose().map_err(|error| StoreError::Corrupt {
+                what: format!("the journal of session `{session}` names a run that cannot be: {error}"),
+            })?;
+            Ok(ProgressEntry { at: Timestamp(at), run, text })
         })
         .collect()
 }

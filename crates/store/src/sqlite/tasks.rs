@@ -7,10 +7,7 @@ use sqlx::{query_as, query_scalar};
 use super::error::{from_json, to_json};
 use crate::{Counts, StatusFilter, StoreError, TaskQuery};
 
-pub(super) async fn task(
-    connection: &mut SqliteConnection,
-    id: &TaskId,
-) -> Result<Option<Task>, StoreError> {
+pub(super) async fn task(connection: &mut SqliteConnection, id: &TaskId) -> Result<Option<Task>, StoreError> {
     let doc: Option<String> = query_scalar("SELECT doc FROM tasks WHERE id = ?1")
         .bind(id.as_str())
         .fetch_optional(connection)
@@ -121,21 +118,11 @@ pub(super) async fn count(
         Some(_) => count_where!("session = ?1"),
         None => count_where!("?1 IS NULL"),
     };
-    let rows: Vec<(String, i64, i64, i64)> = query_as(sql)
-        .bind(session.map(SessionName::as_str))
-        .fetch_all(connection)
-        .await?;
+    let rows: Vec<(String, i64, i64, i64)> =
+        query_as(sql).bind(session.map(SessionName::as_str)).fetch_all(connection).await?;
     let mut counts = Counts::default();
     for (status, total, open, done) in rows {
-        add_count(
-            &mut counts,
-            CountRow {
-                status,
-                total,
-                open,
-                done,
-            },
-        );
+        add_count(&mut counts, CountRow { status, total, open, done });
     }
     Ok(counts)
 }
@@ -164,49 +151,25 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).await.unwrap();
         let mut reader = store.database.reader().await.unwrap();
-        let steps: Vec<(i64, i64, i64, String)> =
-            query_as(sql).fetch_all(&mut *reader).await.unwrap();
+        let steps: Vec<(i64, i64, i64, String)> = query_as(sql).fetch_all(&mut *reader).await.unwrap();
         steps.into_iter().map(|(.., step)| step).collect()
     }
 
     #[tokio::test]
     async fn the_queue_is_read_off_its_index_and_not_sorted() {
-        let of_session = plan(concat!(
-            "EXPLAIN QUERY PLAN ",
-            next_task_where!("session = ?2")
-        ))
-        .await;
-        assert_eq!(
-            of_session,
-            ["SEARCH tasks USING INDEX tasks_claimable_of_session (session=?)"]
-        );
-        let of_all = plan(concat!(
-            "EXPLAIN QUERY PLAN ",
-            next_task_where!("?2 IS NULL")
-        ))
-        .await;
+        let of_session = plan(concat!("EXPLAIN QUERY PLAN ", next_task_where!("session = ?2"))).await;
+        assert_eq!(of_session, ["SEARCH tasks USING INDEX tasks_claimable_of_session (session=?)"]);
+        let of_all = plan(concat!("EXPLAIN QUERY PLAN ", next_task_where!("?2 IS NULL"))).await;
         assert_eq!(of_all, ["SCAN tasks USING INDEX tasks_claimable"]);
     }
 
     #[tokio::test]
     async fn open_tasks_are_read_off_their_index_and_not_sorted() {
-        let open = concat!(
-            "EXPLAIN QUERY PLAN ",
-            tasks_where!("t.session = ?1 AND t.standing <> 'ended'")
-        );
-        assert_eq!(
-            plan(open).await[0],
-            "SEARCH t USING INDEX tasks_open_of_session (session=?)"
-        );
-        let open = concat!(
-            "EXPLAIN QUERY PLAN ",
-            tasks_where!("?1 IS NULL AND t.standing <> 'ended'")
-        );
+        let open = concat!("EXPLAIN QUERY PLAN ", tasks_where!("t.session = ?1 AND t.standing <> 'ended'"));
+        assert_eq!(plan(open).await[0], "SEARCH t USING INDEX tasks_open_of_session (session=?)");
+        let open = concat!("EXPLAIN QUERY PLAN ", tasks_where!("?1 IS NULL AND t.standing <> 'ended'"));
         let open = plan(open).await;
         assert_eq!(open[0], "SCAN t USING INDEX tasks_open");
-        assert!(
-            !open.iter().any(|step| step.contains("ORDER BY")),
-            "{open:?}"
-        );
+        assert!(!open.iter().any(|step| step.contains("ORDER BY")), "{open:?}");
     }
 }

@@ -34,11 +34,7 @@ fn session(name: &str) -> Change {
 
 fn big_task(number: u64) -> Change {
     Change::AddTask {
-        task: Box::new(NewTask {
-            title: "big".into(),
-            body: "x".repeat(500_000),
-            ..NewTask::default()
-        }),
+        task: Box::new(NewTask { title: "big".into(), body: "x".repeat(500_000), ..NewTask::default() }),
         id: TaskId::from_random(number),
         flow: Arc::new(Flow::shipped("loop").unwrap()),
     }
@@ -53,23 +49,13 @@ async fn a_full_disk_loses_nothing_and_passes() {
     let (_directory, store) = fresh().await;
     commit(&store, vec![session("before")]).await.unwrap();
     on_the_writer(&store, "PRAGMA max_page_count = 60").await;
-    let full = commit(&store, vec![session("during"), big_task(1)])
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(full, CommitError::Store(StoreError::DiskFull)),
-        "{full:?}"
-    );
-    assert_eq!(
-        full.to_string(),
-        "there is no space left to write the database"
-    );
+    let full = commit(&store, vec![session("during"), big_task(1)]).await.unwrap_err();
+    assert!(matches!(full, CommitError::Store(StoreError::DiskFull)), "{full:?}");
+    assert_eq!(full.to_string(), "there is no space left to write the database");
     assert_eq!(store.sessions().await.unwrap().len(), 1);
 
     on_the_writer(&store, "PRAGMA max_page_count = 100000").await;
-    commit(&store, vec![session("after"), big_task(1)])
-        .await
-        .unwrap();
+    commit(&store, vec![session("after"), big_task(1)]).await.unwrap();
     assert_eq!(store.sessions().await.unwrap().len(), 2);
     assert_eq!(store.verify().await.unwrap(), Vec::<String>::new());
 }
@@ -81,18 +67,9 @@ async fn a_writer_that_does_not_stop_is_named() {
     let mut other = store.database.options().connect().await.unwrap();
     query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
     let busy = commit(&store, vec![session("a")]).await.unwrap_err();
-    assert!(
-        matches!(busy, CommitError::Store(StoreError::Busy)),
-        "{busy:?}"
-    );
-    assert_eq!(
-        busy.to_string(),
-        "the database is busy: another process has been writing to it for 10 s"
-    );
-    assert!(
-        store.sessions().await.unwrap().is_empty(),
-        "readers are not held up"
-    );
+    assert!(matches!(busy, CommitError::Store(StoreError::Busy)), "{busy:?}");
+    assert_eq!(busy.to_string(), "the database is busy: another process has been writing to it for 10 s");
+    assert!(store.sessions().await.unwrap().is_empty(), "readers are not held up");
     query("ROLLBACK").execute(&mut other).await.unwrap();
     commit(&store, vec![session("a")]).await.unwrap();
 }
@@ -110,9 +87,7 @@ async fn a_commit_that_nobody_waits_for_any_more_is_whole_or_not_there() {
             }
         }
     }
-    commit(&store, vec![session("whole"), big_task(100)])
-        .await
-        .unwrap();
+    commit(&store, vec![session("whole"), big_task(100)]).await.unwrap();
     let sessions = store.sessions().await.unwrap().len();
     let tasks = store.tasks(&TaskQuery::default()).await.unwrap().len();
     assert_eq!(sessions, tasks);
@@ -140,25 +115,11 @@ async fn the_profile_is_the_one_that_keeps_its_promises() {
         sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
     };
     let full = 2;
-    assert_eq!(
-        pragma(&mut turn.connection, "PRAGMA synchronous").await,
-        full
-    );
+    assert_eq!(pragma(&mut turn.connection, "PRAGMA synchronous").await, full);
     assert_eq!(pragma(&mut turn.connection, "PRAGMA foreign_keys").await, 1);
-    assert_eq!(
-        pragma(&mut turn.connection, "PRAGMA busy_timeout").await,
-        10_000
-    );
+    assert_eq!(pragma(&mut turn.connection, "PRAGMA busy_timeout").await, 10_000);
     turn.keep();
     let mut reader = store.database.reader().await.unwrap();
-    let refused = query("DELETE FROM sessions")
-        .execute(&mut *reader)
-        .await
-        .unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .contains("attempt to write a readonly database"),
-        "{refused}"
-    );
+    let refused = query("DELETE FROM sessions").execute(&mut *reader).await.unwrap_err();
+    assert!(refused.to_string().contains("attempt to write a readonly database"), "{refused}");
 }

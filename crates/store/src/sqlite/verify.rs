@@ -55,13 +55,8 @@ impl Findings {
     }
 }
 
-async fn check_file(
-    connection: &mut SqliteConnection,
-    findings: &mut Findings,
-) -> Result<(), StoreError> {
-    let lines: Vec<String> = query_scalar("PRAGMA integrity_check(20)")
-        .fetch_all(&mut *connection)
-        .await?;
+async fn check_file(connection: &mut SqliteConnection, findings: &mut Findings) -> Result<(), StoreError> {
+    let lines: Vec<String> = query_scalar("PRAGMA integrity_check(20)").fetch_all(&mut *connection).await?;
     for line in lines.into_iter().filter(|line| line != "ok") {
         findings.add(format!("the file is damaged: {line}"));
     }
@@ -70,9 +65,7 @@ async fn check_file(
             .fetch_all(connection)
             .await?;
     for (table, parent) in dangling {
-        findings.add(format!(
-            "a row of `{table}` points to one of `{parent}` that is not there"
-        ));
+        findings.add(format!("a row of `{table}` points to one of `{parent}` that is not there"));
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, AgentName, NewSession, NewTask, Outcome, Run, RunEnd, RunId, RunStart, SessionName,
-    Standing, Task, TaskId, Timestamp, Verdict, WorkerId,
+    Actor, AgentName, NewSession, NewTask, Outcome, Run, RunEnd, RunId, RunStart, SessionName, Standing,
+    Task, TaskId, Timestamp, Verdict, WorkerId,
 };
 use rehearsal_store::{Change, CommitError, Committed, SqliteStore, Store, TaskQuery};
 
@@ -42,11 +42,7 @@ pub(crate) fn play(make: impl AsyncFnOnce() -> Bench, story: impl AsyncFnOnce(&B
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 pub(crate) fn id(text: &str) -> TaskId {
@@ -62,17 +58,11 @@ pub(crate) fn session_name(text: &str) -> SessionName {
 }
 
 pub(crate) fn titled(title: &str) -> NewTask {
-    NewTask {
-        title: title.into(),
-        ..NewTask::default()
-    }
+    NewTask { title: title.into(), ..NewTask::default() }
 }
 
 pub(crate) fn after(dependencies: &[&str]) -> NewTask {
-    NewTask {
-        depends_on: dependencies.iter().map(|text| id(text)).collect(),
-        ..titled("later")
-    }
+    NewTask { depends_on: dependencies.iter().map(|text| id(text)).collect(), ..titled("later") }
 }
 
 pub(crate) fn new_session(name: &str) -> Change {
@@ -86,10 +76,7 @@ pub(crate) fn new_session(name: &str) -> Change {
 
 pub(crate) fn how_it_ended(outcome: Outcome, at: Timestamp) -> RunEnd {
     RunEnd {
-        verdict: Verdict {
-            outcome,
-            because: vec!["the test says so".into()],
-        },
+        verdict: Verdict { outcome, because: vec!["the test says so".into()] },
         exit: None,
         promise: None,
         cost_usd: None,
@@ -115,11 +102,7 @@ impl Bench {
     }
 
     pub(crate) fn adding(&self, name: &str, task: NewTask) -> Change {
-        Change::AddTask {
-            task: Box::new(task),
-            id: id(name),
-            flow: Arc::clone(&self.flow),
-        }
+        Change::AddTask { task: Box::new(task), id: id(name), flow: Arc::clone(&self.flow) }
     }
 
     pub(crate) async fn add(&self, name: &str, task: NewTask) -> Result<Task, CommitError> {
@@ -128,12 +111,7 @@ impl Bench {
     }
 
     pub(crate) async fn change(&self, name: &str, input: TaskInput) -> Result<Task, CommitError> {
-        let committed = self
-            .commit(vec![Change::ChangeTask {
-                id: id(name),
-                input,
-            }])
-            .await?;
+        let committed = self.commit(vec![Change::ChangeTask { id: id(name), input }]).await?;
         Ok(committed.into_iter().next().unwrap().task().unwrap())
     }
 
@@ -142,14 +120,8 @@ impl Bench {
         let task = self.task(name).await;
         let start = self.start_of(&task, run);
         let worker = start.worker.clone();
-        let input = TaskInput::Claim {
-            worker,
-            run: start.id.clone(),
-        };
-        let changes = vec![
-            Change::ChangeTask { id: task.id, input },
-            Change::StartRun(start),
-        ];
+        let input = TaskInput::Claim { worker, run: start.id.clone() };
+        let changes = vec![Change::ChangeTask { id: task.id, input }, Change::StartRun(start)];
         match self.commit(changes).await?.pop() {
             Some(Committed::Run(run)) => Ok(*run),
             other => panic!("not a run: {other:?}"),
@@ -175,19 +147,10 @@ impl Bench {
     /// Ends a run and what it means for its task.
     pub(crate) async fn end(&self, run: &Run, outcome: Outcome) -> Result<Task, CommitError> {
         let end = Box::new(how_it_ended(outcome.clone(), self.now()));
-        let input = TaskInput::EndRun {
-            fence: run.start.fence,
-            outcome,
-        };
+        let input = TaskInput::EndRun { fence: run.start.fence, outcome };
         let changes = vec![
-            Change::EndRun {
-                run: run.start.id.clone(),
-                end,
-            },
-            Change::ChangeTask {
-                id: run.start.task.clone(),
-                input,
-            },
+            Change::EndRun { run: run.start.id.clone(), end },
+            Change::ChangeTask { id: run.start.task.clone(), input },
         ];
         Ok(self.commit(changes).await?.pop().unwrap().task().unwrap())
     }
@@ -198,29 +161,15 @@ impl Bench {
 
     /// The id of the task that a worker would take.
     pub(crate) async fn next(&self) -> Option<String> {
-        self.store
-            .next_task(None, self.now())
-            .await
-            .unwrap()
-            .map(|task| task.id.to_string())
+        self.store.next_task(None, self.now()).await.unwrap().map(|task| task.id.to_string())
     }
 
     pub(crate) async fn listed(&self, query: TaskQuery) -> Vec<String> {
-        self.store
-            .tasks(&query)
-            .await
-            .unwrap()
-            .into_iter()
-            .map(|task| task.id.to_string())
-            .collect()
+        self.store.tasks(&query).await.unwrap().into_iter().map(|task| task.id.to_string()).collect()
     }
 
     pub(crate) async fn event_names(&self) -> Vec<&'static str> {
-        let events = self
-            .store
-            .events(&rehearsal_store::EventQuery::default())
-            .await
-            .unwrap();
+        let events = self.store.events(&rehearsal_store::EventQuery::default()).await.unwrap();
         events.iter().map(|event| event.kind.name()).collect()
     }
 }

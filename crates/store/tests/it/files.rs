@@ -28,34 +28,18 @@ async fn raw(directory: &Path) -> SqliteConnection {
 /// Does what no program of ours does.
 async fn tamper(directory: &Path, sql: &str) -> Result<(), sqlx::Error> {
     let mut connection = raw(directory).await;
-    raw_sql(AssertSqlSafe(sql.to_owned()))
-        .execute(&mut connection)
-        .await?;
+    raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await?;
     connection.close().await
 }
 
 async fn store_with_two_tasks(directory: &Path) -> SqliteStore {
     let store = SqliteStore::open(directory).await.unwrap();
     let flow = Arc::new(Flow::shipped("loop").unwrap());
-    let later = NewTask {
-        depends_on: vec![id("one")],
-        ..titled("two")
-    };
+    let later = NewTask { depends_on: vec![id("one")], ..titled("two") };
     let tasks = vec![(id("one"), titled("one")), (id("two"), later)];
-    let block = TaskInput::Block {
-        reason: "a key".into(),
-    };
-    let changes = vec![
-        Change::AddTasks { tasks, flow },
-        Change::ChangeTask {
-            id: id("one"),
-            input: block,
-        },
-    ];
-    store
-        .commit(Actor::User, Timestamp(1), changes)
-        .await
-        .unwrap();
+    let block = TaskInput::Block { reason: "a key".into() };
+    let changes = vec![Change::AddTasks { tasks, flow }, Change::ChangeTask { id: id("one"), input: block }];
+    store.commit(Actor::User, Timestamp(1), changes).await.unwrap();
     store
 }
 
@@ -65,19 +49,10 @@ fn what_was_written_is_there_when_the_store_is_opened_again() {
     block_on(async {
         drop(store_with_two_tasks(directory.path()).await);
         let store = SqliteStore::open(directory.path()).await.unwrap();
-        assert_eq!(
-            store.task(&id("one")).await.unwrap().unwrap().status(),
-            "blocked"
-        );
+        assert_eq!(store.task(&id("one")).await.unwrap().unwrap().status(), "blocked");
         assert_eq!(store.schema_version().await.unwrap(), 1);
-        let unblock = Change::ChangeTask {
-            id: id("one"),
-            input: TaskInput::Unblock,
-        };
-        store
-            .commit(Actor::User, Timestamp(2), vec![unblock])
-            .await
-            .unwrap();
+        let unblock = Change::ChangeTask { id: id("one"), input: TaskInput::Unblock };
+        store.commit(Actor::User, Timestamp(2), vec![unblock]).await.unwrap();
         assert!(store.verify().await.unwrap().is_empty());
     });
 }
@@ -87,14 +62,8 @@ fn the_state_is_kept_from_other_users_and_from_git() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join(".rehearsal/state");
     block_on(SqliteStore::open(&state)).unwrap();
-    assert_eq!(
-        std::fs::metadata(&state).unwrap().permissions().mode() & 0o777,
-        0o700
-    );
-    assert_eq!(
-        std::fs::read_to_string(state.join(".gitignore")).unwrap(),
-        "*\n"
-    );
+    assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(std::fs::read_to_string(state.join(".gitignore")).unwrap(), "*\n");
 }
 
 #[test]
@@ -103,10 +72,7 @@ fn a_file_in_the_way_is_named() {
     let file = directory.path().join("state");
     std::fs::write(&file, "").unwrap();
     let error = message(block_on(SqliteStore::open(&file)));
-    assert_eq!(
-        error,
-        format!("cannot use the directory `{}`", file.display())
-    );
+    assert_eq!(error, format!("cannot use the directory `{}`", file.display()));
 }
 
 #[test]
@@ -115,19 +81,14 @@ fn garbage_is_no_database() {
     let path = directory.path().join(FILE);
     std::fs::write(&path, "once upon a time ".repeat(1_000)).unwrap();
     let error = message(block_on(SqliteStore::open(directory.path())));
-    assert_eq!(
-        error,
-        format!("`{}` is not a database of this program", path.display())
-    );
+    assert_eq!(error, format!("`{}` is not a database of this program", path.display()));
 }
 
 #[test]
 fn the_database_of_another_program_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     block_on(async {
-        tamper(directory.path(), "CREATE TABLE songs (title TEXT)")
-            .await
-            .unwrap();
+        tamper(directory.path(), "CREATE TABLE songs (title TEXT)").await.unwrap();
         match SqliteStore::open(directory.path()).await {
             Err(OpenError::NotOurs { .. }) => {}
             other => panic!("{other:?}"),
@@ -140,9 +101,7 @@ fn a_database_of_a_newer_version_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     block_on(async {
         drop(store_with_two_tasks(directory.path()).await);
-        tamper(directory.path(), "PRAGMA user_version = 7")
-            .await
-            .unwrap();
+        tamper(directory.path(), "PRAGMA user_version = 7").await.unwrap();
         let error = message(SqliteStore::open(directory.path()).await);
         let path = directory.path().join(FILE);
         let expected = "was made by a newer version of this program (schema 7, this one knows 1)";
@@ -156,17 +115,12 @@ fn a_database_that_lost_its_mode_gets_it_back() {
     block_on(async {
         drop(store_with_two_tasks(directory.path()).await);
         // The closing of the store's own connections is not awaited by anyone: until then this is refused.
-        while tamper(directory.path(), "PRAGMA journal_mode = DELETE")
-            .await
-            .is_err()
-        {}
+        while tamper(directory.path(), "PRAGMA journal_mode = DELETE").await.is_err() {}
         let store = SqliteStore::open(directory.path()).await.unwrap();
         assert!(store.verify().await.unwrap().is_empty());
         let mut connection = raw(directory.path()).await;
-        let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
-            .fetch_one(&mut connection)
-            .await
-            .unwrap();
+        let mode: String =
+            sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
         assert_eq!(mode, "wal");
     });
 }
@@ -176,10 +130,7 @@ fn the_log_is_append_only() {
     let directory = tempfile::tempdir().unwrap();
     block_on(async {
         let _store = store_with_two_tasks(directory.path()).await;
-        for sql in [
-            "DELETE FROM events WHERE seq = 1",
-            "UPDATE events SET at = 0",
-        ] {
+        for sql in ["DELETE FROM events WHERE seq = 1", "UPDATE events SET at = 0"] {
             let error = tamper(directory.path(), sql).await.unwrap_err().to_string();
             assert!(error.contains("the log is append-only"), "{error}");
         }
@@ -251,16 +202,8 @@ fn a_run_that_nobody_started_is_found() {
     block_on(async {
         let store = store_with_two_tasks(directory.path()).await;
         let insert = "INSERT INTO runs (id, task, fence, started_at, start_doc)";
-        tamper(
-            directory.path(),
-            &format!("{insert} VALUES ('r', 'one', 1, 1, '{doc}')"),
-        )
-        .await
-        .unwrap();
-        assert_eq!(
-            store.verify().await.unwrap(),
-            ["run `r` has no start in the log"]
-        );
+        tamper(directory.path(), &format!("{insert} VALUES ('r', 'one', 1, 1, '{doc}')")).await.unwrap();
+        assert_eq!(store.verify().await.unwrap(), ["run `r` has no start in the log"]);
     });
 }
 
@@ -270,10 +213,7 @@ fn a_damaged_page_is_found() {
     block_on(async {
         drop(store_with_two_tasks(directory.path()).await);
         // Everything into the file itself, and then nonsense over the middle of it.
-        while tamper(directory.path(), "PRAGMA journal_mode = DELETE")
-            .await
-            .is_err()
-        {}
+        while tamper(directory.path(), "PRAGMA journal_mode = DELETE").await.is_err() {}
         let path = directory.path().join(FILE);
         let mut bytes = std::fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
@@ -283,12 +223,7 @@ fn a_damaged_page_is_found() {
             Ok(store) => store.verify().await.unwrap(),
             Err(error) => vec![error.to_string()],
         };
-        assert!(
-            findings
-                .iter()
-                .all(|finding| finding.contains("is damaged: ")),
-            "{findings:?}"
-        );
+        assert!(findings.iter().all(|finding| finding.contains("is damaged: ")), "{findings:?}");
         assert!(!findings.is_empty());
     });
 }

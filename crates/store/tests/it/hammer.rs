@@ -11,9 +11,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{
-    Actor, EventKind, Fence, Outcome, RunId, Standing, Task, Timestamp, WorkerId,
-};
+use rehearsal_core::{Actor, EventKind, Fence, Outcome, RunId, Standing, Task, Timestamp, WorkerId};
 use rehearsal_store::{Change, CommitError, EventQuery, SqliteStore, Store, TaskQuery};
 
 use crate::bench::{block_on, how_it_ended, id, titled};
@@ -26,31 +24,24 @@ const SEED: &str = "REHEARSAL_TEST_HAMMER_SEED";
 
 #[test]
 fn killed_workers_break_nothing() {
-    let seed = std::env::var(SEED)
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or_else(random_seed);
+    let seed = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(random_seed);
     // Shown when the test fails, and in the message of each check.
     let told = format!("{SEED}={seed}");
     let directory = tempfile::tempdir().unwrap();
     let mut dice = Dice(seed);
     let mut claims: Vec<(String, i64)> = Vec::new();
-    let mut workers: Vec<Worker> = (0..WORKERS)
-        .map(|number| Worker::start(directory.path(), seed, number))
-        .collect();
+    let mut workers: Vec<Worker> =
+        (0..WORKERS).map(|number| Worker::start(directory.path(), seed, number)).collect();
     block_on(add_tasks(directory.path()));
     for number in WORKERS..WORKERS + KILLS {
         let place = usize::try_from(dice.below(WORKERS)).unwrap();
-        let mut worker = std::mem::replace(
-            &mut workers[place],
-            Worker::start(directory.path(), seed, number),
-        );
+        let mut worker =
+            std::mem::replace(&mut workers[place], Worker::start(directory.path(), seed, number));
         claims.extend(worker.claims(dice.below(6)));
         worker.child.kill().unwrap();
         claims.extend(worker.claims(u64::MAX));
         worker.child.wait().unwrap();
-        block_on(bury(directory.path(), &worker.name))
-            .unwrap_or_else(|error| panic!("{told}: {error}"));
+        block_on(bury(directory.path(), &worker.name)).unwrap_or_else(|error| panic!("{told}: {error}"));
     }
     block_on(let_all_be_done(directory.path()));
     for mut worker in workers {
@@ -80,24 +71,14 @@ struct Worker {
 impl Worker {
     fn start(directory: &Path, seed: u64, number: u64) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "hammer::worker",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
-            ])
+            .args(["--exact", "hammer::worker", "--ignored", "--nocapture", "--test-threads=1"])
             .env(DIRECTORY, directory)
             .env(SEED, (seed ^ (number << 32)).to_string())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self {
-            name: format!("worker-{}", child.id()),
-            child,
-            lines,
-        }
+        Self { name: format!("worker-{}", child.id()), child, lines }
     }
 
     /// The next claims that it reports, or all that it still will.
@@ -140,17 +121,8 @@ async fn work(directory: &Path, seed: u64) {
         let run = RunId::from_random(dice.next());
         let fence = task.fence.next();
         let start = start_of(&task, &run, &name);
-        let claim = TaskInput::Claim {
-            worker: name.clone(),
-            run: run.clone(),
-        };
-        let changes = vec![
-            Change::ChangeTask {
-                id: task.id.clone(),
-                input: claim,
-            },
-            Change::StartRun(start),
-        ];
+        let claim = TaskInput::Claim { worker: name.clone(), run: run.clone() };
+        let changes = vec![Change::ChangeTask { id: task.id.clone(), input: claim }, Change::StartRun(start)];
         match store.commit(actor.clone(), Timestamp(0), changes).await {
             Ok(_) => {}
             Err(CommitError::Refused { .. }) => continue,
@@ -158,19 +130,11 @@ async fn work(directory: &Path, seed: u64) {
         }
         writeln!(std::io::stdout(), "claimed {} {fence}.", task.id).unwrap();
         // Rarely done, so that there is work left until the last of them is killed.
-        let outcome = if dice.below(100) == 0 {
-            Outcome::Done
-        } else {
-            Outcome::Continue {
-                message: "more".into(),
-            }
-        };
+        let outcome =
+            if dice.below(100) == 0 { Outcome::Done } else { Outcome::Continue { message: "more".into() } };
         let end = Box::new(how_it_ended(outcome.clone(), Timestamp(0)));
         let input = TaskInput::EndRun { fence, outcome };
-        let changes = vec![
-            Change::ChangeTask { id: task.id, input },
-            Change::EndRun { run, end },
-        ];
+        let changes = vec![Change::ChangeTask { id: task.id, input }, Change::EndRun { run, end }];
         match store.commit(actor.clone(), Timestamp(0), changes).await {
             // Someone may have finished the task in our stead.
             Ok(_) | Err(CommitError::Refused { .. }) => {}
@@ -197,17 +161,8 @@ fn start_of(task: &Task, run: &RunId, worker: &WorkerId) -> rehearsal_core::RunS
 async fn add_tasks(directory: &Path) {
     let store = SqliteStore::open(directory).await.unwrap();
     let flow = std::sync::Arc::new(rehearsal_core::flow::Flow::shipped("loop").unwrap());
-    let tasks = (0..TASKS)
-        .map(|number| (id(&format!("t{number}")), titled("work")))
-        .collect();
-    store
-        .commit(
-            Actor::User,
-            Timestamp(0),
-            vec![Change::AddTasks { tasks, flow }],
-        )
-        .await
-        .unwrap();
+    let tasks = (0..TASKS).map(|number| (id(&format!("t{number}")), titled("work"))).collect();
+    store.commit(Actor::User, Timestamp(0), vec![Change::AddTasks { tasks, flow }]).await.unwrap();
 }
 
 /// What an engine does for a worker that is known to be dead: its claims are given back, its runs are over.
@@ -217,22 +172,12 @@ async fn bury(directory: &Path, name: &str) -> Result<(), CommitError> {
         if run.start.worker.as_str() != name {
             continue;
         }
-        let outcome = Outcome::Crashed {
-            exit: rehearsal_core::Exit::Signal(9),
-        };
+        let outcome = Outcome::Crashed { exit: rehearsal_core::Exit::Signal(9) };
         let end = Box::new(how_it_ended(outcome, Timestamp(0)));
-        let release = TaskInput::Release {
-            fence: run.start.fence,
-        };
+        let release = TaskInput::Release { fence: run.start.fence };
         let changes = vec![
-            Change::EndRun {
-                run: run.start.id,
-                end,
-            },
-            Change::ChangeTask {
-                id: run.start.task,
-                input: release,
-            },
+            Change::EndRun { run: run.start.id, end },
+            Change::ChangeTask { id: run.start.task, input: release },
         ];
         store.commit(Actor::User, Timestamp(0), changes).await?;
     }
@@ -243,10 +188,7 @@ async fn bury(directory: &Path, name: &str) -> Result<(), CommitError> {
 async fn let_all_be_done(directory: &Path) {
     let store = SqliteStore::open(directory).await.unwrap();
     for task in store.tasks(&TaskQuery::default()).await.unwrap() {
-        let finish = Change::ChangeTask {
-            id: task.id,
-            input: TaskInput::Finish,
-        };
+        let finish = Change::ChangeTask { id: task.id, input: TaskInput::Finish };
         match store.commit(Actor::User, Timestamp(0), vec![finish]).await {
             Ok(_) | Err(CommitError::Refused { .. }) => {}
             Err(error) => panic!("{error:?}"),
@@ -256,20 +198,11 @@ async fn let_all_be_done(directory: &Path) {
 
 async fn check(directory: &Path, told_claims: &[(String, i64)], told: &str) {
     let store = SqliteStore::open(directory).await.unwrap();
-    assert_eq!(
-        store.verify().await.unwrap(),
-        Vec::<String>::new(),
-        "{told}"
-    );
+    assert_eq!(store.verify().await.unwrap(), Vec::<String>::new(), "{told}");
     let tasks = store.tasks(&TaskQuery::default()).await.unwrap();
     assert_eq!(tasks.len(), 60, "{told}");
     assert!(tasks.iter().all(Task::is_done), "{told}");
-    assert!(
-        tasks
-            .iter()
-            .all(|task| !matches!(task.standing, Standing::Claimed(_))),
-        "{told}"
-    );
+    assert!(tasks.iter().all(|task| !matches!(task.standing, Standing::Claimed(_))), "{told}");
 
     // What the log says was given out: each fence of a task once, and always a higher one.
     let mut last: HashMap<String, Fence> = HashMap::new();
@@ -277,21 +210,14 @@ async fn check(directory: &Path, told_claims: &[(String, i64)], told: &str) {
     for event in store.events(&EventQuery::default()).await.unwrap() {
         if let EventKind::RunStarted { run } = event.kind {
             let before = last.insert(run.task.to_string(), run.fence);
-            assert!(
-                before.is_none_or(|before| before < run.fence),
-                "{told}: task {}",
-                run.task
-            );
+            assert!(before.is_none_or(|before| before < run.fence), "{told}: task {}", run.task);
             given.insert((run.task.to_string(), run.fence.0), run.id);
         }
     }
     // What the workers say they were given: all of it is in the log, and none of it was given to two.
     let mut heard = std::collections::HashSet::new();
     for claim in told_claims {
-        assert!(
-            given.contains_key(claim),
-            "{told}: {claim:?} was answered and is not there"
-        );
+        assert!(given.contains_key(claim), "{told}: {claim:?} was answered and is not there");
         assert!(heard.insert(claim), "{told}: {claim:?} was given twice");
     }
     assert!(!told_claims.is_empty(), "{told}");

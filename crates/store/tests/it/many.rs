@@ -16,43 +16,22 @@ pub(crate) async fn a_hundred_thousand_tasks(bench: &Bench) {
     bench.commit(vec![new_session("alpha")]).await.unwrap();
     let number = |number: u64| TaskId::new(format!("t{number:06}")).unwrap();
     let task = |position: u64| {
-        let depends_on = (position + 1 < MANY)
-            .then(|| number(position + 1))
-            .into_iter()
-            .collect();
-        let new = NewTask {
-            session: Some(alpha.clone()),
-            depends_on,
-            ..titled(&format!("task {position}"))
-        };
+        let depends_on = (position + 1 < MANY).then(|| number(position + 1)).into_iter().collect();
+        let new = NewTask { session: Some(alpha.clone()), depends_on, ..titled(&format!("task {position}")) };
         (number(position), new)
     };
-    let change = Change::AddTasks {
-        tasks: (0..MANY).map(task).collect(),
-        flow: Arc::clone(&bench.flow),
-    };
+    let change = Change::AddTasks { tasks: (0..MANY).map(task).collect(), flow: Arc::clone(&bench.flow) };
     match bench.commit(vec![change]).await.unwrap().pop() {
         Some(Committed::Tasks(tasks)) => assert_eq!(tasks.len(), 100_000),
         other => panic!("{other:?}"),
     }
     for position in [MANY - 1, MANY - 2, MANY - 3] {
-        let next = bench
-            .store
-            .next_task(Some(&alpha), bench.now())
-            .await
-            .unwrap()
-            .unwrap();
+        let next = bench.store.next_task(Some(&alpha), bench.now()).await.unwrap().unwrap();
         assert_eq!(next.id, number(position));
         assert_eq!(bench.next().await.unwrap(), next.id.to_string());
-        bench
-            .change(next.id.as_str(), TaskInput::Finish)
-            .await
-            .unwrap();
+        bench.change(next.id.as_str(), TaskInput::Finish).await.unwrap();
     }
-    assert_eq!(
-        bench.store.count_tasks(Some(&alpha)).await.unwrap().open,
-        MANY - 3
-    );
+    assert_eq!(bench.store.count_tasks(Some(&alpha)).await.unwrap().open, MANY - 3);
     let last = TaskQuery {
         status: StatusFilter::Open,
         after: Some(number(MANY - 5)),
@@ -60,8 +39,5 @@ pub(crate) async fn a_hundred_thousand_tasks(bench: &Bench) {
         ..TaskQuery::default()
     };
     assert_eq!(bench.listed(last).await, [number(MANY - 4).to_string()]);
-    assert_eq!(
-        bench.store.find_task("t012345").await.unwrap().title,
-        "task 12345"
-    );
+    assert_eq!(bench.store.find_task("t012345").await.unwrap().title, "task 12345");
 }

@@ -9,8 +9,8 @@ use proptest::test_runner::{Config, TestRunner};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::{TaskInput, transition};
 use rehearsal_core::{
-    Actor, Fence, NewTask, Outcome, Priority, Run, RunId, Standing, Task, TaskEdit, TaskId,
-    Timestamp, Wait, WorkerId,
+    Actor, Fence, NewTask, Outcome, Priority, Run, RunId, Standing, Task, TaskEdit, TaskId, Timestamp, Wait,
+    WorkerId,
 };
 use rehearsal_store::{Change, Committed, EventQuery, RunQuery, Scope, TaskQuery};
 
@@ -20,11 +20,7 @@ const CASES: u32 = 40;
 const SESSIONS: [&str; 2] = ["alpha", "beta"];
 
 pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
-    let mut runner = TestRunner::new(Config {
-        cases: CASES,
-        failure_persistence: None,
-        ..Config::default()
-    });
+    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
     let steps = vec((vec(change(), 1..4), 0_i64..200_000), 1..25);
     let result = runner.run(&steps, |steps| {
         block_on(async { play(&make().await, steps).await });
@@ -65,22 +61,13 @@ enum Input {
 fn change() -> impl Strategy<Value = Op> {
     let priority = || prop::sample::select(Priority::ALL.to_vec());
     let ids = || vec(0_u8..8, 0..3);
-    let task = (
-        0_u8..8,
-        prop::option::weighted(0.5, 0_usize..2),
-        priority(),
-        ids(),
-    );
+    let task = (0_u8..8, prop::option::weighted(0.5, 0_usize..2), priority(), ids());
     let outcome = prop::sample::select(vec![
         Outcome::Done,
         Outcome::NoChanges,
         Outcome::Cancelled,
-        Outcome::Blocked {
-            reason: "a \"key\"".into(),
-        },
-        Outcome::RateLimited {
-            until: Some(Timestamp(100_000)),
-        },
+        Outcome::Blocked { reason: "a \"key\"".into() },
+        Outcome::RateLimited { until: Some(Timestamp(100_000)) },
         Outcome::Overloaded,
         Outcome::Approved,
     ]);
@@ -132,15 +119,10 @@ async fn play(bench: &Bench, steps: Vec<(Vec<Op>, i64)>) {
     for (ops, passed) in steps {
         now = Timestamp(now.0 + passed);
         // The changes are made out before any of them is applied: as a caller would, from what it knows.
-        let changes: Vec<Change> = ops
-            .iter()
-            .map(|op| model.change_for(op, bench, now))
-            .collect();
+        let changes: Vec<Change> = ops.iter().map(|op| model.change_for(op, bench, now)).collect();
         let mut next = model.clone();
-        let expected: Result<Vec<Committed>, String> = changes
-            .iter()
-            .map(|change| next.apply(change, &bench.flow, now))
-            .collect();
+        let expected: Result<Vec<Committed>, String> =
+            changes.iter().map(|change| next.apply(change, &bench.flow, now)).collect();
         let answer = bench.store.commit(Actor::User, now, changes).await;
         assert_eq!(
             answer.map_err(|error| without_way(error.to_string())),
@@ -166,11 +148,7 @@ async fn compare_queues(bench: &Bench, model: &Model, now: Timestamp) {
     for session in [None, Some("alpha"), Some("beta")] {
         let name = session.map(session_name);
         let next = bench.store.next_task(name.as_ref(), now).await.unwrap();
-        assert_eq!(
-            next.as_ref(),
-            model.next(session, now),
-            "next of {session:?} at {now}"
-        );
+        assert_eq!(next.as_ref(), model.next(session, now), "next of {session:?} at {now}");
     }
 }
 
@@ -183,19 +161,10 @@ async fn compare_all(bench: &Bench, model: &Model) {
         *words.entry(task.status().to_owned()).or_default() += 1;
     }
     assert_eq!(store.count_tasks(None).await.unwrap().by_status, words);
-    let mut runs = store
-        .runs(&RunQuery {
-            scope: Scope::All,
-            limit: None,
-        })
-        .await
-        .unwrap();
+    let mut runs = store.runs(&RunQuery { scope: Scope::All, limit: None }).await.unwrap();
     runs.reverse();
     assert_eq!(runs, model.runs);
-    assert_eq!(
-        store.events(&EventQuery::default()).await.unwrap().len(),
-        model.events
-    );
+    assert_eq!(store.events(&EventQuery::default()).await.unwrap().len(), model.events);
     assert_eq!(store.verify().await.unwrap(), Vec::<String>::new());
 }
 
@@ -210,41 +179,26 @@ impl Model {
                 text: "went on".into(),
             },
             Op::AddTasks(tasks) => {
-                let new = |(number, session, priority, depends_on): &(
-                    u8,
-                    Option<usize>,
-                    Priority,
-                    Vec<u8>,
-                )| {
-                    let task = NewTask {
-                        title: format!("task {number}"),
-                        session: session.map(|number| session_name(SESSIONS[number])),
-                        priority: *priority,
-                        depends_on: depends_on.iter().map(|number| task_id(*number)).collect(),
-                        ..NewTask::default()
+                let new =
+                    |(number, session, priority, depends_on): &(u8, Option<usize>, Priority, Vec<u8>)| {
+                        let task = NewTask {
+                            title: format!("task {number}"),
+                            session: session.map(|number| session_name(SESSIONS[number])),
+                            priority: *priority,
+                            depends_on: depends_on.iter().map(|number| task_id(*number)).collect(),
+                            ..NewTask::default()
+                        };
+                        (task_id(*number), task)
                     };
-                    (task_id(*number), task)
-                };
-                Change::AddTasks {
-                    tasks: tasks.iter().map(new).collect(),
-                    flow: Arc::clone(&bench.flow),
-                }
+                Change::AddTasks { tasks: tasks.iter().map(new).collect(), flow: Arc::clone(&bench.flow) }
             }
             Op::Change(number, input) => {
-                let fence = self
-                    .task(&task_id(*number))
-                    .map_or(Fence(0), |task| task.fence);
-                Change::ChangeTask {
-                    id: task_id(*number),
-                    input: input_for(input, fence),
-                }
+                let fence = self.task(&task_id(*number)).map_or(Fence(0), |task| task.fence);
+                Change::ChangeTask { id: task_id(*number), input: input_for(input, fence) }
             }
             Op::StartRun(number) => {
                 let Some(task) = self.task(&task_id(*number)) else {
-                    return Change::ChangeTask {
-                        id: task_id(*number),
-                        input: TaskInput::Finish,
-                    };
+                    return Change::ChangeTask { id: task_id(*number), input: TaskInput::Finish };
                 };
                 let run = match &task.standing {
                     Standing::Claimed(claim) => claim.run.to_string(),
@@ -255,20 +209,16 @@ impl Model {
                 start.started_at = now;
                 Change::StartRun(start)
             }
-            Op::EndRun(number) => Change::EndRun {
-                run: new_run_id(*number),
-                end: Box::new(how_it_ended(Outcome::Done, now)),
-            },
+            Op::EndRun(number) => {
+                Change::EndRun { run: new_run_id(*number), end: Box::new(how_it_ended(Outcome::Done, now)) }
+            }
         }
     }
 
     fn apply(&mut self, change: &Change, flow: &Flow, now: Timestamp) -> Result<Committed, String> {
         let committed = match change {
             Change::AddSession(new) => {
-                let name = SESSIONS
-                    .into_iter()
-                    .find(|name| *name == new.name.as_str())
-                    .unwrap();
+                let name = SESSIONS.into_iter().find(|name| *name == new.name.as_str()).unwrap();
                 if self.sessions.contains(&name) {
                     return Err(format!("session `{name}` already exists"));
                 }
@@ -296,18 +246,12 @@ impl Model {
                     return Err(format!("id `{}` is already taken", start.id));
                 }
                 let task = self.task(&start.task).unwrap();
-                let is_own =
-                    matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id);
+                let is_own = matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id);
                 if !is_own || task.fence != start.fence {
                     let (id, given, current) = (&task.id, start.fence, task.fence);
-                    return Err(format!(
-                        "fence {given} of task `{id}` is stale: it is {current} now"
-                    ));
+                    return Err(format!("fence {given} of task `{id}` is stale: it is {current} now"));
                 }
-                self.runs.push(Run {
-                    start: start.clone(),
-                    end: None,
-                });
+                self.runs.push(Run { start: start.clone(), end: None });
                 Committed::Run(Box::new(self.runs.last().unwrap().clone()))
             }
             Change::EndRun { run, end } => {
@@ -350,10 +294,7 @@ impl Model {
             }
         }
         let mut next = self.clone();
-        next.tasks.extend(
-            new.iter()
-                .map(|(id, task)| Task::new(task.clone(), id.clone(), flow, now)),
-        );
+        next.tasks.extend(new.iter().map(|(id, task)| Task::new(task.clone(), id.clone(), flow, now)));
         for (id, task) in new {
             next.check_known(id, &task.depends_on)?;
         }
@@ -362,9 +303,7 @@ impl Model {
         }
         next.events += new.len();
         *self = next;
-        Ok(Committed::Tasks(
-            self.tasks[self.tasks.len() - new.len()..].to_vec(),
-        ))
+        Ok(Committed::Tasks(self.tasks[self.tasks.len() - new.len()..].to_vec()))
     }
 
     fn change_task(
@@ -376,8 +315,8 @@ impl Model {
     ) -> Result<Task, String> {
         let place = self.tasks.iter().position(|task| task.id == *id);
         let place = place.ok_or_else(|| format!("unknown task `{id}`"))?;
-        let after = transition(&self.tasks[place], input, flow, now)
-            .map_err(|refusal| refusal.to_string())?;
+        let after =
+            transition(&self.tasks[place], input, flow, now).map_err(|refusal| refusal.to_string())?;
         let changed = self.tasks[place].depends_on != after.depends_on;
         self.tasks[place] = after.clone();
         if changed {
@@ -393,19 +332,12 @@ impl Model {
 
     fn known(&self, session: &str) -> Result<(), String> {
         let is_known = self.sessions.contains(&session);
-        is_known
-            .then_some(())
-            .ok_or_else(|| format!("unknown session `{session}`"))
+        is_known.then_some(()).ok_or_else(|| format!("unknown session `{session}`"))
     }
 
     fn check_known(&self, id: &TaskId, dependencies: &[TaskId]) -> Result<(), String> {
-        match dependencies
-            .iter()
-            .find(|dependency| self.task(dependency).is_none())
-        {
-            Some(unknown) => Err(format!(
-                "task `{id}` depends on `{unknown}`, which does not exist"
-            )),
+        match dependencies.iter().find(|dependency| self.task(dependency).is_none()) {
+            Some(unknown) => Err(format!("task `{id}` depends on `{unknown}`, which does not exist")),
             None => Ok(()),
         }
     }
@@ -430,10 +362,7 @@ impl Model {
             None => Ok(()),
             Some(cycle) => {
                 let cycle: Vec<String> = cycle.iter().map(|id| format!("`{id}`")).collect();
-                Err(format!(
-                    "these tasks would wait for each other: {}",
-                    cycle.join(" -> ")
-                ))
+                Err(format!("these tasks would wait for each other: {}", cycle.join(" -> ")))
             }
         }
     }
@@ -448,18 +377,12 @@ impl Model {
         self.ordered().into_iter().find(|task| {
             let is_claimable = match &task.standing {
                 Standing::Ready => true,
-                Standing::Waiting(Wait {
-                    until: Some(until), ..
-                }) => *until <= now,
+                Standing::Waiting(Wait { until: Some(until), .. }) => *until <= now,
                 _ => false,
             };
             is_claimable
-                && session
-                    .is_none_or(|name| task.session.as_ref().is_some_and(|of| of.as_str() == name))
-                && task
-                    .depends_on
-                    .iter()
-                    .all(|id| self.task(id).is_some_and(Task::is_done))
+                && session.is_none_or(|name| task.session.as_ref().is_some_and(|of| of.as_str() == name))
+                && task.depends_on.iter().all(|id| self.task(id).is_some_and(Task::is_done))
         })
     }
 }
@@ -472,26 +395,17 @@ fn input_for(input: &Input, fence: Fence) -> TaskInput {
                 ..TaskEdit::default()
             },
         },
-        Input::Prioritise(priority) => TaskInput::Edit {
-            edit: TaskEdit {
-                priority: Some(*priority),
-                ..TaskEdit::default()
-            },
-        },
-        Input::Claim(run) => TaskInput::Claim {
-            worker: WorkerId::new("worker-1").unwrap(),
-            run: new_run_id(*run),
-        },
-        Input::End(off, outcome) => TaskInput::EndRun {
-            fence: Fence(fence.0 + off),
-            outcome: outcome.clone(),
-        },
-        Input::Release(off) => TaskInput::Release {
-            fence: Fence(fence.0 + off),
-        },
-        Input::Block => TaskInput::Block {
-            reason: "a key".into(),
-        },
+        Input::Prioritise(priority) => {
+            TaskInput::Edit { edit: TaskEdit { priority: Some(*priority), ..TaskEdit::default() } }
+        }
+        Input::Claim(run) => {
+            TaskInput::Claim { worker: WorkerId::new("worker-1").unwrap(), run: new_run_id(*run) }
+        }
+        Input::End(off, outcome) => {
+            TaskInput::EndRun { fence: Fence(fence.0 + off), outcome: outcome.clone() }
+        }
+        Input::Release(off) => TaskInput::Release { fence: Fence(fence.0 + off) },
+        Input::Block => TaskInput::Block { reason: "a key".into() },
         Input::Unblock => TaskInput::Unblock,
         Input::Finish => TaskInput::Finish,
         Input::Cancel => TaskInput::Cancel,

@@ -73,10 +73,8 @@ impl Result {
         let short = |raw| json::text(raw).map(|text| one_line(&text, DETAIL));
         let text = json::text(raw.result);
         let errors: Vec<&RawValue> = json::read(raw.errors).unwrap_or_default();
-        let errors: Vec<Cow<'_, str>> = errors
-            .into_iter()
-            .filter_map(|error| json::text(Some(error)))
-            .collect();
+        let errors: Vec<Cow<'_, str>> =
+            errors.into_iter().filter_map(|error| json::text(Some(error))).collect();
         let message = match (&text, &errors[..]) {
             (Some(text), []) => cut(text, MESSAGE),
             _ => cut(&errors.join("; "), MESSAGE),
@@ -94,13 +92,9 @@ impl Result {
             is_error: json::read(raw.is_error).unwrap_or(false),
             terminal_reason: short(raw.terminal_reason).unwrap_or_default(),
             status: json::read(raw.api_error_status),
-            code: short(raw.api_error_type)
-                .or_else(|| short(raw.api_error))
-                .unwrap_or_default(),
+            code: short(raw.api_error_type).or_else(|| short(raw.api_error)).unwrap_or_default(),
             message,
-            text: text
-                .map(|text| keep_ends(text, END_OF_FINAL_TEXT))
-                .unwrap_or_default(),
+            text: text.map(|text| keep_ends(text, END_OF_FINAL_TEXT)).unwrap_or_default(),
         })
     }
 
@@ -121,21 +115,13 @@ impl Result {
             Window::Open => None,
             Window::UsedUp { until } => until,
         };
-        let fault = Fault {
-            status: self.status,
-            code: &self.code,
-            message: &self.message,
-            until,
-        };
+        let fault = Fault { status: self.status, code: &self.code, message: &self.message, until };
         match (fault.end(now), window) {
             // More than a request too many.
             (WireEnd::Error(error), Window::UsedUp { .. })
                 if matches!(error.kind, WireErrorKind::RateLimit { .. }) =>
             {
-                WireEnd::Error(WireError {
-                    kind: WireErrorKind::Quota { until },
-                    ..error
-                })
+                WireEnd::Error(WireError { kind: WireErrorKind::Quota { until }, ..error })
             }
             (end, _) => end,
         }
@@ -147,11 +133,7 @@ impl Result {
         } else {
             self.message.clone()
         };
-        WireEnd::Error(WireError {
-            kind: WireErrorKind::Interrupted,
-            status: self.status,
-            message,
-        })
+        WireEnd::Error(WireError { kind: WireErrorKind::Interrupted, status: self.status, message })
     }
 }
 
@@ -182,8 +164,6 @@ impl Limits<'_> {
             return Window::Open;
         }
         let resets_at = json::read(self.resets_at);
-        Window::UsedUp {
-            until: resets_at.and_then(|seconds| wait::epoch(seconds, now)),
-        }
+        Window::UsedUp { until: resets_at.and_then(|seconds| wait::epoch(seconds, now)) }
     }
 }

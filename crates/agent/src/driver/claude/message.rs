@@ -129,10 +129,7 @@ impl Message<'_> {
                 "tool_result" => {
                     let call = calls.closed(block.tool_use_id.as_deref().unwrap_or_default());
                     let tool = call.map(|call| call.tool).unwrap_or_default();
-                    out.push(Activity::ToolReturned {
-                        tool,
-                        is_error: block.is_error.unwrap_or(false),
-                    });
+                    out.push(Activity::ToolReturned { tool, is_error: block.is_error.unwrap_or(false) });
                 }
                 _ => {}
             }
@@ -160,9 +157,6 @@ pub(super) struct Denied<'a> {
 impl Denied<'_> {
     pub(super) fn denial(&self) -> rehearsal_core::Denial {
         let tool = json::text(self.tool_name).unwrap_or(Cow::Borrowed("a tool"));
-        rehearsal_core::Denial {
-            tool: one_line(&tool, DETAIL),
-            detail: tool::detail(self.tool_input),
-        }
+        rehearsal_core::Denial { tool: one_line(&tool, DETAIL), detail: tool::detail(self.tool_input) }
     }
 }

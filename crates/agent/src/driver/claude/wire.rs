@@ -108,10 +108,7 @@ impl ClaudeFormat {
         };
         message.tell(&mut self.calls, out);
         if self.model.is_none() && message.model.as_deref() != Some(message::SYNTHETIC) {
-            self.model = message
-                .model
-                .as_deref()
-                .map(|model| one_line(model, DETAIL));
+            self.model = message.model.as_deref().map(|model| one_line(model, DETAIL));
         }
         if let (Some(id), Some(usage)) = (&message.id, &message.usage)
             && self.counted != **id
@@ -120,10 +117,7 @@ impl ClaudeFormat {
             self.counted.clear();
             self.counted.push_str(id);
             self.tokens += usage.tokens();
-            out.push(Activity::Usage {
-                tokens: self.tokens,
-                cost_usd: None,
-            });
+            out.push(Activity::Usage { tokens: self.tokens, cost_usd: None });
         }
     }
 
@@ -153,25 +147,16 @@ impl ClaudeFormat {
                     model: self.model.clone(),
                 });
             }
-            "api_retry" => out.push(Activity::Retrying {
-                message: retry_message(&notice),
-            }),
+            "api_retry" => out.push(Activity::Retrying { message: retry_message(&notice) }),
             _ => {
-                let message =
-                    json::text(notice.content).unwrap_or(Cow::Borrowed("another model takes over"));
-                out.push(Activity::Retrying {
-                    message: one_line(&message, MESSAGE),
-                });
+                let message = json::text(notice.content).unwrap_or(Cow::Borrowed("another model takes over"));
+                out.push(Activity::Retrying { message: one_line(&message, MESSAGE) });
             }
         }
     }
 
     fn rate_limit(&mut self, line: &str) {
-        if let Ok(Notice {
-            rate_limit_info: Some(limits),
-            ..
-        }) = json::line::<Notice<'_>>(line)
-        {
+        if let Ok(Notice { rate_limit_info: Some(limits), .. }) = json::line::<Notice<'_>>(line) {
             self.window = limits.window(self.now);
         }
     }
@@ -180,10 +165,7 @@ impl ClaudeFormat {
         match Result::read(line) {
             Ok(result) => {
                 if let Some(tokens) = result.tokens {
-                    out.push(Activity::Usage {
-                        tokens,
-                        cost_usd: result.cost_usd,
-                    });
+                    out.push(Activity::Usage { tokens, cost_usd: result.cost_usd });
                 }
                 self.result = Some(result);
                 self.reopened = false;
@@ -196,13 +178,10 @@ impl ClaudeFormat {
 
 fn retry_message(notice: &Notice<'_>) -> String {
     let error = json::text(notice.error).unwrap_or(Cow::Borrowed("unknown"));
-    let status = json::read::<u16>(notice.error_status)
-        .map(|status| format!(" (HTTP {status})"))
-        .unwrap_or_default();
+    let status =
+        json::read::<u16>(notice.error_status).map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     let attempt = json::read::<u64>(notice.attempt).unwrap_or_default();
-    let of = json::read::<u64>(notice.max_retries)
-        .map(|most| format!(" of {most}"))
-        .unwrap_or_default();
+    let of = json::read::<u64>(notice.max_retries).map(|most| format!(" of {most}")).unwrap_or_default();
     format!("{}{status}, try {attempt}{of}", one_line(&error, DETAIL))
 }
 
@@ -233,17 +212,10 @@ impl Format for ClaudeFormat {
     }
 
     fn report(self, close: &Close) -> WireReport {
-        let mut report = WireReport {
-            session_id: self.session_id,
-            model: self.model,
-            ..WireReport::default()
-        };
+        let mut report =
+            WireReport { session_id: self.session_id, model: self.model, ..WireReport::default() };
         let Some(result) = self.result else {
-            report.end = if self.interrupted {
-                Some(interruption())
-            } else {
-                refused_to_start(close)
-            };
+            report.end = if self.interrupted { Some(interruption()) } else { refused_to_start(close) };
             report.tokens = (self.tokens != Tokens::default()).then_some(self.tokens);
             return report;
         };
@@ -263,11 +235,7 @@ impl Format for ClaudeFormat {
 
 fn interruption() -> WireEnd {
     let message = "interrupted from outside".to_owned();
-    WireEnd::Error(WireError {
-        kind: WireErrorKind::Interrupted,
-        status: None,
-        message,
-    })
+    WireEnd::Error(WireError { kind: WireErrorKind::Interrupted, status: None, message })
 }
 
 /// It wrote nothing but a line of its own that says why: it does not skip permissions for root.
@@ -276,11 +244,7 @@ fn refused_to_start(close: &Close) -> Option<WireEnd> {
         return None;
     }
     let message = close.stderr_line(|line| line.contains("cannot be used with root"))?;
-    Some(WireEnd::Error(WireError {
-        kind: WireErrorKind::Permission,
-        status: None,
-        message,
-    }))
+    Some(WireEnd::Error(WireError { kind: WireErrorKind::Permission, status: None, message }))
 }
 
 /// The model that did the most of the work.
@@ -291,8 +255,5 @@ pub(super) fn busiest(usage: Option<&RawValue>) -> Option<String> {
         output: u64,
     }
     let models: BTreeMap<Cow<'_, str>, Use> = json::read(usage)?;
-    models
-        .into_iter()
-        .max_by_key(|(_, used)| used.output)
-        .map(|(name, _)| one_line(&name, DETAIL))
+    models.into_iter().max_by_key(|(_, used)| used.output).map(|(name, _)| one_line(&name, DETAIL))
 }

@@ -2,15 +2,11 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::{
-    Activity, Denial, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport,
-};
+use rehearsal_core::{Activity, Denial, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::driver::bounds::{
-    ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line,
-};
+use crate::driver::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
 use crate::driver::fault::Fault;
 use crate::driver::json;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
@@ -104,10 +100,7 @@ impl CodexFormat {
             "" => return Reading::Foreign,
             "thread.started" => {
                 self.thread_id = event.thread_id.as_deref().map(|id| one_line(id, DETAIL));
-                out.push(Activity::Started {
-                    session_id: self.thread_id.clone(),
-                    model: None,
-                });
+                out.push(Activity::Started { session_id: self.thread_id.clone(), model: None });
             }
             "turn.started" => self.end = None,
             "turn.completed" => self.completed(event.usage, out),
@@ -136,24 +129,15 @@ impl CodexFormat {
         self.end = Some(WireEnd::Success);
         if let Some(usage) = json::read::<Usage>(usage) {
             // Of a resumed thread this counts the whole thread, not this run.
-            let tokens = Tokens {
-                input: usage.input,
-                cached: usage.cached,
-                output: usage.output,
-            };
+            let tokens = Tokens { input: usage.input, cached: usage.cached, output: usage.output };
             self.tokens = Some(tokens);
-            out.push(Activity::Usage {
-                tokens,
-                cost_usd: None,
-            });
+            out.push(Activity::Usage { tokens, cost_usd: None });
         }
     }
 
     fn error(&mut self, message: &str, out: &mut Vec<Activity>) {
         if message.starts_with("Reconnecting") {
-            out.push(Activity::Retrying {
-                message: one_line(message, MESSAGE),
-            });
+            out.push(Activity::Retrying { message: one_line(message, MESSAGE) });
         } else {
             self.last_error = Some(cut(message, MESSAGE));
         }
@@ -163,9 +147,7 @@ impl CodexFormat {
         match &*item.kind {
             "agent_message" => {
                 let text = item.text.as_deref().unwrap_or_default();
-                out.push(Activity::Text {
-                    text: cut(text, ACTIVITY_TEXT),
-                });
+                out.push(Activity::Text { text: cut(text, ACTIVITY_TEXT) });
                 self.final_text = keep_ends(Cow::Borrowed(text), END_OF_FINAL_TEXT);
             }
             // An item of this kind is a warning: codex begins with one when it does not know the model.
@@ -173,12 +155,9 @@ impl CodexFormat {
             _ => {
                 let (tool, detail) = described(item);
                 let status = item.status.as_deref().unwrap_or_default();
-                let is_error = matches!(status, "failed" | "declined")
-                    || item.exit_code.is_some_and(|code| code != 0);
-                out.push(Activity::ToolReturned {
-                    tool: tool.clone(),
-                    is_error,
-                });
+                let is_error =
+                    matches!(status, "failed" | "declined") || item.exit_code.is_some_and(|code| code != 0);
+                out.push(Activity::ToolReturned { tool: tool.clone(), is_error });
                 if status == "declined" && self.denials.len() < MOST_DENIALS {
                     self.denials.push(Denial { tool, detail });
                 }
@@ -188,10 +167,7 @@ impl CodexFormat {
 }
 
 fn started(item: &Item<'_>, out: &mut Vec<Activity>) {
-    if !matches!(
-        &*item.kind,
-        "agent_message" | "error" | "reasoning" | "todo_list"
-    ) {
+    if !matches!(&*item.kind, "agent_message" | "error" | "reasoning" | "todo_list") {
         let (tool, detail) = described(item);
         out.push(Activity::ToolCalled { tool, detail });
     }
@@ -205,32 +181,23 @@ fn described(item: &Item<'_>) -> (String, String) {
         path: Option<&'a RawValue>,
     }
     match &*item.kind {
-        "command_execution" => (
-            "shell".to_owned(),
-            one_line(item.command.as_deref().unwrap_or_default(), DETAIL),
-        ),
+        "command_execution" => {
+            ("shell".to_owned(), one_line(item.command.as_deref().unwrap_or_default(), DETAIL))
+        }
         "file_change" => {
             let changes: Vec<Change<'_>> = json::read(item.changes).unwrap_or_default();
-            let paths: Vec<Cow<'_, str>> = changes
-                .iter()
-                .take(8)
-                .filter_map(|change| json::text(change.path))
-                .collect();
+            let paths: Vec<Cow<'_, str>> =
+                changes.iter().take(8).filter_map(|change| json::text(change.path)).collect();
             ("patch".to_owned(), one_line(&paths.join(" "), DETAIL))
         }
         "mcp_tool_call" => {
             let server = item.server.as_deref().unwrap_or("mcp");
             let tool = item.tool.as_deref().unwrap_or("unknown");
-            (
-                one_line(&format!("{server}.{tool}"), DETAIL),
-                tool::detail(item.arguments),
-            )
+            (one_line(&format!("{server}.{tool}"), DETAIL), tool::detail(item.arguments))
         }
         other => (
             one_line(other, DETAIL),
-            json::text(item.query)
-                .map(|q| one_line(&q, DETAIL))
-                .unwrap_or_default(),
+            json::text(item.query).map(|q| one_line(&q, DETAIL)).unwrap_or_default(),
         ),
     }
 }
@@ -252,25 +219,13 @@ fn failed(message: &str, now: Timestamp) -> WireEnd {
         code: Option<&'a RawValue>,
     }
     if let Ok(Body { error: Some(inner) }) = serde_json::from_str::<Body<'_>>(message) {
-        let code = json::text(inner.code)
-            .or_else(|| json::text(inner.kind))
-            .unwrap_or_default();
+        let code = json::text(inner.code).or_else(|| json::text(inner.kind)).unwrap_or_default();
         let text = json::text(inner.message).unwrap_or_default();
         // A 400 shows its body alone; every other status is named in words.
         let status = (code == "invalid_request_error").then_some(400);
-        return Fault {
-            status,
-            code: &code,
-            message: &text,
-            until: None,
-        }
-        .end(now);
+        return Fault { status, code: &code, message: &text, until: None }.end(now);
     }
-    Fault {
-        message,
-        ..Fault::default()
-    }
-    .end(now)
+    Fault { message, ..Fault::default() }.end(now)
 }
 
 impl Format for CodexFormat {
@@ -289,10 +244,8 @@ impl Format for CodexFormat {
     }
 
     fn report(self, close: &Close) -> WireReport {
-        let told = self
-            .last_error
-            .filter(|_| close.failed_by_itself())
-            .map(|message| failed(&message, self.now));
+        let told =
+            self.last_error.filter(|_| close.failed_by_itself()).map(|message| failed(&message, self.now));
         WireReport {
             session_id: self.thread_id,
             tokens: self.tokens,
@@ -310,9 +263,5 @@ fn refused_to_start(close: &Close) -> Option<WireEnd> {
         return None;
     }
     let message = close.stderr_line(|line| line.starts_with("Not inside a trusted directory"))?;
-    Some(WireEnd::Error(WireError {
-        kind: WireErrorKind::Permission,
-        status: None,
-        message,
-    }))
+    Some(WireEnd::Error(WireError { kind: WireErrorKind::Permission, status: None, message }))
 }

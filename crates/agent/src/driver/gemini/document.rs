@@ -57,9 +57,7 @@ struct ModelTokens {
 impl Document<'_> {
     /// Fills in model, turns and tokens.
     pub(super) fn fill(&self, report: &mut WireReport) {
-        let Some(stats) =
-            json::read::<Stats<'_>>(self.stats).filter(|stats| !stats.models.is_empty())
-        else {
+        let Some(stats) = json::read::<Stats<'_>>(self.stats).filter(|stats| !stats.models.is_empty()) else {
             return;
         };
         let mut tokens = Tokens::default();
@@ -69,14 +67,8 @@ impl Document<'_> {
             let made = model.tokens.total.saturating_sub(model.tokens.prompt);
             tokens.output = tokens.output.saturating_add(made);
         }
-        let requests = stats
-            .models
-            .values()
-            .fold(0u64, |sum, model| sum.saturating_add(model.api.requests));
-        let busiest = stats
-            .models
-            .iter()
-            .max_by_key(|(_, model)| model.tokens.total);
+        let requests = stats.models.values().fold(0u64, |sum, model| sum.saturating_add(model.api.requests));
+        let busiest = stats.models.iter().max_by_key(|(_, model)| model.tokens.total);
         report.model = busiest.map(|(name, _)| one_line(name, DETAIL));
         report.turns = Some(requests);
         report.tokens = Some(tokens);
@@ -99,10 +91,6 @@ impl LineStats {
     /// Thoughts are made by the model too; they are only in the total.
     pub(super) fn tokens(&self) -> Tokens {
         let output = self.total_tokens.saturating_sub(self.input_tokens);
-        Tokens {
-            input: self.input_tokens,
-            cached: self.cached,
-            output,
-        }
+        Tokens { input: self.input_tokens, cached: self.cached, output }
     }
 }

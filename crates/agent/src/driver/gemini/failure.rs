@@ -31,18 +31,10 @@ impl Failure<'_> {
         if kind == "FatalTurnLimitedError" || code == 53 {
             return WireEnd::MaxTurns;
         }
-        if let Some(end) = i32::try_from(code)
-            .ok()
-            .and_then(|code| of_exit_code(code, &message))
-        {
+        if let Some(end) = i32::try_from(code).ok().and_then(|code| of_exit_code(code, &message)) {
             return end;
         }
-        of_api(
-            u16::try_from(code).ok().filter(|code| *code >= 400),
-            &kind,
-            &message,
-            now,
-        )
+        of_api(u16::try_from(code).ok().filter(|code| *code >= 400), &kind, &message, now)
     }
 }
 
@@ -90,17 +82,8 @@ struct Violation<'a> {
 fn of_api(status: Option<u16>, kind: &str, message: &str, now: Timestamp) -> WireEnd {
     let from = message.find('{').unwrap_or(message.len());
     let mut stream = serde_json::Deserializer::from_str(&message[from..]).into_iter::<Answer<'_>>();
-    let Some(Ok(Answer {
-        error: Some(answer),
-    })) = stream.next()
-    else {
-        return Fault {
-            status,
-            code: kind,
-            message,
-            until: None,
-        }
-        .end(now);
+    let Some(Ok(Answer { error: Some(answer) })) = stream.next() else {
+        return Fault { status, code: kind, message, until: None }.end(now);
     };
     let details: Vec<Detail<'_>> = json::read(answer.details).unwrap_or_default();
     let until = details.iter().find_map(|detail| {
@@ -119,17 +102,9 @@ fn of_api(status: Option<u16>, kind: &str, message: &str, now: Timestamp) -> Wir
     let said = json::text(answer.message).unwrap_or(Cow::Borrowed(message));
     // The quota's own code must not be hidden behind the 429 that it comes with.
     let status = json::read(answer.code).or(status);
-    let fault = Fault {
-        status: status.filter(|_| !per_day),
-        code: &code,
-        message: &said,
-        until,
-    };
+    let fault = Fault { status: status.filter(|_| !per_day), code: &code, message: &said, until };
     match fault.end(now) {
-        WireEnd::Error(error) => WireEnd::Error(WireError {
-            status: error.status.or(status),
-            ..error
-        }),
+        WireEnd::Error(error) => WireEnd::Error(WireError { status: error.status.or(status), ..error }),
         end => end,
     }
 }
@@ -163,17 +138,9 @@ pub(super) fn on_the_side(
     let Some(Exit::Code(code)) = close.exit else {
         return (None, None);
     };
-    let last_line = close
-        .stderr
-        .lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    (
-        None,
-        of_exit_code(code, last_line).or_else(|| of_wrapped_status(code, last_line, now)),
-    )
+    let last_line =
+        close.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    (None, of_exit_code(code, last_line).or_else(|| of_wrapped_status(code, last_line, now)))
 }
 
 /// Places where an object begins a line, the last first; log text stands around them.
@@ -204,21 +171,13 @@ fn of_exit_code(code: i32, message: &str) -> Option<WireEnd> {
         _ => return None,
     };
     let message = if message.is_empty() { meaning } else { message };
-    Some(WireEnd::Error(WireError {
-        kind,
-        status: None,
-        message: one_line(message, MESSAGE),
-    }))
+    Some(WireEnd::Error(WireError { kind, status: None, message: one_line(message, MESSAGE) }))
 }
 
 /// It exits with the HTTP status, of which the system keeps eight bits: 401 becomes 145.
 fn of_wrapped_status(code: i32, message: &str, now: Timestamp) -> Option<WireEnd> {
-    const STATUSES: [u16; 14] = [
-        400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529,
-    ];
-    let status = STATUSES
-        .into_iter()
-        .find(|status| i32::from(*status % 256) == code)?;
+    const STATUSES: [u16; 14] = [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529];
+    let status = STATUSES.into_iter().find(|status| i32::from(*status % 256) == code)?;
     Some(of_api(Some(status), "", message, now))
 }
 

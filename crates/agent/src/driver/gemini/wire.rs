@@ -83,8 +83,7 @@ impl GeminiFormat {
         match &*event.kind {
             "" => return Reading::Foreign,
             "init" => {
-                self.report.session_id =
-                    json::text(event.session_id).map(|id| one_line(&id, DETAIL));
+                self.report.session_id = json::text(event.session_id).map(|id| one_line(&id, DETAIL));
                 self.report.model = json::text(event.model).map(|model| one_line(&model, DETAIL));
                 out.push(Activity::Started {
                     session_id: self.report.session_id.clone(),
@@ -111,17 +110,14 @@ impl GeminiFormat {
         }
         self.report.end = None;
         self.answer.push(text.as_bytes());
-        out.push(Activity::Text {
-            text: cut(text, ACTIVITY_TEXT),
-        });
+        out.push(Activity::Text { text: cut(text, ACTIVITY_TEXT) });
     }
 
     fn tool_use(&mut self, event: &Event<'_>, out: &mut Vec<Activity>) {
         self.answering = false;
         let tool = one_line(event.tool_name.as_deref().unwrap_or("unknown"), DETAIL);
         let detail = tool::detail(event.parameters);
-        self.calls
-            .opened(event.tool_id.as_deref().unwrap_or_default(), &tool, &detail);
+        self.calls.opened(event.tool_id.as_deref().unwrap_or_default(), &tool, &detail);
         out.push(Activity::ToolCalled { tool, detail });
     }
 
@@ -132,29 +128,16 @@ impl GeminiFormat {
             kind: Option<&'a RawValue>,
         }
         self.answering = false;
-        let call = self
-            .calls
-            .closed(event.tool_id.as_deref().unwrap_or_default());
-        let is_error = event
-            .status
-            .as_deref()
-            .is_some_and(|status| status != "success");
-        let tool = call
-            .as_ref()
-            .map(|call| call.tool.clone())
-            .unwrap_or_default();
+        let call = self.calls.closed(event.tool_id.as_deref().unwrap_or_default());
+        let is_error = event.status.as_deref().is_some_and(|status| status != "success");
+        let tool = call.as_ref().map(|call| call.tool.clone()).unwrap_or_default();
         out.push(Activity::ToolReturned { tool, is_error });
-        let kind =
-            json::read::<ToolError<'_>>(event.error).and_then(|error| json::text(error.kind));
-        let Some(call) = call.filter(|_| is_error && self.report.denials.len() < MOST_DENIALS)
-        else {
+        let kind = json::read::<ToolError<'_>>(event.error).and_then(|error| json::text(error.kind));
+        let Some(call) = call.filter(|_| is_error && self.report.denials.len() < MOST_DENIALS) else {
             return;
         };
         if is_refusal(&call.tool, kind.as_deref().unwrap_or_default()) {
-            self.report.denials.push(Denial {
-                tool: call.tool,
-                detail: call.detail,
-            });
+            self.report.denials.push(Denial { tool: call.tool, detail: call.detail });
         }
     }
 
@@ -171,18 +154,13 @@ impl GeminiFormat {
         if let Some(stats) = json::read::<LineStats>(event.stats) {
             self.report.tokens = Some(stats.tokens());
             self.report.duration_ms = stats.duration_ms;
-            out.push(Activity::Usage {
-                tokens: stats.tokens(),
-                cost_usd: None,
-            });
+            out.push(Activity::Usage { tokens: stats.tokens(), cost_usd: None });
         }
         let failure = json::read::<Failure<'_>>(event.error);
         self.report.end = Some(match (event.status.as_deref(), failure) {
             (Some("success"), _) => WireEnd::Success,
             (_, Some(failure)) => failure.end(self.now),
-            (_, None) => {
-                failure::end_of_message(self.last_error.as_deref().unwrap_or_default(), self.now)
-            }
+            (_, None) => failure::end_of_message(self.last_error.as_deref().unwrap_or_default(), self.now),
         });
     }
 
@@ -216,14 +194,9 @@ impl GeminiFormat {
         self.report.session_id = json::text(document.session_id).map(|id| one_line(&id, DETAIL));
         document.fill(&mut self.report);
         let warnings: Vec<Cow<'_, str>> = json::read(document.warnings).unwrap_or_default();
-        self.stopped = warnings
-            .iter()
-            .find(|warning| is_loop(warning))
-            .map(|warning| cut(warning, MESSAGE));
+        self.stopped = warnings.iter().find(|warning| is_loop(warning)).map(|warning| cut(warning, MESSAGE));
         self.report.end = Some(failure.map_or(WireEnd::Success, |failure| failure.end(self.now)));
-        self.report.final_text = answer
-            .map(|text| keep_ends(text, END_OF_FINAL_TEXT))
-            .unwrap_or_default();
+        self.report.final_text = answer.map(|text| keep_ends(text, END_OF_FINAL_TEXT)).unwrap_or_default();
         Reading::Event
     }
 }
@@ -270,9 +243,7 @@ impl Format for GeminiFormat {
     }
 
     fn unfinished(&self) -> Option<String> {
-        self.document
-            .as_ref()
-            .map(|_| "the JSON document is cut off".to_owned())
+        self.document.as_ref().map(|_| "the JSON document is cut off".to_owned())
     }
 
     fn report(self, close: &Close) -> WireReport {
@@ -281,11 +252,8 @@ impl Format for GeminiFormat {
             report.final_text = self.answer.into_text();
         }
         if let (Some(WireEnd::Success), Some(message)) = (&report.end, self.stopped) {
-            report.end = Some(WireEnd::Error(WireError {
-                kind: WireErrorKind::Other,
-                status: None,
-                message,
-            }));
+            report.end =
+                Some(WireEnd::Error(WireError { kind: WireErrorKind::Other, status: None, message }));
         }
         if let Some(WireEnd::Error(error)) = &report.end
             && let Some(known) = failure::by_exit(error, close, self.now)
@@ -293,16 +261,11 @@ impl Format for GeminiFormat {
             report.end = Some(known);
         }
         if report.end.is_none() && close.failed_by_itself() {
-            let (session_id, end) =
-                failure::on_the_side(close, self.last_error.as_deref(), self.now);
+            let (session_id, end) = failure::on_the_side(close, self.last_error.as_deref(), self.now);
             report.session_id = report.session_id.or(session_id);
             report.end = end;
         }
-        report.denials.extend(failure::refused_in(
-            &close.stderr,
-            &report.denials,
-            &HIDDEN_BY_MODE,
-        ));
+        report.denials.extend(failure::refused_in(&close.stderr, &report.denials, &HIDDEN_BY_MODE));
         report
     }
 }

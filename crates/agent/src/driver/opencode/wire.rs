@@ -2,15 +2,11 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::{
-    Activity, Denial, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport,
-};
+use rehearsal_core::{Activity, Denial, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::driver::bounds::{
-    ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, MESSAGE, cut, one_line,
-};
+use crate::driver::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, MESSAGE, cut, one_line};
 use crate::driver::fault::Fault;
 use crate::driver::json;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
@@ -126,10 +122,7 @@ pub(super) struct OpencodeFormat {
 const MOST_DENIALS: usize = 100;
 
 /// What opencode says itself when it refuses a call: nobody was there to ask, or a rule forbids it.
-const REFUSALS: [&str; 2] = [
-    "The user rejected permission",
-    "The user has specified a rule which prevents",
-];
+const REFUSALS: [&str; 2] = ["The user rejected permission", "The user has specified a rule which prevents"];
 
 impl OpencodeFormat {
     pub(super) fn new(now: Timestamp) -> Self {
@@ -151,10 +144,7 @@ impl OpencodeFormat {
         }
         if let (None, Some(id)) = (&self.session_id, &event.session_id) {
             self.session_id = Some(one_line(id, DETAIL));
-            out.push(Activity::Started {
-                session_id: self.session_id.clone(),
-                model: None,
-            });
+            out.push(Activity::Started { session_id: self.session_id.clone(), model: None });
         }
         match (&*event.kind, &event.part) {
             ("step_start", _) => {
@@ -172,9 +162,7 @@ impl OpencodeFormat {
 
     fn text(&mut self, part: &Part<'_>, out: &mut Vec<Activity>) {
         let text = part.text.as_deref().unwrap_or_default();
-        out.push(Activity::Text {
-            text: cut(text, ACTIVITY_TEXT),
-        });
+        out.push(Activity::Text { text: cut(text, ACTIVITY_TEXT) });
         self.final_text.push(text.as_bytes());
         self.final_text.push(b"\n");
     }
@@ -186,14 +174,8 @@ impl OpencodeFormat {
         let detail = tool::detail(state.input);
         let is_error = state.status.as_deref() == Some("error");
         let error = json::text(state.error).unwrap_or_default();
-        out.push(Activity::ToolCalled {
-            tool: tool.clone(),
-            detail: detail.clone(),
-        });
-        out.push(Activity::ToolReturned {
-            tool: tool.clone(),
-            is_error,
-        });
+        out.push(Activity::ToolCalled { tool: tool.clone(), detail: detail.clone() });
+        out.push(Activity::ToolReturned { tool: tool.clone(), is_error });
         if is_error
             && self.denials.len() < MOST_DENIALS
             && REFUSALS.iter().any(|refusal| error.starts_with(refusal))
@@ -204,24 +186,17 @@ impl OpencodeFormat {
 
     fn step_finish(&mut self, part: &Part<'_>, out: &mut Vec<Activity>) {
         self.steps += 1;
-        self.standing =
-            Standing::Stepped(one_line(part.reason.as_deref().unwrap_or_default(), DETAIL));
+        self.standing = Standing::Stepped(one_line(part.reason.as_deref().unwrap_or_default(), DETAIL));
         if let Some(cost) = json::read::<f64>(part.cost) {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
         if let Some(count) = json::read::<Count>(part.tokens) {
-            let input = count
-                .input
-                .saturating_add(count.cache.read)
-                .saturating_add(count.cache.write);
+            let input = count.input.saturating_add(count.cache.read).saturating_add(count.cache.write);
             let output = count.output.saturating_add(count.reasoning);
             self.tokens.input = self.tokens.input.saturating_add(input);
             self.tokens.cached = self.tokens.cached.saturating_add(count.cache.read);
             self.tokens.output = self.tokens.output.saturating_add(output);
-            out.push(Activity::Usage {
-                tokens: self.tokens,
-                cost_usd: self.cost_usd,
-            });
+            out.push(Activity::Usage { tokens: self.tokens, cost_usd: self.cost_usd });
         }
     }
 
@@ -231,39 +206,27 @@ impl OpencodeFormat {
             Standing::Stepped(reason) => &**reason,
             Standing::Working => return None,
         };
-        let error = |kind, message: String| {
-            Some(WireEnd::Error(WireError {
-                kind,
-                status: None,
-                message,
-            }))
-        };
+        let error = |kind, message: String| Some(WireEnd::Error(WireError { kind, status: None, message }));
         match reason {
             "stop" => Some(WireEnd::Success),
-            "length" => error(
-                WireErrorKind::Other,
-                "the answer was cut at the model's output limit".to_owned(),
-            ),
-            "content-filter" => error(
-                WireErrorKind::Other,
-                "the model's content filter stopped the answer".to_owned(),
-            ),
-            "error" => error(
-                WireErrorKind::BadAnswer,
-                "the model's last step ended with an error".to_owned(),
-            ),
+            "length" => {
+                error(WireErrorKind::Other, "the answer was cut at the model's output limit".to_owned())
+            }
+            "content-filter" => {
+                error(WireErrorKind::Other, "the model's content filter stopped the answer".to_owned())
+            }
+            "error" => {
+                error(WireErrorKind::BadAnswer, "the model's last step ended with an error".to_owned())
+            }
             // A call that it would have to ask for is refused, and the run stops without a word.
             "tool-calls" => {
                 let refused = self
                     .denials
                     .last()
                     .map(|denial| format!("`{}` was refused ({})", denial.tool, denial.detail));
-                let refused = refused
-                    .or_else(|| close.stderr_line(|line| line.contains("auto-rejecting")))?;
-                error(
-                    WireErrorKind::Permission,
-                    one_line(refused.trim_start_matches("! "), MESSAGE),
-                )
+                let refused =
+                    refused.or_else(|| close.stderr_line(|line| line.contains("auto-rejecting")))?;
+                error(WireErrorKind::Permission, one_line(refused.trim_start_matches("! "), MESSAGE))
             }
             _ => None,
         }
@@ -273,17 +236,11 @@ impl OpencodeFormat {
 fn failure(error: Option<&RawValue>, now: Timestamp) -> WireEnd {
     let Some(failure) = json::read::<Failure<'_>>(error) else {
         let message = json::text(error).unwrap_or(Cow::Borrowed("an error of unknown form"));
-        return Fault {
-            message: &message,
-            ..Fault::default()
-        }
-        .end(now);
+        return Fault { message: &message, ..Fault::default() }.end(now);
     };
     let name = json::text(failure.name).unwrap_or_default();
     let data = failure.data.as_ref();
-    let message = data
-        .and_then(|data| json::text(data.message))
-        .unwrap_or_else(|| name.clone());
+    let message = data.and_then(|data| json::text(data.message)).unwrap_or_else(|| name.clone());
     let headers: Option<Headers<'_>> = data.and_then(|data| json::read(data.headers));
     let until = headers.and_then(|headers| {
         let exact = json::text(headers.retry_after_ms)
@@ -291,13 +248,7 @@ fn failure(error: Option<&RawValue>, now: Timestamp) -> WireEnd {
         exact.or_else(|| wait::retry_after(&json::text(headers.retry_after)?, now))
     });
     let status = data.and_then(|data| json::read(data.status));
-    Fault {
-        status,
-        code: &name,
-        message: &message,
-        until,
-    }
-    .end(now)
+    Fault { status, code: &name, message: &message, until }.end(now)
 }
 
 impl Format for OpencodeFormat {

@@ -31,18 +31,8 @@ impl Claude {
     pub(super) fn new(scene: Scene) -> Self {
         let given = scene.option(&["--resume", "-r", "--session-id"]);
         let session = given.unwrap_or_else(uuid);
-        let model = scene
-            .option(&["--model"])
-            .unwrap_or_else(|| MODEL.to_owned());
-        Self {
-            scene,
-            session,
-            model,
-            turns: 0,
-            in_turn: false,
-            ids: 0,
-            denials: Vec::new(),
-        }
+        let model = scene.option(&["--model"]).unwrap_or_else(|| MODEL.to_owned());
+        Self { scene, session, model, turns: 0, in_turn: false, ids: 0, denials: Vec::new() }
     }
 
     fn next_id(&mut self) -> u32 {
@@ -89,13 +79,8 @@ impl Claude {
                 };
                 result["is_error"] = json!(true);
                 result["content"] = json!(said);
-                let decision = if end == ToolEnd::Refused {
-                    "reject"
-                } else {
-                    "accept"
-                };
-                let decision =
-                    json!({"decision": decision, "source": "config", "reason_type": "rule"});
+                let decision = if end == ToolEnd::Refused { "reject" } else { "accept" };
+                let decision = json!({"decision": decision, "source": "config", "reason_type": "rule"});
                 (json!(format!("Error: {said}")), decision)
             }
         };
@@ -142,13 +127,7 @@ impl Claude {
     /// success and is an error.
     fn api_error(&mut self, error: &ApiError, message: &str, tally: &Tally, lines: &mut Lines) {
         let mut usage = usage(&Tally::default());
-        for unknown in [
-            "output_tokens_details",
-            "service_tier",
-            "inference_geo",
-            "iterations",
-            "speed",
-        ] {
+        for unknown in ["output_tokens_details", "service_tier", "inference_geo", "iterations", "speed"] {
             usage[unknown] = Value::Null;
         }
         let said = json!({
@@ -178,16 +157,8 @@ impl Claude {
 
     fn own_limit(&self, kind: FaultKind, fault: &Fault, tally: &Tally, lines: &mut Lines) {
         let (subtype, reason, message) = match kind {
-            FaultKind::Budget => (
-                "error_max_budget_usd",
-                "budget_exhausted",
-                "Reached maximum budget",
-            ),
-            _ => (
-                "error_max_turns",
-                "max_turns",
-                "Reached maximum number of turns",
-            ),
+            FaultKind::Budget => ("error_max_budget_usd", "budget_exhausted", "Reached maximum budget"),
+            _ => ("error_max_turns", "max_turns", "Reached maximum number of turns"),
         };
         let how = how(&json!({
             "subtype": subtype, "is_error": true, "errors": [fault.message(message)], "stop_reason": "tool_use",
@@ -229,10 +200,7 @@ impl Wire for Claude {
 
     fn begin(&mut self, lines: &mut Lines) {
         let cwd = &self.scene.cwd;
-        let mode = self
-            .scene
-            .option(&["--permission-mode"])
-            .unwrap_or_else(|| "default".to_owned());
+        let mode = self.scene.option(&["--permission-mode"]).unwrap_or_else(|| "default".to_owned());
         lines.event(&json!({
             "type": "system", "subtype": "init", "cwd": cwd, "original_cwd": cwd, "session_id": self.session,
             "tools": ["Task", "Bash", "Edit", "Read", "Write"], "mcp_servers": [], "model": self.model,
@@ -254,14 +222,10 @@ impl Wire for Claude {
     fn tool(&mut self, call: &ToolCall, lines: &mut Lines) {
         let (name, input) = TOOLS.call(&call.tool);
         let id = format!("toolu_{:024}", self.next_id());
-        self.block(
-            &json!({"type": "tool_use", "id": id, "name": name, "input": input}),
-            lines,
-        );
+        self.block(&json!({"type": "tool_use", "id": id, "name": name, "input": input}), lines);
         self.returned(&id, call, lines);
         if call.end == ToolEnd::Refused {
-            self.denials
-                .push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+            self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
         }
     }
 
@@ -307,36 +271,22 @@ fn api_error_of(fault: &Fault) -> (ApiError, String) {
             "overloaded_error",
             "API Error: Repeated 529 Overloaded errors. The API is at capacity — this is usually temporary.",
         ),
-        FaultKind::Unreachable => (
-            "unknown",
-            None,
-            "connection_failed",
-            "API Error: Connection refused (ECONNREFUSED)",
-        ),
-        FaultKind::Quota if fault.wait.is_some() => (
-            "rate_limit",
-            Some(429),
-            "rate_limit_error",
-            "You've hit your limit",
-        ),
-        FaultKind::Quota => (
-            "billing_error",
-            Some(402),
-            "billing_error",
-            "Credit balance is too low",
-        ),
+        FaultKind::Unreachable => {
+            ("unknown", None, "connection_failed", "API Error: Connection refused (ECONNREFUSED)")
+        }
+        FaultKind::Quota if fault.wait.is_some() => {
+            ("rate_limit", Some(429), "rate_limit_error", "You've hit your limit")
+        }
+        FaultKind::Quota => ("billing_error", Some(402), "billing_error", "Credit balance is too low"),
         FaultKind::RateLimit => (
             "rate_limit",
             Some(429),
             "rate_limit_error",
             "API Error: Request rejected (429) · Number of request tokens has exceeded your per-minute rate limit",
         ),
-        FaultKind::BadRequest | FaultKind::MaxTurns | FaultKind::Budget => (
-            "invalid_request",
-            Some(400),
-            "invalid_request_error",
-            "API Error: 400 bad request",
-        ),
+        FaultKind::BadRequest | FaultKind::MaxTurns | FaultKind::Budget => {
+            ("invalid_request", Some(400), "invalid_request_error", "API Error: 400 bad request")
+        }
     };
     (ApiError { name, status, kind }, fault.message(message))
 }
@@ -372,19 +322,11 @@ fn subagent_stats() -> Value {
 
 fn tool_use_result(call: &ToolCall) -> Value {
     match &call.tool {
-        Tool::Write {
-            path,
-            content,
-            is_new,
-        } => json!({
+        Tool::Write { path, content, is_new } => json!({
             "type": if *is_new { "create" } else { "update" }, "filePath": path, "content": content,
             "structuredPatch": [], "originalFile": null, "userModified": false,
         }),
-        Tool::Edit {
-            path,
-            find,
-            replace,
-        } => json!({
+        Tool::Edit { path, find, replace } => json!({
             "filePath": path, "oldString": find, "newString": replace, "originalFile": null, "structuredPatch": [],
             "userModified": false, "replaceAll": false,
         }),

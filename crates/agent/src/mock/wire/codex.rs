@@ -15,9 +15,7 @@ pub(super) struct Codex {
 impl Codex {
     pub(super) fn new(scene: &Scene) -> Self {
         // `codex exec … resume ID -`.
-        let thread = scene
-            .option(&["resume"])
-            .unwrap_or_else(|| Uuid::now_v7().to_string());
+        let thread = scene.option(&["resume"]).unwrap_or_else(|| Uuid::now_v7().to_string());
         Self { thread, items: 0 }
     }
 
@@ -52,11 +50,7 @@ impl Codex {
 
     fn change(&mut self, path: &str, kind: &str, call: &ToolCall, lines: &mut Lines) {
         let item = |status: &str| json!({"type": "file_change", "changes": [{"path": path, "kind": kind}], "status": status});
-        let over = if call.end == ToolEnd::Fine {
-            "completed"
-        } else {
-            "failed"
-        };
+        let over = if call.end == ToolEnd::Fine { "completed" } else { "failed" };
         self.worked(item("in_progress"), item(over), lines);
     }
 
@@ -68,7 +62,8 @@ impl Codex {
             })
         };
         let over = if call.end == ToolEnd::Fine {
-            let content = json!({"content": [{"type": "text", "text": call.output}], "structured_content": null});
+            let content =
+                json!({"content": [{"type": "text", "text": call.output}], "structured_content": null});
             item(content, Value::Null, "completed")
         } else {
             item(Value::Null, json!({"message": call.output}), "failed")
@@ -100,12 +95,7 @@ impl Wire for Codex {
             // What its sandbox refuses before it starts leaves no item at all.
             _ if call.end == ToolEnd::Refused => {}
             Tool::Write { path, is_new, .. } => {
-                self.change(
-                    path.as_str(),
-                    if *is_new { "add" } else { "update" },
-                    call,
-                    lines,
-                );
+                self.change(path.as_str(), if *is_new { "add" } else { "update" }, call, lines);
             }
             Tool::Edit { path, .. } => self.change(path.as_str(), "update", call, lines),
             Tool::Delete { path } => self.change(path.as_str(), "delete", call, lines),
@@ -133,10 +123,7 @@ impl Wire for Codex {
 
 fn message(fault: &Fault) -> String {
     let status = |status: &str, message: &str| {
-        format!(
-            "unexpected status {status}: {}, url: {URL}",
-            fault.message(message)
-        )
+        format!("unexpected status {status}: {}, url: {URL}", fault.message(message))
     };
     match fault.kind {
         FaultKind::Auth => status("401 Unauthorized", "invalid x-api-key"),

@@ -31,19 +31,10 @@ pub(super) struct Gemini {
 
 impl Gemini {
     pub(super) fn new(scene: Scene) -> Self {
-        let session = scene
-            .option(&["--resume", "-r"])
-            .unwrap_or_else(|| Uuid::new_v4().to_string());
-        let model = scene
-            .option(&["--model", "-m"])
-            .unwrap_or_else(|| MODEL.to_owned());
+        let session = scene.option(&["--resume", "-r"]).unwrap_or_else(|| Uuid::new_v4().to_string());
+        let model = scene.option(&["--model", "-m"]).unwrap_or_else(|| MODEL.to_owned());
         let is_single = scene.option(&["--output-format", "-o"]).as_deref() == Some("json");
-        Self {
-            scene,
-            session,
-            model,
-            is_single,
-        }
+        Self { scene, session, model, is_single }
     }
 
     fn event(&self, kind: &str, mut event: Value, lines: &mut Lines) {
@@ -92,34 +83,18 @@ impl Wire for Gemini {
     }
 
     fn begin(&mut self, lines: &mut Lines) {
-        self.event(
-            "init",
-            json!({"session_id": self.session, "model": self.model}),
-            lines,
-        );
-        self.event(
-            "message",
-            json!({"role": "user", "content": self.scene.prompt}),
-            lines,
-        );
+        self.event("init", json!({"session_id": self.session, "model": self.model}), lines);
+        self.event("message", json!({"role": "user", "content": self.scene.prompt}), lines);
     }
 
     fn text(&mut self, text: &str, lines: &mut Lines) {
-        self.event(
-            "message",
-            json!({"role": "assistant", "content": text, "delta": true}),
-            lines,
-        );
+        self.event("message", json!({"role": "assistant", "content": text, "delta": true}), lines);
     }
 
     fn tool(&mut self, call: &ToolCall, lines: &mut Lines) {
         let (name, input) = TOOLS.call(&call.tool);
         let id = format!("{name}__{name}_{}_0", self.scene.time.now());
-        self.event(
-            "tool_use",
-            json!({"tool_name": name, "tool_id": id, "parameters": input}),
-            lines,
-        );
+        self.event("tool_use", json!({"tool_name": name, "tool_id": id, "parameters": input}), lines);
         let mut result = json!({"tool_id": id, "status": "success"});
         match call.end {
             ToolEnd::Fine if call.output.is_empty() => {}
@@ -145,11 +120,7 @@ impl Wire for Gemini {
         if self.is_single {
             self.single(tally, lines);
         }
-        self.event(
-            "result",
-            json!({"status": "success", "stats": self.stats(tally)}),
-            lines,
-        );
+        self.event("result", json!({"status": "success", "stats": self.stats(tally)}), lines);
     }
 
     fn fail(&mut self, fault: &Fault, tally: &Tally, lines: &mut Lines) -> i32 {
@@ -166,11 +137,7 @@ impl Wire for Gemini {
             let _ = writeln!(lines.stderr, "{document:#}");
         }
         let error = json!({"type": end.kind, "message": end.told()});
-        self.event(
-            "result",
-            json!({"status": "error", "error": error, "stats": self.stats(tally)}),
-            lines,
-        );
+        self.event("result", json!({"status": "error", "error": error, "stats": self.stats(tally)}), lines);
         // The shell sees the low byte of an HTTP status: 401 is 145.
         end.code % 256
     }
@@ -188,16 +155,10 @@ impl GeminiEnd {
     fn of(fault: &Fault) -> Self {
         let (code, status, message) = match fault.kind {
             FaultKind::Auth => (401, "UNAUTHENTICATED", "invalid x-api-key"),
-            FaultKind::Overloaded => (
-                503,
-                "UNAVAILABLE",
-                "The model is overloaded. Please try again later.",
-            ),
-            FaultKind::Quota => (
-                429,
-                "RESOURCE_EXHAUSTED",
-                "You have exhausted your daily quota on this model.",
-            ),
+            FaultKind::Overloaded => (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
+            FaultKind::Quota => {
+                (429, "RESOURCE_EXHAUSTED", "You have exhausted your daily quota on this model.")
+            }
             FaultKind::RateLimit => (
                 429,
                 "RESOURCE_EXHAUSTED",
@@ -206,12 +167,7 @@ impl GeminiEnd {
             FaultKind::BadRequest | FaultKind::Budget => (400, "INVALID_ARGUMENT", "bad request"),
             FaultKind::Unreachable => {
                 let message = fault.message("exception TypeError: fetch failed sending request");
-                return Self {
-                    kind: "Error",
-                    code: 1,
-                    message,
-                    answer: None,
-                };
+                return Self { kind: "Error", code: 1, message, answer: None };
             }
             FaultKind::MaxTurns => {
                 let message = fault.message(TURN_LIMIT);
@@ -228,20 +184,14 @@ impl GeminiEnd {
             let _ = write!(message, " Please retry in {wait}s.");
         }
         let answer = json!({"error": {"code": code, "message": message, "status": status}});
-        Self {
-            kind: "Error",
-            code,
-            message: answer.to_string(),
-            answer: Some(answer),
-        }
+        Self { kind: "Error", code, message: answer.to_string(), answer: Some(answer) }
     }
 
     fn told(&self) -> String {
         match &self.answer {
-            Some(answer) => format!(
-                "[API Error: {}]",
-                answer["error"]["message"].as_str().unwrap_or_default()
-            ),
+            Some(answer) => {
+                format!("[API Error: {}]", answer["error"]["message"].as_str().unwrap_or_default())
+            }
             None if self.code == TURN_LIMIT_STATUS => self.message.clone(),
             None => format!("[API Error: {}]", self.message),
         }

@@ -25,16 +25,8 @@ pub(super) struct Opencode {
 
 impl Opencode {
     pub(super) fn new(scene: Scene) -> Self {
-        let session = scene
-            .option(&["--session", "-s"])
-            .unwrap_or_else(|| id("ses"));
-        Self {
-            scene,
-            session,
-            message: String::new(),
-            in_step: false,
-            calls: 0,
-        }
+        let session = scene.option(&["--session", "-s"]).unwrap_or_else(|| id("ses"));
+        Self { scene, session, message: String::new(), in_step: false, calls: 0 }
     }
 
     fn event(&self, kind: &str, (name, body): (&str, &Value), lines: &mut Lines) {
@@ -55,12 +47,7 @@ impl Opencode {
         if !self.in_step {
             self.in_step = true;
             self.message = id("msg");
-            self.part(
-                "step_start",
-                "step-start",
-                json!({"snapshot": snapshot()}),
-                lines,
-            );
+            self.part("step_start", "step-start", json!({"snapshot": snapshot()}), lines);
         }
     }
 
@@ -95,12 +82,7 @@ impl Wire for Opencode {
 
     fn text(&mut self, text: &str, lines: &mut Lines) {
         self.open_step(lines);
-        self.part(
-            "text",
-            "text",
-            json!({"text": text, "time": self.now()}),
-            lines,
-        );
+        self.part("text", "text", json!({"text": text, "time": self.now()}), lines);
     }
 
     fn tool(&mut self, call: &ToolCall, lines: &mut Lines) {
@@ -117,16 +99,14 @@ impl Wire for Opencode {
             }
             ToolEnd::Refused => {
                 state["status"] = json!("error");
-                state["error"] =
-                    json!("The user rejected permission to use this specific tool call.");
+                state["error"] = json!("The user rejected permission to use this specific tool call.");
             }
             _ => {
                 state["status"] = json!("error");
                 state["error"] = json!(call.output);
             }
         }
-        let part =
-            json!({"tool": name, "callID": format!("call_{:024}", self.calls), "state": state});
+        let part = json!({"tool": name, "callID": format!("call_{:024}", self.calls), "state": state});
         self.part("tool_use", "tool", part, lines);
         self.close_step("tool-calls", &Tally::default(), lines);
     }
@@ -149,27 +129,20 @@ fn api_error(fault: &Fault) -> Value {
         FaultKind::Overloaded => (Some(529), "overloaded_error", "Overloaded"),
         FaultKind::Quota => (Some(402), "billing_error", "Insufficient credit"),
         FaultKind::RateLimit => (Some(429), "rate_limit_error", "Rate limit reached"),
-        FaultKind::Unreachable => (
-            None,
-            "",
-            "Unable to connect. Is the computer able to access the url?",
-        ),
+        FaultKind::Unreachable => (None, "", "Unable to connect. Is the computer able to access the url?"),
         FaultKind::BadRequest | FaultKind::MaxTurns | FaultKind::Budget => {
             (Some(400), "invalid_request_error", "bad request")
         }
     };
     let message = fault.message(message);
-    let retryable = matches!(
-        fault.kind,
-        FaultKind::Overloaded | FaultKind::RateLimit | FaultKind::Unreachable
-    );
+    let retryable =
+        matches!(fault.kind, FaultKind::Overloaded | FaultKind::RateLimit | FaultKind::Unreachable);
     let mut data = json!({
         "message": message, "isRetryable": retryable,
         "metadata": {"url": "http://127.0.0.1/v1/chat/completions"},
     });
     if let Some(status) = status {
-        let body =
-            json!({"error": {"message": message, "type": kind, "code": null, "param": null}});
+        let body = json!({"error": {"message": message, "type": kind, "code": null, "param": null}});
         data["statusCode"] = json!(status);
         data["responseBody"] = json!(body.to_string());
         data["responseHeaders"] = headers(fault, &body);
@@ -190,9 +163,7 @@ fn headers(fault: &Fault, body: &Value) -> Value {
 
 fn title(tool: &Tool) -> String {
     match tool {
-        Tool::Write { path, .. } | Tool::Edit { path, .. } => {
-            path.file_name().unwrap_or_default().to_owned()
-        }
+        Tool::Write { path, .. } | Tool::Edit { path, .. } => path.file_name().unwrap_or_default().to_owned(),
         Tool::Delete { path } => format!("rm {path}"),
         Tool::Shell { command } => command.clone(),
         Tool::Other { name, .. } => name.clone(),
@@ -217,9 +188,5 @@ fn id(kind: &str) -> String {
 }
 
 fn snapshot() -> String {
-    format!(
-        "{}{}",
-        Uuid::new_v4().simple(),
-        &Uuid::new_v4().simple().to_string()[..8]
-    )
+    format!("{}{}", Uuid::new_v4().simple(), &Uuid::new_v4().simple().to_string()[..8])
 }

@@ -70,32 +70,18 @@ struct CheckRow {
 
 pub(super) async fn run(args: CheckArgs, context: &Context) -> Done {
     let project = context.project()?;
-    let flags = Overrides {
-        agent: Some(args.agent.clone()),
-        ..Overrides::default()
-    };
+    let flags = Overrides { agent: Some(args.agent.clone()), ..Overrides::default() };
     let settings = project.settings(flags)?;
-    let profile = settings
-        .profile()
-        .ok_or_else(|| CliError::usage(format!("unknown agent `{}`", args.agent)))?;
-    let scratch = tempfile::Builder::new()
-        .prefix("rehearsal-check-")
-        .tempdir()?;
+    let profile =
+        settings.profile().ok_or_else(|| CliError::usage(format!("unknown agent `{}`", args.agent)))?;
+    let scratch = tempfile::Builder::new().prefix("rehearsal-check-").tempdir()?;
     let scratch = Utf8PathBuf::from_path_buf(scratch.path().to_owned())
         .map(|path| (path, scratch))
         .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
-    let checker = Checker {
-        profile,
-        context,
-        scratch: &scratch.0,
-    };
+    let checker = Checker { profile, context, scratch: &scratch.0 };
     let document = checker.check(&args).await?;
     show(&document, context);
-    let exit = if document.conforms {
-        Exit::Ok
-    } else {
-        Exit::Red
-    };
+    let exit = if document.conforms { Exit::Ok } else { Exit::Red };
     context.ui.document(document);
     Ok(exit)
 }
@@ -112,12 +98,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Checker<'_> {
     async fn check(&self, args: &CheckArgs) -> Result<CheckDocument, CliError> {
         let kind = self.profile.driver.value;
-        let name = self
-            .profile
-            .program
-            .value
-            .clone()
-            .unwrap_or_else(|| kind.as_str().to_owned());
+        let name = self.profile.program.value.clone().unwrap_or_else(|| kind.as_str().to_owned());
         let ours: Variables = std::env::vars().collect();
         let probed = probe(
             kind,
@@ -140,29 +121,18 @@ impl Checker<'_> {
         let probed = match probed {
             Ok(probed) => probed,
             Err(error) => {
-                document.checks.push(CheckRow {
-                    what: "found",
-                    ok: false,
-                    seen: error.to_string(),
-                });
+                document.checks.push(CheckRow { what: "found", ok: false, seen: error.to_string() });
                 return Ok(document);
             }
         };
         document.program = Some(probed.program.to_string());
-        document.checks.push(CheckRow {
-            what: "found",
-            ok: true,
-            seen: probed.program.to_string(),
-        });
+        document.checks.push(CheckRow { what: "found", ok: true, seen: probed.program.to_string() });
         if let Some(capabilities) = &probed.capabilities {
             document.version.clone_from(&capabilities.version);
             document.capabilities = capability_table(kind, capabilities);
-            document
-                .checks
-                .push(version_row(capabilities.version.as_deref()));
+            document.checks.push(version_row(capabilities.version.as_deref()));
             document.checks.push(flags_row(&document.capabilities));
-            self.check_behaviour(kind, &probed, &mut document.checks)
-                .await?;
+            self.check_behaviour(kind, &probed, &mut document.checks).await?;
         }
         if args.live {
             document.checks.push(self.check_live(kind, &probed).await);
@@ -179,43 +149,18 @@ impl Checker<'_> {
         checks: &mut Vec<CheckRow>,
     ) -> Result<(), CliError> {
         let nowhere = Offline::nowhere(kind, self.scratch)?;
-        let no_prompt = self
-            .run(kind, probed, "", &nowhere, CancellationToken::new())
-            .await;
+        let no_prompt = self.run(kind, probed, "", &nowhere, CancellationToken::new()).await;
         let ended = !matches!(no_prompt.verdict.outcome, Outcome::TimedOut { .. });
-        let seen = no_prompt
-            .evidence
-            .exit
-            .map_or_else(|| "no exit".into(), |exit| exit.to_string());
-        checks.push(CheckRow {
-            what: "ends on closed stdin",
-            ok: ended,
-            seen,
-        });
+        let seen = no_prompt.evidence.exit.map_or_else(|| "no exit".into(), |exit| exit.to_string());
+        checks.push(CheckRow { what: "ends on closed stdin", ok: ended, seen });
 
-        let report = self
-            .run(
-                kind,
-                probed,
-                "Say hello.",
-                &nowhere,
-                CancellationToken::new(),
-            )
-            .await;
-        let structured = report.evidence.wire.shape == WireShape::Structured
-            || report.evidence.wire.end.is_some();
+        let report = self.run(kind, probed, "Say hello.", &nowhere, CancellationToken::new()).await;
+        let structured =
+            report.evidence.wire.shape == WireShape::Structured || report.evidence.wire.end.is_some();
         let seen = report.verdict.outcome.to_string();
-        checks.push(CheckRow {
-            what: "structured output",
-            ok: structured,
-            seen: seen.clone(),
-        });
+        checks.push(CheckRow { what: "structured output", ok: structured, seen: seen.clone() });
         let honest = report.evidence.exit.is_some_and(|exit| !exit.is_success());
-        checks.push(CheckRow {
-            what: "exit status honest",
-            ok: honest,
-            seen,
-        });
+        checks.push(CheckRow { what: "exit status honest", ok: honest, seen });
         checks.push(self.check_kill(kind, probed).await?);
         Ok(())
     }
@@ -230,10 +175,7 @@ impl Checker<'_> {
             server.connected(PATIENCE).await;
             stop.cancel();
         };
-        let (report, ()) = tokio::join!(
-            self.run(kind, probed, "Say hello.", &offline, cancel),
-            connected
-        );
+        let (report, ()) = tokio::join!(self.run(kind, probed, "Say hello.", &offline, cancel), connected);
         let left = processes_of_run(&run_id());
         let ok = left.is_empty();
         let seen = if ok {
@@ -241,37 +183,19 @@ impl Checker<'_> {
         } else {
             format!("{} processes left", left.len())
         };
-        Ok(CheckRow {
-            what: "kill works",
-            ok,
-            seen,
-        })
+        Ok(CheckRow { what: "kill works", ok, seen })
     }
 
     async fn check_live(&self, kind: DriverKind, probed: &Probed) -> CheckRow {
-        let live = Offline {
-            env: BTreeMap::new(),
-            args: Vec::new(),
-            home: None,
-        };
-        let report = self
-            .run(
-                kind,
-                probed,
-                "Answer with the one word OK.",
-                &live,
-                CancellationToken::new(),
-            )
-            .await;
+        let live = Offline { env: BTreeMap::new(), args: Vec::new(), home: None };
+        let report =
+            self.run(kind, probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
         let outcome = &report.verdict.outcome;
         let ok = matches!(outcome, Outcome::Done | Outcome::NoChanges);
         CheckRow {
             what: "the model answers",
             ok,
-            seen: format!(
-                "{outcome} ({})",
-                crate::words::cost(report.evidence.wire.cost_usd)
-            ),
+            seen: format!("{outcome} ({})", crate::words::cost(report.evidence.wire.cost_usd)),
         }
     }
 
@@ -285,12 +209,7 @@ impl Checker<'_> {
     ) -> RunReport {
         let mut args = self.profile.args.value.clone();
         args.extend(offline.args.iter().cloned());
-        let driver = driver_with(
-            kind,
-            Some(probed.program.to_string()),
-            args,
-            probed.capabilities.clone(),
-        );
+        let driver = driver_with(kind, Some(probed.program.to_string()), args, probed.capabilities.clone());
         let ours: Variables = match &offline.home {
             // Without a home of its own it could find a login; without keys it cannot spend anything.
             Some(home) => BTreeMap::from([
@@ -301,9 +220,7 @@ impl Checker<'_> {
             None => std::env::vars().collect(),
         };
         let agent = ProcessAgent::new(driver, ours, Arc::clone(&self.context.clock));
-        agent
-            .run(self.request(prompt, offline), Arc::new(|_| {}), cancel)
-            .await
+        agent.run(self.request(prompt, offline), Arc::new(|_| {}), cancel).await
     }
 
     fn request(&self, prompt: &str, offline: &Offline) -> RunRequest {
@@ -337,11 +254,7 @@ fn run_id() -> RunId {
 }
 
 fn version_row(version: Option<&str>) -> CheckRow {
-    CheckRow {
-        what: "version",
-        ok: version.is_some(),
-        seen: version.unwrap_or("it does not say").to_owned(),
-    }
+    CheckRow { what: "version", ok: version.is_some(), seen: version.unwrap_or("it does not say").to_owned() }
 }
 
 fn flags_row(capabilities: &[CapabilityRow]) -> CheckRow {
@@ -355,21 +268,13 @@ fn flags_row(capabilities: &[CapabilityRow]) -> CheckRow {
     } else {
         format!("missing: {}", missing.join(", "))
     };
-    CheckRow {
-        what: "flags",
-        ok: missing.is_empty(),
-        seen,
-    }
+    CheckRow { what: "flags", ok: missing.is_empty(), seen }
 }
 
 fn show(document: &CheckDocument, context: &Context) {
     let ui = context.ui;
     for row in &document.checks {
-        let mark = if row.ok {
-            styled(GOOD, "ok ")
-        } else {
-            styled(BAD, "bad")
-        };
+        let mark = if row.ok { styled(GOOD, "ok ") } else { styled(BAD, "bad") };
         ui.say(format!("{mark}  {:<20}  {}", row.what, harmless(&row.seen)));
     }
     if !document.capabilities.is_empty() {
@@ -384,15 +289,9 @@ fn show(document: &CheckDocument, context: &Context) {
                 ]
             })
             .collect();
-        ui.say(format!(
-            "\n{}",
-            table(&["FEATURE", "FLAG", "SUPPORTED"], &rows)
-        ));
+        ui.say(format!("\n{}", table(&["FEATURE", "FLAG", "SUPPORTED"], &rows)));
     }
     if document.program.is_none() {
-        ui.say(format!(
-            "hint: install {}, or set `program:` for this agent",
-            document.driver
-        ));
+        ui.say(format!("hint: install {}, or set `program:` for this agent", document.driver));
     }
 }

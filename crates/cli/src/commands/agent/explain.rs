@@ -64,18 +64,9 @@ pub(super) fn run(args: &ExplainArgs, context: &Context) -> Done {
         (_, true) => Some(false),
         _ => None,
     };
-    let facts = ExplainFacts {
-        changed,
-        read_only: args.read_only,
-    };
-    let explanation = explain(
-        args.driver,
-        open(&args.stdout)?,
-        &stderr,
-        parse_exit(args.exit),
-        facts,
-        context.now(),
-    )?;
+    let facts = ExplainFacts { changed, read_only: args.read_only };
+    let explanation =
+        explain(args.driver, open(&args.stdout)?, &stderr, parse_exit(args.exit), facts, context.now())?;
     show(&explanation, context);
     if context.ui.json {
         // It carries its own version.
@@ -87,25 +78,17 @@ pub(super) fn run(args: &ExplainArgs, context: &Context) -> Done {
 fn show(explanation: &Explanation, context: &Context) {
     let ui = context.ui;
     let wire = &explanation.wire;
-    ui.say(styled(
-        BOLD,
-        harmless(&explanation.verdict.outcome.to_string()),
-    ));
+    ui.say(styled(BOLD, harmless(&explanation.verdict.outcome.to_string())));
     for reason in &explanation.verdict.because {
         ui.say(format!("- {}", harmless(reason)));
     }
-    let costs = if explanation.costs_attempt {
-        "costs an attempt"
-    } else {
-        "costs no attempt"
-    };
+    let costs = if explanation.costs_attempt { "costs an attempt" } else { "costs no attempt" };
     ui.say(format!("blame: {:?}, {costs}", explanation.blame).to_lowercase());
     ui.say(format!(
         "cost {}, tokens {}, turns {}",
         words::cost(wire.cost_usd),
         words::tokens(wire.tokens),
-        wire.turns
-            .map_or_else(|| "unknown".into(), |turns| turns.to_string())
+        wire.turns.map_or_else(|| "unknown".into(), |turns| turns.to_string())
     ));
     if !wire.final_text.is_empty() {
         ui.say(format!("final text: {}", one_line(&wire.final_text, 100)));

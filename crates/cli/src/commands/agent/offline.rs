@@ -55,11 +55,7 @@ impl Offline {
             }
             DriverKind::Command => {}
         }
-        Ok(Self {
-            env,
-            args,
-            home: Some(home),
-        })
+        Ok(Self { env, args, home: Some(home) })
     }
 }
 
@@ -70,16 +66,9 @@ fn codex_provider(base: &str) -> Vec<String> {
     let provider = format!(
         "model_providers.check={{name=\"check\",base_url=\"{base}/v1\",env_key=\"REHEARSAL_CHECK_KEY\",wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
     );
-    [
-        "--disable",
-        "unbounded_connection_retries",
-        "-c",
-        "model_provider=\"check\"",
-        "-c",
-        &provider,
-    ]
-    .map(ToOwned::to_owned)
-    .to_vec()
+    ["--disable", "unbounded_connection_retries", "-c", "model_provider=\"check\"", "-c", &provider]
+        .map(ToOwned::to_owned)
+        .to_vec()
 }
 
 fn opencode_config(base: &str) -> String {

@@ -19,11 +19,7 @@ pub(super) struct Interruption {
 impl Interruption {
     /// The exit code for whoever stopped it.
     pub(super) fn exit(&self) -> Exit {
-        if self.terminated.load(Ordering::SeqCst) {
-            Exit::Terminated
-        } else {
-            Exit::Interrupted
-        }
+        if self.terminated.load(Ordering::SeqCst) { Exit::Terminated } else { Exit::Interrupted }
     }
 }
 
@@ -55,10 +51,7 @@ pub(super) fn listen(stop: StopSwitch, ui: Ui) -> Result<Interruption, CliError>
             }
         }
     });
-    Ok(Interruption {
-        terminated,
-        listener,
-    })
+    Ok(Interruption { terminated, listener })
 }
 
 fn stop_now(stop: &StopSwitch, flag: &AtomicBool) {

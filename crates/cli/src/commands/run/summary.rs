@@ -25,10 +25,7 @@ pub(crate) fn show(summary: &LoopSummary, context: &Context) {
                 ]
             })
             .collect();
-        ui.say(format!(
-            "\n{}",
-            table(&["TASK", "STATUS", "ATTEMPTS", "TITLE"], &rows)
-        ));
+        ui.say(format!("\n{}", table(&["TASK", "STATUS", "ATTEMPTS", "TITLE"], &rows)));
     }
     ui.say(format!(
         "\n{} in {}: {} done, {} open, cost {}{}, tokens {}",
@@ -38,10 +35,7 @@ pub(crate) fn show(summary: &LoopSummary, context: &Context) {
         summary.open_tasks,
         words::cost(summary.cost_usd),
         if summary.cost_usd.is_some() && summary.runs_without_cost > 0 {
-            format!(
-                " ({} did not tell)",
-                words::count(u64::from(summary.runs_without_cost), "run")
-            )
+            format!(" ({} did not tell)", words::count(u64::from(summary.runs_without_cost), "run"))
         } else {
             String::new()
         },
@@ -55,48 +49,29 @@ pub(crate) fn show(summary: &LoopSummary, context: &Context) {
 
 fn what_happened(end: &LoopEnd, summary: &LoopSummary, context: &Context) -> String {
     let (style, text) = match end {
-        LoopEnd::NothingToDo => (
-            ODD,
-            format!("session `{}` has no open tasks", summary.session),
-        ),
+        LoopEnd::NothingToDo => (ODD, format!("session `{}` has no open tasks", summary.session)),
         LoopEnd::AllDone => (GOOD, "all tasks are done".into()),
         LoopEnd::Complete { open_tasks } => {
             let open = words::count(*open_tasks, "task");
-            (
-                GOOD,
-                format!("the agent says that all is complete; {open} not marked as done"),
-            )
+            (GOOD, format!("the agent says that all is complete; {open} not marked as done"))
         }
         LoopEnd::Blocked { why } => (ODD, format!("the agent is blocked: {why}")),
         LoopEnd::NeedsHuman { .. } => (ODD, "what is left needs a human:".into()),
-        LoopEnd::SomeFailed { failed } => {
-            (BAD, format!("{} failed", words::count(*failed, "task")))
-        }
+        LoopEnd::SomeFailed { failed } => (BAD, format!("{} failed", words::count(*failed, "task"))),
         LoopEnd::MaxIterations => {
             let used = words::count(u64::from(summary.iterations), "iteration");
             (ODD, format!("all {used} are used"))
         }
-        LoopEnd::BudgetReached { spent_usd } => (
-            ODD,
-            format!(
-                "the budget is reached: {} spent",
-                words::cost(Some(*spent_usd))
-            ),
-        ),
-        LoopEnd::TooManyFailures { last } => (
-            BAD,
-            format!("too many failed runs in a row; the last one: {last}"),
-        ),
-        LoopEnd::LineStopped { cause } => (
-            BAD,
-            format!("stopped, because going on helps no task: {cause}"),
-        ),
+        LoopEnd::BudgetReached { spent_usd } => {
+            (ODD, format!("the budget is reached: {} spent", words::cost(Some(*spent_usd))))
+        }
+        LoopEnd::TooManyFailures { last } => {
+            (BAD, format!("too many failed runs in a row; the last one: {last}"))
+        }
+        LoopEnd::LineStopped { cause } => (BAD, format!("stopped, because going on helps no task: {cause}")),
         LoopEnd::WaitTooLong { wait, until } => {
             let when = words::relative(*until, context.now());
-            (
-                ODD,
-                format!("{wait}: it may go on {when}, which is longer than --max-wait"),
-            )
+            (ODD, format!("{wait}: it may go on {when}, which is longer than --max-wait"))
         }
         LoopEnd::Interrupted => (ODD, "stopped on request; nothing is lost".into()),
     };
@@ -110,31 +85,21 @@ fn what_to_do(end: &LoopEnd, summary: &LoopSummary) -> Vec<String> {
         LoopEnd::NothingToDo => next(format!("rehearsal task add TITLE --session {session}")),
         LoopEnd::AllDone | LoopEnd::BudgetReached { .. } => Vec::new(),
         LoopEnd::Complete { .. } => next(format!("rehearsal task list --session {session}")),
-        LoopEnd::Blocked { .. } => next(format!(
-            "rehearsal task list --session {session} --status blocked"
-        )),
+        LoopEnd::Blocked { .. } => next(format!("rehearsal task list --session {session} --status blocked")),
         LoopEnd::NeedsHuman { waiting } => {
-            let mut lines: Vec<String> = waiting
-                .iter()
-                .take(TASKS_NAMED)
-                .map(|task| format!("- {}", harmless(task)))
-                .collect();
+            let mut lines: Vec<String> =
+                waiting.iter().take(TASKS_NAMED).map(|task| format!("- {}", harmless(task))).collect();
             lines.extend(next("rehearsal why TASK".into()));
             lines
         }
-        LoopEnd::SomeFailed { .. } => next(format!(
-            "rehearsal task list --session {session} --status failed"
-        )),
-        LoopEnd::TooManyFailures { .. } => summary
-            .runs
-            .last()
-            .map(|run| next(format!("rehearsal runs show {run}")))
-            .unwrap_or_default(),
+        LoopEnd::SomeFailed { .. } => {
+            next(format!("rehearsal task list --session {session} --status failed"))
+        }
+        LoopEnd::TooManyFailures { .. } => {
+            summary.runs.last().map(|run| next(format!("rehearsal runs show {run}"))).unwrap_or_default()
+        }
         LoopEnd::LineStopped { cause } => {
-            vec![
-                "no task lost an attempt".into(),
-                format!("hint: {}", cure(cause)),
-            ]
+            vec!["no task lost an attempt".into(), format!("hint: {}", cure(cause))]
         }
         LoopEnd::MaxIterations | LoopEnd::WaitTooLong { .. } | LoopEnd::Interrupted => {
             next(format!("rehearsal run {session}"))

@@ -60,9 +60,7 @@ impl View {
     fn show(&mut self, event: &LoopEvent, now: Timestamp) {
         match event {
             LoopEvent::LoopStarted { iterations, .. } => self.iterations = *iterations,
-            LoopEvent::IterationStarted {
-                iteration, title, ..
-            } => {
+            LoopEvent::IterationStarted { iteration, title, .. } => {
                 self.iteration = *iteration;
                 self.title = one_line(title, TITLE_WIDTH);
                 self.doing = "starting".into();
@@ -74,10 +72,7 @@ impl View {
         if let Some(text) = self.in_words(event, now) {
             self.line(&text);
         }
-        if matches!(
-            event,
-            LoopEvent::IterationStarted { .. } | LoopEvent::AgentActed { .. }
-        ) {
+        if matches!(event, LoopEvent::IterationStarted { .. } | LoopEvent::AgentActed { .. }) {
             self.redraw();
         }
     }
@@ -86,17 +81,9 @@ impl View {
     fn in_words(&self, event: &LoopEvent, now: Timestamp) -> Option<String> {
         Some(match event {
             LoopEvent::AgentActed { .. } => return None,
-            LoopEvent::LoopStarted {
-                session,
-                agent,
-                open_tasks,
-                ..
-            } => {
+            LoopEvent::LoopStarted { session, agent, open_tasks, .. } => {
                 let open = words::count(*open_tasks, "open task");
-                format!(
-                    "{} session {session}, {open}, agent {agent}",
-                    styled(BOLD, "loop")
-                )
+                format!("{} session {session}, {open}, agent {agent}", styled(BOLD, "loop"))
             }
             LoopEvent::Recovered { run, task, outcome } => {
                 let text = format!("run {run} of task {task} was left by a dead worker: {outcome}");
@@ -106,16 +93,8 @@ impl View {
                 format!("{} {task} {}", styled(BOLD, self.place()), self.title)
             }
             LoopEvent::IterationEnded { .. } => ended_in_words(event)?,
-            LoopEvent::TaskReported {
-                task,
-                title,
-                status,
-            } => {
-                format!(
-                    "    {task} {} is now {}",
-                    one_line(title, TITLE_WIDTH),
-                    styled(BOLD, status)
-                )
+            LoopEvent::TaskReported { task, title, status } => {
+                format!("    {task} {} is now {}", one_line(title, TITLE_WIDTH), styled(BOLD, status))
             }
             LoopEvent::CompleteRefused { open_tasks } => {
                 let open = words::count(*open_tasks, "task");
@@ -123,14 +102,9 @@ impl View {
             }
             LoopEvent::Waiting { reason, until, .. } => {
                 let when = words::relative(*until, now);
-                styled(
-                    ODD,
-                    format!("    waiting: {}, going on {when}", harmless(reason)),
-                )
+                styled(ODD, format!("    waiting: {}, going on {when}", harmless(reason)))
             }
-            LoopEvent::Warning { message } => {
-                styled(ODD, format!("    note: {}", harmless(message)))
-            }
+            LoopEvent::Warning { message } => styled(ODD, format!("    note: {}", harmless(message))),
         })
     }
 
@@ -144,9 +118,7 @@ impl View {
                 self.doing = format!("{} {}", harmless(tool), one_line(detail, 60))
             }
             Activity::Text { text } => self.doing = one_line(text.trim(), 70),
-            Activity::Retrying { message } => {
-                self.doing = format!("retrying: {}", one_line(message, 60))
-            }
+            Activity::Retrying { message } => self.doing = format!("retrying: {}", one_line(message, 60)),
             Activity::Usage { tokens, cost_usd } => {
                 self.tokens = Some(*tokens);
                 self.cost = cost_usd.or(self.cost);
@@ -158,12 +130,9 @@ impl View {
 
     fn redraw(&self) {
         let Some(bar) = &self.bar else { return };
-        let tokens = self.tokens.map_or_else(String::new, |tokens| {
-            format!(" · {}", words::tokens(Some(tokens)))
-        });
-        let cost = self.cost.map_or_else(String::new, |cost| {
-            format!(" · {}", words::cost(Some(cost)))
-        });
+        let tokens =
+            self.tokens.map_or_else(String::new, |tokens| format!(" · {}", words::tokens(Some(tokens))));
+        let cost = self.cost.map_or_else(String::new, |cost| format!(" · {}", words::cost(Some(cost))));
         bar.enable_steady_tick(REDRAW);
         bar.set_message(format!(
             "{} {} · {}{}",
@@ -199,22 +168,11 @@ impl Drop for View {
 }
 
 fn ended_in_words(event: &LoopEvent) -> Option<String> {
-    let LoopEvent::IterationEnded {
-        outcome,
-        commits,
-        files_changed,
-        cost_usd,
-        duration_ms,
-        ..
-    } = event
+    let LoopEvent::IterationEnded { outcome, commits, files_changed, cost_usd, duration_ms, .. } = event
     else {
         return None;
     };
-    let style = if outcome.blame() == Blame::Nobody {
-        GOOD
-    } else {
-        BAD
-    };
+    let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };
     Some(format!(
         "    {} in {}, {}, {}, cost {}",
         styled(style, harmless(&outcome.to_string())),

@@ -25,13 +25,7 @@ pub(crate) struct AddArgs {
     #[arg(long, short)]
     session: Option<SessionName>,
     /// The whole description; `-` reads it from standard input
-    #[arg(
-        long,
-        short,
-        value_name = "TEXT",
-        default_value = "",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, short, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     body: String,
     /// What must hold when it is done; may be given again
     #[arg(long = "criterion", short = 'c', value_name = "TEXT")]
@@ -73,11 +67,7 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let project = context.project()?;
     let store = project.store().await?;
-    let body = if args.body == "-" {
-        std::io::read_to_string(std::io::stdin())?
-    } else {
-        args.body
-    };
+    let body = if args.body == "-" { std::io::read_to_string(std::io::stdin())? } else { args.body };
     let new = NewTask {
         session: Some(the_session(&*store, args.session).await?),
         title: args.title,
@@ -86,16 +76,11 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
         priority: args.priority.into(),
         labels: args.labels,
         depends_on: whole_ids(&*store, &args.depends_on).await?,
-        budget: Budget {
-            usd: args.max_cost,
-            ..Budget::default()
-        },
+        budget: Budget { usd: args.max_cost, ..Budget::default() },
     };
     let flow = Arc::new(project.flow("loop")?);
     let task = add(context, &*store, new, &flow).await?;
-    context
-        .ui
-        .say(format!("{}  {}", task.id, crate::ui::harmless(&task.title)));
+    context.ui.say(format!("{}  {}", task.id, crate::ui::harmless(&task.title)));
     context.ui.document(TaskDocument::new(task));
     Ok(Exit::Ok)
 }
@@ -103,41 +88,25 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
 /// Short ids are drawn at random, so that one may be taken already.
 const DRAWS: usize = 8;
 
-async fn add(
-    context: &Context,
-    store: &dyn Store,
-    new: NewTask,
-    flow: &Arc<Flow>,
-) -> Result<Task, CliError> {
+async fn add(context: &Context, store: &dyn Store, new: NewTask, flow: &Arc<Flow>) -> Result<Task, CliError> {
     let mut draws = 0;
     loop {
         draws += 1;
         let id = TaskId::from_random(rehearsal_engine::random_bits());
-        let change = Change::AddTask {
-            task: Box::new(new.clone()),
-            id,
-            flow: Arc::clone(flow),
-        };
-        match store
-            .commit(rehearsal_core::Actor::User, context.now(), vec![change])
-            .await
-        {
+        let change = Change::AddTask { task: Box::new(new.clone()), id, flow: Arc::clone(flow) };
+        match store.commit(rehearsal_core::Actor::User, context.now(), vec![change]).await {
             Err(CommitError::IdTaken { .. }) if draws < DRAWS => {}
             Err(error) => return Err(error.into()),
             Ok(committed) => {
                 let task = committed.into_iter().find_map(Committed::task);
-                return task
-                    .ok_or_else(|| CliError::new(Exit::Internal, "the store gave no task back"));
+                return task.ok_or_else(|| CliError::new(Exit::Internal, "the store gave no task back"));
             }
         }
     }
 }
 
 /// Ids from unique prefixes.
-pub(super) async fn whole_ids(
-    store: &dyn Store,
-    prefixes: &[String],
-) -> Result<Vec<TaskId>, CliError> {
+pub(super) async fn whole_ids(store: &dyn Store, prefixes: &[String]) -> Result<Vec<TaskId>, CliError> {
     let mut ids = Vec::new();
     for prefix in prefixes {
         ids.push(store.find_task(prefix).await?.id);

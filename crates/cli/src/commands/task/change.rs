@@ -31,9 +31,7 @@ pub(crate) struct BlockArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: rehearsal task edit k3f --priority urgent --criterion 'no warnings'"
-)]
+#[command(after_help = "Example: rehearsal task edit k3f --priority urgent --criterion 'no warnings'")]
 #[group(required = true, multiple = true, id = "what")]
 pub(crate) struct EditArgs {
     /// The task's id, or a unique prefix of it
@@ -63,27 +61,14 @@ pub(crate) struct EditArgs {
 }
 
 pub(super) async fn done(args: OneTask, context: &Context) -> Done {
-    let line = ReportLine::TaskDone {
-        id: args.task.clone(),
-    };
+    let line = ReportLine::TaskDone { id: args.task.clone() };
     report_or_change(&args.task, line, TaskInput::Finish, "is done", context).await
 }
 
 pub(super) async fn block(args: BlockArgs, context: &Context) -> Done {
-    let line = ReportLine::TaskBlocked {
-        id: args.task.clone(),
-        reason: args.reason.clone(),
-    };
-    report_or_change(
-        &args.task,
-        line,
-        TaskInput::Block {
-            reason: args.reason,
-        },
-        "waits for a human",
-        context,
-    )
-    .await
+    let line = ReportLine::TaskBlocked { id: args.task.clone(), reason: args.reason.clone() };
+    report_or_change(&args.task, line, TaskInput::Block { reason: args.reason }, "waits for a human", context)
+        .await
 }
 
 pub(super) async fn unblock(args: OneTask, context: &Context) -> Done {
@@ -117,10 +102,7 @@ pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
         priority: args.priority.map(Into::into),
         labels: args.labels,
         depends_on,
-        budget: args.max_cost.map(|usd| Budget {
-            usd: Some(usd),
-            ..task.budget
-        }),
+        budget: args.max_cost.map(|usd| Budget { usd: Some(usd), ..task.budget }),
     };
     change(&args.task, TaskInput::Edit { edit }, "is changed", context).await
 }
@@ -139,14 +121,8 @@ async fn report_or_change(
     // The agent learns at once of a wrong id; the store is only read.
     let task = context.store().await?.find_task(prefix).await?;
     inside.report(&line)?;
-    context.ui.say(format!(
-        "noted: {} {what}; it counts when the run is over",
-        task.id
-    ));
-    context.ui.document(TaskDocument {
-        reported: true,
-        ..TaskDocument::new(task)
-    });
+    context.ui.say(format!("noted: {} {what}; it counts when the run is over", task.id));
+    context.ui.document(TaskDocument { reported: true, ..TaskDocument::new(task) });
     Ok(Exit::Ok)
 }
 
@@ -154,16 +130,10 @@ async fn change(prefix: &str, input: TaskInput, what: &str, context: &Context) -
     InsideRun::refuse_changes()?;
     let store = context.store().await?;
     let id = store.find_task(prefix).await?.id;
-    let committed = context
-        .commit(&*store, vec![Change::ChangeTask { id, input }])
-        .await?;
+    let committed = context.commit(&*store, vec![Change::ChangeTask { id, input }]).await?;
     let task = committed.into_iter().find_map(Committed::task);
     let task = task.ok_or_else(|| CliError::new(Exit::Internal, "the store gave no task back"))?;
-    context.ui.say(format!(
-        "{} {what}: {}",
-        task.id,
-        crate::ui::harmless(&task.title)
-    ));
+    context.ui.say(format!("{} {what}: {}", task.id, crate::ui::harmless(&task.title)));
     context.ui.document(TaskDocument::new(task));
     Ok(Exit::Ok)
 }

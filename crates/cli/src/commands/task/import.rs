@@ -61,13 +61,10 @@ const LARGEST_FILE: u64 = 64 << 20;
 pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let project = context.project()?;
-    let format = args
-        .format
-        .or_else(|| format_of(&args.file))
-        .ok_or_else(|| {
-            CliError::usage(format!("cannot tell what `{}` is", args.file))
-                .hint("say it with `--format markdown` or `--format json-lines`")
-        })?;
+    let format = args.format.or_else(|| format_of(&args.file)).ok_or_else(|| {
+        CliError::usage(format!("cannot tell what `{}` is", args.file))
+            .hint("say it with `--format markdown` or `--format json-lines`")
+    })?;
     let text = read(&args.file, context)?;
     let parsed = match format {
         Format::Markdown => markdown(&text),
@@ -86,18 +83,11 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     let tasks = with_ids(&*store, &session, open).await?;
     let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
     let flow = Arc::new(project.flow("loop")?);
+    context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
+    let ignored = if left_out == 0 { String::new() } else { format!(", {left_out} done ones left out") };
     context
-        .commit(&*store, vec![Change::AddTasks { tasks, flow }])
-        .await?;
-    let ignored = if left_out == 0 {
-        String::new()
-    } else {
-        format!(", {left_out} done ones left out")
-    };
-    context.ui.say(format!(
-        "{} added to session `{session}`{ignored}",
-        words::count(added.len() as u64, "task")
-    ));
+        .ui
+        .say(format!("{} added to session `{session}`{ignored}", words::count(added.len() as u64, "task")));
     context.ui.document(ImportDocument { added, left_out });
     Ok(Exit::Ok)
 }
@@ -113,9 +103,7 @@ fn format_of(file: &camino::Utf8Path) -> Option<Format> {
 fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     if file == "-" {
-        std::io::stdin()
-            .take(LARGEST_FILE + 1)
-            .read_to_end(&mut bytes)?;
+        std::io::stdin().take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
     } else {
         fs_err::File::open(context.directory.join(file))
             .map_err(|error| CliError::usage(error.to_string()))?
@@ -127,13 +115,8 @@ fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> 
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..at]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        CliError::usage(format!(
-            "`{file}` is not text: line {line} is not valid UTF-8"
-        ))
+        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        CliError::usage(format!("`{file}` is not text: line {line} is not valid UTF-8"))
     })
 }
 
@@ -144,10 +127,8 @@ async fn with_ids(
     imported: Vec<ImportedTask>,
 ) -> Result<Vec<(TaskId, NewTask)>, CliError> {
     let mut keys: HashMap<String, TaskId> = HashMap::new();
-    let ids: Vec<TaskId> = imported
-        .iter()
-        .map(|_| TaskId::from_random(rehearsal_engine::random_bits()))
-        .collect();
+    let ids: Vec<TaskId> =
+        imported.iter().map(|_| TaskId::from_random(rehearsal_engine::random_bits())).collect();
     for (task, id) in imported.iter().zip(&ids) {
         if let Some(key) = &task.key
             && keys.insert(key.clone(), id.clone()).is_some()

@@ -91,19 +91,15 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
     let more = tasks.len() > args.limit as usize;
     tasks.truncate(args.limit as usize);
     if tasks.is_empty() {
-        context.ui.say("no tasks; add one with `rehearsal task add TITLE`, or see `--all` for those that are over");
+        context
+            .ui
+            .say("no tasks; add one with `rehearsal task add TITLE`, or see `--all` for those that are over");
     } else {
         let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
-        context.ui.say(table(
-            &["ID", "STATUS", "PRIORITY", "SESSION", "TITLE"],
-            &rows,
-        ));
+        context.ui.say(table(&["ID", "STATUS", "PRIORITY", "SESSION", "TITLE"], &rows));
     }
     if more {
-        context.ui.say(styled(
-            DIM,
-            format!("… more than {}; `--limit` shows more of them", args.limit),
-        ));
+        context.ui.say(styled(DIM, format!("… more than {}; `--limit` shows more of them", args.limit)));
     }
     context.ui.document(TaskList { tasks, more });
     Ok(Exit::Ok)
@@ -114,9 +110,7 @@ fn row(task: &Task) -> Vec<String> {
         task.id.to_string(),
         task.status().to_owned(),
         task.priority.to_string(),
-        task.session
-            .as_ref()
-            .map_or_else(|| "-".into(), ToString::to_string),
+        task.session.as_ref().map_or_else(|| "-".into(), ToString::to_string),
         one_line(&task.title, 70),
     ]
 }
@@ -124,24 +118,11 @@ fn row(task: &Task) -> Vec<String> {
 pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     let store = context.store().await?;
     let task = store.find_task(&args.task).await?;
-    let query = RunQuery {
-        scope: Scope::Task(task.id.clone()),
-        limit: Some(20),
-        ..RunQuery::default()
-    };
+    let query = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(20), ..RunQuery::default() };
     let runs = store.runs(&query).await?;
     let ui = context.ui;
-    ui.say(format!(
-        "{}  {}",
-        styled(BOLD, &task.id),
-        harmless(&task.title)
-    ));
-    ui.say(format!(
-        "{}, {} priority, {} attempts",
-        describe_standing(&task),
-        task.priority,
-        task.attempts
-    ));
+    ui.say(format!("{}  {}", styled(BOLD, &task.id), harmless(&task.title)));
+    ui.say(format!("{}, {} priority, {} attempts", describe_standing(&task), task.priority, task.attempts));
     if let Some(session) = &task.session {
         ui.say(format!(
             "session {session}, flow {}, added {}",
@@ -166,11 +147,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
         ui.say("");
         ui.say(crate::commands::runs::table_of(&runs, context.now()));
     }
-    ui.document(TaskDetails {
-        status: task.status().to_owned(),
-        task,
-        runs,
-    });
+    ui.document(TaskDetails { status: task.status().to_owned(), task, runs });
     Ok(Exit::Ok)
 }
 

@@ -1,9 +1,7 @@
 //! Writing runs.
 
 use rehearsal_core::transition::Refusal;
-use rehearsal_core::{
-    EventKind, Run, RunEnd, RunId, RunStart, SessionName, Standing, Task, Tokens,
-};
+use rehearsal_core::{EventKind, Run, RunEnd, RunId, RunStart, SessionName, Standing, Task, Tokens};
 use sqlx::{query, query_as, query_scalar};
 
 use super::Writing;
@@ -20,15 +18,9 @@ impl Writing<'_> {
             return Err(CommitError::UnknownTask { id: start.task });
         };
         if !holds(&claimed, &start) {
-            let refusal = Refusal::Stale {
-                task: claimed.id.to_string(),
-                given: start.fence,
-                current: claimed.fence,
-            };
-            return Err(CommitError::Refused {
-                index: self.index,
-                refusal,
-            });
+            let refusal =
+                Refusal::Stale { task: claimed.id.to_string(), given: start.fence, current: claimed.fence };
+            return Err(CommitError::Refused { index: self.index, refusal });
         }
         query(
             "INSERT INTO runs (id, task, session, fence, started_at, start_doc)
@@ -42,13 +34,8 @@ impl Writing<'_> {
         .bind(to_json(&start)?)
         .execute(&mut *self.connection)
         .await?;
-        let about = About {
-            task: Some(&start.task),
-            session: start.session.as_ref(),
-            run: Some(&start.id),
-        };
-        self.append(about, &EventKind::RunStarted { run: start.clone() })
-            .await?;
+        let about = About { task: Some(&start.task), session: start.session.as_ref(), run: Some(&start.id) };
+        self.append(about, &EventKind::RunStarted { run: start.clone() }).await?;
         Ok(Run { start, end: None })
     }
 
@@ -60,11 +47,7 @@ impl Writing<'_> {
         taken.map_or(Ok(()), |id| Err(CommitError::IdTaken { id }))
     }
 
-    pub(super) async fn end_run(
-        &mut self,
-        id: RunId,
-        mut end: Box<RunEnd>,
-    ) -> Result<Run, CommitError> {
+    pub(super) async fn end_run(&mut self, id: RunId, mut end: Box<RunEnd>) -> Result<Run, CommitError> {
         // JSON has no infinity: what is not a number is not known.
         end.cost_usd = end.cost_usd.filter(|usd| usd.is_finite());
         let row: Option<RunRow> = query_as("SELECT start_doc, end_doc FROM runs WHERE id = ?1")
@@ -81,19 +64,12 @@ impl Writing<'_> {
         self.write_end(&id, &end).await?;
         let kind = EventKind::RunEnded { run: id, end };
         let start = &run.start;
-        let about = About {
-            task: Some(&start.task),
-            session: start.session.as_ref(),
-            run: Some(&start.id),
-        };
+        let about = About { task: Some(&start.task), session: start.session.as_ref(), run: Some(&start.id) };
         self.append(about, &kind).await?;
         let EventKind::RunEnded { end, .. } = kind else {
             return Ok(run);
         };
-        Ok(Run {
-            start: run.start,
-            end: Some(*end),
-        })
+        Ok(Run { start: run.start, end: Some(*end) })
     }
 
     async fn write_end(&mut self, id: &RunId, end: &RunEnd) -> Result<(), StoreError> {
@@ -118,8 +94,7 @@ impl Writing<'_> {
 }
 
 fn holds(task: &Task, start: &RunStart) -> bool {
-    matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id)
-        && task.fence == start.fence
+    matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id) && task.fence == start.fence
 }
 
 /// The columns that follow from the end of a run.
@@ -135,8 +110,7 @@ pub(in crate::sqlite) struct EndColumns {
 
 impl EndColumns {
     pub(in crate::sqlite) fn of(end: &RunEnd) -> Self {
-        let tokens =
-            |count: fn(&Tokens) -> u64| end.tokens.as_ref().map(|tokens| whole(count(tokens)));
+        let tokens = |count: fn(&Tokens) -> u64| end.tokens.as_ref().map(|tokens| whole(count(tokens)));
         Self {
             ended_at: Some(end.ended_at.0),
             cost_usd: end.cost_usd,
@@ -151,7 +125,5 @@ impl EndColumns {
 /// SQLite's integers are signed, and a sum that overflows is an error there: a count that mad is cut to what
 /// leaves room for a thousand of its like.
 fn whole(count: u64) -> i64 {
-    i64::try_from(count)
-        .unwrap_or(i64::MAX)
-        .min(i64::MAX / 1024)
+    i64::try_from(count).unwrap_or(i64::MAX).min(i64::MAX / 1024)
 }

@@ -1,8 +1,6 @@
 //! Writing sessions and their journals.
 
-use rehearsal_core::{
-    EventKind, NewSession, ProgressEntry, RunId, Session, SessionEdit, SessionName,
-};
+use rehearsal_core::{EventKind, NewSession, ProgressEntry, RunId, Session, SessionEdit, SessionName};
 use sqlx::query;
 
 use super::Writing;
@@ -30,12 +28,8 @@ impl Writing<'_> {
             .bind(to_json(&session)?)
             .execute(&mut *self.connection)
             .await?;
-        let about = About {
-            session: Some(&session.name),
-            ..About::default()
-        };
-        self.append(about, &EventKind::SessionAdded { session: new })
-            .await?;
+        let about = About { session: Some(&session.name), ..About::default() };
+        self.append(about, &EventKind::SessionAdded { session: new }).await?;
         Ok(session)
     }
 
@@ -51,18 +45,8 @@ impl Writing<'_> {
             .bind(to_json(&session)?)
             .execute(&mut *self.connection)
             .await?;
-        let about = About {
-            session: Some(&session.name),
-            ..About::default()
-        };
-        self.append(
-            about,
-            &EventKind::SessionEdited {
-                session: name,
-                edit,
-            },
-        )
-        .await?;
+        let about = About { session: Some(&session.name), ..About::default() };
+        self.append(about, &EventKind::SessionEdited { session: name, edit }).await?;
         Ok(session)
     }
 
@@ -81,35 +65,18 @@ impl Writing<'_> {
             .bind(&text)
             .execute(&mut *self.connection)
             .await?;
-        let about = About {
-            session: Some(&session),
-            run: run.as_ref(),
-            task: None,
-        };
-        let kind = EventKind::ProgressAdded {
-            session: session.clone(),
-            text: text.clone(),
-        };
+        let about = About { session: Some(&session), run: run.as_ref(), task: None };
+        let kind = EventKind::ProgressAdded { session: session.clone(), text: text.clone() };
         self.append(about, &kind).await?;
-        Ok(ProgressEntry {
-            at: self.at,
-            run,
-            text,
-        })
+        Ok(ProgressEntry { at: self.at, run, text })
     }
 
-    pub(super) async fn known_session(
-        &mut self,
-        name: &SessionName,
-    ) -> Result<Session, CommitError> {
+    pub(super) async fn known_session(&mut self, name: &SessionName) -> Result<Session, CommitError> {
         if let Some(session) = look_up(self.connection, name).await? {
             return Ok(session);
         }
         let near = near(self.connection, name).await?;
-        Err(CommitError::UnknownSession {
-            name: name.clone(),
-            near,
-        })
+        Err(CommitError::UnknownSession { name: name.clone(), near })
     }
 }
 

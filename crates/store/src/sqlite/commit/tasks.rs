@@ -27,12 +27,9 @@ struct Row {
 
 impl Row {
     fn of(task: &Task) -> Result<Self, StoreError> {
-        let doc = serde_json::value::to_raw_value(task)
-            .map_err(|error| StoreError::Other(Box::new(error)))?;
-        Ok(Self {
-            columns: TaskColumns::of(task),
-            doc,
-        })
+        let doc =
+            serde_json::value::to_raw_value(task).map_err(|error| StoreError::Other(Box::new(error)))?;
+        Ok(Self { columns: TaskColumns::of(task), doc })
     }
 }
 
@@ -52,17 +49,12 @@ impl Writing<'_> {
                 self.known_session(session).await?;
             }
         }
-        let dependencies = new
-            .iter()
-            .map(|(id, task)| (id, task.depends_on.as_slice()));
+        let dependencies = new.iter().map(|(id, task)| (id, task.depends_on.as_slice()));
         let own: HashSet<&TaskId> = new.iter().map(|(id, _)| id).collect();
         self.check_known(dependencies, &own).await?;
         check_batch_for_cycles(&new)?;
         flows::pin(self.connection, flow).await?;
-        let tasks: Vec<Task> = new
-            .into_iter()
-            .map(|(id, task)| Task::new(task, id, flow, self.at))
-            .collect();
+        let tasks: Vec<Task> = new.into_iter().map(|(id, task)| Task::new(task, id, flow, self.at)).collect();
         for chunk in tasks.chunks(CHUNK) {
             self.insert(chunk).await?;
         }
@@ -106,10 +98,8 @@ impl Writing<'_> {
 
     /// Writes the edges of tasks that have none yet, and counts those that are open.
     async fn insert_dependencies(&mut self, tasks: &[Task]) -> Result<(), StoreError> {
-        let edges: Vec<(&TaskId, &TaskId)> = tasks
-            .iter()
-            .flat_map(|task| task.depends_on.iter().map(|id| (&task.id, id)))
-            .collect();
+        let edges: Vec<(&TaskId, &TaskId)> =
+            tasks.iter().flat_map(|task| task.depends_on.iter().map(|id| (&task.id, id))).collect();
         if edges.is_empty() {
             return Ok(());
         }
@@ -120,11 +110,8 @@ impl Writing<'_> {
         .bind(to_json(&edges)?)
         .execute(&mut *self.connection)
         .await?;
-        let ids: Vec<&TaskId> = tasks
-            .iter()
-            .filter(|task| !task.depends_on.is_empty())
-            .map(|task| &task.id)
-            .collect();
+        let ids: Vec<&TaskId> =
+            tasks.iter().filter(|task| !task.depends_on.is_empty()).map(|task| &task.id).collect();
         self.count_open_dependencies(&ids).await
     }
 
@@ -141,25 +128,14 @@ impl Writing<'_> {
         Ok(())
     }
 
-    pub(super) async fn change_task(
-        &mut self,
-        id: TaskId,
-        input: TaskInput,
-    ) -> Result<Task, CommitError> {
+    pub(super) async fn change_task(&mut self, id: TaskId, input: TaskInput) -> Result<Task, CommitError> {
         check::task_input(&input)?;
         let Some(before) = tasks::task(self.connection, &id).await? else {
             return Err(CommitError::UnknownTask { id });
         };
-        let flow = self
-            .flows
-            .get(self.connection, &before.flow_version)
-            .await?;
-        let after = transition(&before, &input, &flow, self.at).map_err(|refusal| {
-            CommitError::Refused {
-                index: self.index,
-                refusal,
-            }
-        })?;
+        let flow = self.flows.get(self.connection, &before.flow_version).await?;
+        let after = transition(&before, &input, &flow, self.at)
+            .map_err(|refusal| CommitError::Refused { index: self.index, refusal })?;
         if after.depends_on != before.depends_on {
             self.check_new_dependencies(&after).await?;
         }
@@ -171,11 +147,7 @@ impl Writing<'_> {
             self.tell_dependents(&after).await?;
         }
         let run = claiming_run(&before).or_else(|| claiming_run(&after));
-        let about = About {
-            task: Some(&id),
-            session: after.session.as_ref(),
-            run,
-        };
+        let about = About { task: Some(&id), session: after.session.as_ref(), run };
         let kind = EventKind::TaskChanged {
             task: id.clone(),
             input,
@@ -233,9 +205,7 @@ impl Writing<'_> {
     async fn check_ids(&mut self, new: &[(TaskId, NewTask)]) -> Result<(), CommitError> {
         let mut seen = HashSet::with_capacity(new.len());
         if let Some((twice, _)) = new.iter().find(|(id, _)| !seen.insert(id)) {
-            return Err(CommitError::IdTaken {
-                id: twice.to_string(),
-            });
+            return Err(CommitError::IdTaken { id: twice.to_string() });
         }
         for chunk in new.chunks(CHUNK) {
             let ids: Vec<&TaskId> = chunk.iter().map(|(id, _)| id).collect();
@@ -270,9 +240,7 @@ impl Writing<'_> {
             .bind(to_json(&chunk)?)
             .fetch_optional(&mut *self.connection)
             .await?;
-            let edge = unknown
-                .and_then(|key| usize::try_from(key).ok())
-                .and_then(|key| chunk.get(key));
+            let edge = unknown.and_then(|key| usize::try_from(key).ok()).and_then(|key| chunk.get(key));
             if let Some((task, depends_on)) = edge {
                 let (task, depends_on) = ((*task).clone(), (*depends_on).clone());
                 return Err(CommitError::UnknownDependency { task, depends_on });
@@ -284,8 +252,7 @@ impl Writing<'_> {
     /// Follows the new dependencies as far as they go; none may lead back to the task.
     async fn check_new_dependencies(&mut self, task: &Task) -> Result<(), CommitError> {
         let dependencies = [(&task.id, task.depends_on.as_slice())];
-        self.check_known(dependencies.into_iter(), &HashSet::new())
-            .await?;
+        self.check_known(dependencies.into_iter(), &HashSet::new()).await?;
         let edges: Vec<(String, String)> = query_as(
             "WITH RECURSIVE way (source, target) AS (
                  SELECT ?1, value FROM json_each(?2)
@@ -318,12 +285,7 @@ fn claiming_run(task: &Task) -> Option<&RunId> {
 fn check_batch_for_cycles(new: &[(TaskId, NewTask)]) -> Result<(), CommitError> {
     let edges: HashMap<&str, Vec<&str>> = new
         .iter()
-        .map(|(id, task)| {
-            (
-                id.as_str(),
-                task.depends_on.iter().map(TaskId::as_str).collect(),
-            )
-        })
+        .map(|(id, task)| (id.as_str(), task.depends_on.iter().map(TaskId::as_str).collect()))
         .collect();
     let starts: Vec<&str> = new.iter().map(|(id, _)| id.as_str()).collect();
     refuse_cycle(cycle::find(&edges, &starts))
@@ -332,8 +294,6 @@ fn check_batch_for_cycles(new: &[(TaskId, NewTask)]) -> Result<(), CommitError> 
 fn refuse_cycle(cycle: Option<Vec<&str>>) -> Result<(), CommitError> {
     let Some(path) = cycle else { return Ok(()) };
     let path: Result<Vec<TaskId>, _> = path.into_iter().map(TaskId::new).collect();
-    let path = path.map_err(|error| StoreError::Corrupt {
-        what: error.to_string(),
-    })?;
+    let path = path.map_err(|error| StoreError::Corrupt { what: error.to_string() })?;
     Err(CommitError::DependencyCycle { path })
 }

@@ -19,12 +19,11 @@ pub(super) async fn check(
 ) -> Result<(), StoreError> {
     let mut after = 0;
     loop {
-        let rows: Vec<CheckedRun> =
-            query_as("SELECT * FROM runs WHERE num > ?1 ORDER BY num LIMIT ?2")
-                .bind(after)
-                .bind(PAGE)
-                .fetch_all(&mut *connection)
-                .await?;
+        let rows: Vec<CheckedRun> = query_as("SELECT * FROM runs WHERE num > ?1 ORDER BY num LIMIT ?2")
+            .bind(after)
+            .bind(PAGE)
+            .fetch_all(&mut *connection)
+            .await?;
         let Some(last) = rows.last() else { break };
         let upto = last.num;
         let mut logged = logged(connection, after, upto, findings).await?;
@@ -119,20 +118,13 @@ fn compare(row: &CheckedRun, logged: &[EventKind], findings: &mut Findings) {
 }
 
 fn expected_log(run: &Run) -> Logged {
-    let start = EventKind::RunStarted {
-        run: run.start.clone(),
-    };
-    let end = run.end.clone().map(|end| EventKind::RunEnded {
-        run: run.start.id.clone(),
-        end: Box::new(end),
-    });
+    let start = EventKind::RunStarted { run: run.start.clone() };
+    let end =
+        run.end.clone().map(|end| EventKind::RunEnded { run: run.start.id.clone(), end: Box::new(end) });
     [start].into_iter().chain(end).collect()
 }
 
-async fn check_log(
-    connection: &mut SqliteConnection,
-    findings: &mut Findings,
-) -> Result<(), StoreError> {
+async fn check_log(connection: &mut SqliteConnection, findings: &mut Findings) -> Result<(), StoreError> {
     let strays: Vec<(i64, Option<String>)> = query_as(
         "SELECT seq, run_id FROM events e
          WHERE kind IN ('run_started', 'run_ended') AND NOT EXISTS (SELECT 1 FROM runs WHERE id = e.run_id)
@@ -142,10 +134,7 @@ async fn check_log(
     .fetch_all(connection)
     .await?;
     for (seq, run) in strays {
-        findings.add(format!(
-            "event {seq} is about a run `{}` that is not there",
-            run.unwrap_or_default()
-        ));
+        findings.add(format!("event {seq} is about a run `{}` that is not there", run.unwrap_or_default()));
     }
     Ok(())
 }

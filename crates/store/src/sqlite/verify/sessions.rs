@@ -27,9 +27,7 @@ pub(super) async fn check(
             continue;
         };
         if session.name.as_str() != name || session.created_at.0 != created_at {
-            findings.add(format!(
-                "session `{name}`: its columns differ from its document"
-            ));
+            findings.add(format!("session `{name}`: its columns differ from its document"));
         }
         match folded.remove(&name) {
             None => findings.add(format!("session `{name}` is not in the log")),
@@ -89,17 +87,11 @@ fn fold_event(
             };
             sessions.insert(session.name.to_string(), session);
         }
-        EventKind::SessionEdited {
-            session: name,
-            edit,
-        } => match sessions.remove(name.as_str()) {
+        EventKind::SessionEdited { session: name, edit } => match sessions.remove(name.as_str()) {
             Some(session) => {
                 sessions.insert(name.to_string(), apply_edit(session, &edit));
             }
-            None => findings.add(format!(
-                "event {} changes session `{name}` before it was added",
-                event.seq
-            )),
+            None => findings.add(format!("event {} changes session `{name}` before it was added", event.seq)),
         },
         _ => findings.add(format!("event {} is not what its kind says", event.seq)),
     }
@@ -118,9 +110,7 @@ async fn check_journals(
     .fetch_all(connection)
     .await?;
     for name in names {
-        findings.add(format!(
-            "the journal of session `{name}` has not as many lines as the log says"
-        ));
+        findings.add(format!("the journal of session `{name}` has not as many lines as the log says"));
     }
     Ok(())
 }

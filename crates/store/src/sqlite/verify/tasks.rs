@@ -32,14 +32,9 @@ pub(super) async fn check(
         .fetch_all(&mut *connection)
         .await?;
         // After the last row there must be no events either.
-        let upto = rows
-            .last()
-            .map_or_else(|| char::MAX.to_string(), |last| last.columns.id.clone());
+        let upto = rows.last().map_or_else(|| char::MAX.to_string(), |last| last.columns.id.clone());
         let is_end = rows.is_empty();
-        let range = Range {
-            after: &after,
-            upto: &upto,
-        };
+        let range = Range { after: &after, upto: &upto };
         let folded = fold(connection, flows, range, findings).await?;
         let edges = dependencies(connection, range).await?;
         compare(rows, folded, &edges, findings);
@@ -79,19 +74,13 @@ impl FromRow<'_, SqliteRow> for TaskRow {
             updated_at: row.try_get("updated_at")?,
             fence: row.try_get("fence")?,
         };
-        Ok(Self {
-            columns,
-            doc: row.try_get("doc")?,
-        })
+        Ok(Self { columns, doc: row.try_get("doc")? })
     }
 }
 
 type Edges = HashMap<String, BTreeSet<String>>;
 
-async fn dependencies(
-    connection: &mut SqliteConnection,
-    range: Range<'_>,
-) -> Result<Edges, StoreError> {
+async fn dependencies(connection: &mut SqliteConnection, range: Range<'_>) -> Result<Edges, StoreError> {
     let rows: Vec<(String, String)> =
         query_as("SELECT task, depends_on FROM task_deps WHERE task > ?1 AND task <= ?2")
             .bind(range.after)
@@ -105,12 +94,7 @@ async fn dependencies(
     Ok(edges)
 }
 
-fn compare(
-    rows: Vec<TaskRow>,
-    mut folded: BTreeMap<String, Fold>,
-    edges: &Edges,
-    findings: &mut Findings,
-) {
+fn compare(rows: Vec<TaskRow>, mut folded: BTreeMap<String, Fold>, edges: &Edges, findings: &mut Findings) {
     for TaskRow { columns, doc } in rows {
         let id = &columns.id;
         let folded = folded.remove(id);
@@ -122,9 +106,7 @@ fn compare(
         }
         let named: BTreeSet<String> = task.depends_on.iter().map(ToString::to_string).collect();
         if named != edges.get(id).cloned().unwrap_or_default() {
-            findings.add(format!(
-                "task `{id}`: its dependencies differ from its document"
-            ));
+            findings.add(format!("task `{id}`: its dependencies differ from its document"));
         }
         match folded {
             None => findings.add(format!("task `{id}` is not in the log")),
@@ -202,15 +184,7 @@ async fn fold_event(
         (None, EventKind::TaskAdded { task }) if task.id.as_str() == id => {
             return Ok(Ok(Fold::To(task)));
         }
-        (
-            Some(Fold::To(before)),
-            EventKind::TaskChanged {
-                task,
-                input,
-                from,
-                to,
-            },
-        ) if task == before.id => {
+        (Some(Fold::To(before)), EventKind::TaskChanged { task, input, from, to }) if task == before.id => {
             let flow = match flows.get(connection, &before.flow_version).await {
                 Ok(flow) => flow,
                 Err(StoreError::Corrupt { what }) => return Ok(Err(what)),
@@ -219,21 +193,15 @@ async fn fold_event(
             match transition(&before, &input, &flow, Timestamp(at)) {
                 Ok(after) if before.state == from && after.state == to => after,
                 Ok(_) => {
-                    return Ok(Err(format!(
-                        "event {seq} leads task `{id}` elsewhere than it says"
-                    )));
+                    return Ok(Err(format!("event {seq} leads task `{id}` elsewhere than it says")));
                 }
                 Err(refusal) => {
-                    return Ok(Err(format!(
-                        "event {seq} of task `{id}` cannot have been: {refusal}"
-                    )));
+                    return Ok(Err(format!("event {seq} of task `{id}` cannot have been: {refusal}")));
                 }
             }
         }
         (None | Some(Fold::To(_)), _) => {
-            return Ok(Err(format!(
-                "event {seq} does not fit what came before it for task `{id}`"
-            )));
+            return Ok(Err(format!("event {seq} does not fit what came before it for task `{id}`")));
         }
     };
     Ok(Ok(Fold::To(Box::new(task))))

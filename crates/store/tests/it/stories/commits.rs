@@ -13,20 +13,11 @@ pub(crate) async fn all_changes_are_made_or_none(bench: &Bench) {
     let changes = vec![
         new_session("alpha"),
         bench.adding("second", titled("second")),
-        Change::ChangeTask {
-            id: id("first"),
-            input: TaskInput::Finish,
-        },
-        Change::ChangeTask {
-            id: id("second"),
-            input: TaskInput::Unblock,
-        },
+        Change::ChangeTask { id: id("first"), input: TaskInput::Finish },
+        Change::ChangeTask { id: id("second"), input: TaskInput::Unblock },
     ];
     match bench.commit(changes).await {
-        Err(CommitError::Refused {
-            index: 3,
-            refusal: Refusal::NotBlocked { .. },
-        }) => {}
+        Err(CommitError::Refused { index: 3, refusal: Refusal::NotBlocked { .. } }) => {}
         other => panic!("{other:?}"),
     }
     assert!(bench.store.sessions().await.unwrap().is_empty());
@@ -36,51 +27,26 @@ pub(crate) async fn all_changes_are_made_or_none(bench: &Bench) {
 }
 
 pub(crate) async fn a_later_change_sees_the_earlier_ones(bench: &Bench) {
-    let in_session = rehearsal_core::NewTask {
-        session: Some(session_name("alpha")),
-        ..titled("first")
-    };
+    let in_session = rehearsal_core::NewTask { session: Some(session_name("alpha")), ..titled("first") };
     let changes = vec![
         new_session("alpha"),
         bench.adding("first", in_session),
-        Change::ChangeTask {
-            id: id("first"),
-            input: TaskInput::Block {
-                reason: "a key is missing".into(),
-            },
-        },
+        Change::ChangeTask { id: id("first"), input: TaskInput::Block { reason: "a key is missing".into() } },
     ];
-    let last = bench
-        .commit(changes)
-        .await
-        .unwrap()
-        .pop()
-        .unwrap()
-        .task()
-        .unwrap();
+    let last = bench.commit(changes).await.unwrap().pop().unwrap().task().unwrap();
     assert_eq!(last.status(), "blocked");
     assert_eq!(last, bench.task("first").await);
 }
 
 pub(crate) async fn every_change_leaves_one_event(bench: &Bench) {
     bench.commit(vec![new_session("alpha")]).await.unwrap();
-    let edit = SessionEdit {
-        context: Some("be quick".into()),
-        ..SessionEdit::default()
-    };
+    let edit = SessionEdit { context: Some("be quick".into()), ..SessionEdit::default() };
     let name = session_name("alpha");
     let text = "half of it is done".to_owned();
     bench
         .commit(vec![
-            Change::EditSession {
-                name: name.clone(),
-                edit,
-            },
-            Change::AddProgress {
-                session: name,
-                run: None,
-                text,
-            },
+            Change::EditSession { name: name.clone(), edit },
+            Change::AddProgress { session: name, run: None, text },
             Change::AddTasks {
                 tasks: vec![(id("one"), titled("one")), (id("two"), titled("two"))],
                 flow: Arc::clone(&bench.flow),
@@ -116,65 +82,25 @@ pub(crate) async fn every_change_leaves_one_event(bench: &Bench) {
 
 pub(crate) async fn the_log_can_be_read_by_whom_it_is_about(bench: &Bench) {
     let alpha = session_name("alpha");
-    let in_alpha = rehearsal_core::NewTask {
-        session: Some(alpha.clone()),
-        ..titled("one")
-    };
-    bench
-        .commit(vec![new_session("alpha"), bench.adding("one", in_alpha)])
-        .await
-        .unwrap();
+    let in_alpha = rehearsal_core::NewTask { session: Some(alpha.clone()), ..titled("one") };
+    bench.commit(vec![new_session("alpha"), bench.adding("one", in_alpha)]).await.unwrap();
     bench.add("two", titled("two")).await.unwrap();
     let run = bench.claim("one", "run-1").await.unwrap();
     bench.end(&run, Outcome::Done).await.unwrap();
-    let by_agent = Change::ChangeTask {
-        id: id("two"),
-        input: TaskInput::Finish,
-    };
-    bench
-        .store
-        .commit(
-            Actor::Run(run_id("run-1")),
-            Timestamp(5_000),
-            vec![by_agent],
-        )
-        .await
-        .unwrap();
+    let by_agent = Change::ChangeTask { id: id("two"), input: TaskInput::Finish };
+    bench.store.commit(Actor::Run(run_id("run-1")), Timestamp(5_000), vec![by_agent]).await.unwrap();
 
     let names = async |query: EventQuery| -> Vec<&'static str> {
-        bench
-            .store
-            .events(&query)
-            .await
-            .unwrap()
-            .iter()
-            .map(|event| event.kind.name())
-            .collect()
+        bench.store.events(&query).await.unwrap().iter().map(|event| event.kind.name()).collect()
     };
-    let of_task = EventQuery {
-        task: Some(id("two")),
-        ..EventQuery::default()
-    };
+    let of_task = EventQuery { task: Some(id("two")), ..EventQuery::default() };
     assert_eq!(names(of_task).await, ["task_added", "task_changed"]);
-    let of_session = EventQuery {
-        session: Some(alpha),
-        ..EventQuery::default()
-    };
+    let of_session = EventQuery { session: Some(alpha), ..EventQuery::default() };
     assert_eq!(
         names(of_session).await,
-        [
-            "session_added",
-            "task_added",
-            "task_changed",
-            "run_started",
-            "run_ended",
-            "task_changed"
-        ]
+        ["session_added", "task_added", "task_changed", "run_started", "run_ended", "task_changed"]
     );
-    let of_run = EventQuery {
-        run: Some(run_id("run-1")),
-        ..EventQuery::default()
-    };
+    let of_run = EventQuery { run: Some(run_id("run-1")), ..EventQuery::default() };
     let run_events = bench.store.events(&of_run).await.unwrap();
     assert_eq!(
         run_events.len(),
@@ -183,11 +109,7 @@ pub(crate) async fn the_log_can_be_read_by_whom_it_is_about(bench: &Bench) {
     );
     assert_eq!(run_events[4].actor, Actor::Run(run_id("run-1")));
     assert_eq!(run_events[4].at, Timestamp(5_000));
-    let page = EventQuery {
-        after: run_events[0].seq,
-        limit: Some(2),
-        ..of_run
-    };
+    let page = EventQuery { after: run_events[0].seq, limit: Some(2), ..of_run };
     assert_eq!(bench.store.events(&page).await.unwrap(), run_events[1..3]);
 }
 
@@ -203,11 +125,7 @@ pub(crate) async fn many_writers_queue_up(bench: &Bench) {
                 run: run_id(&format!("run-{number}")),
             },
         };
-        writers.spawn(async move {
-            store
-                .commit(Actor::User, Timestamp(2_000), vec![claim])
-                .await
-        });
+        writers.spawn(async move { store.commit(Actor::User, Timestamp(2_000), vec![claim]).await });
     }
     let results = writers.join_all().await;
     let (won, lost): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);

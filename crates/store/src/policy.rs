@@ -8,6 +8,9 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections that only read. Each is a thread; they are opened when first needed.
 pub(crate) const READERS: u32 = 4;
 
+/// Bytes that the write-ahead log may keep between commits: one huge import should not fill the disk for ever.
+pub(crate) const LARGEST_IDLE_WAL: &str = "16777216";
+
 /// Rows that go into one statement: enough to make its overhead small, few enough to hold.
 pub(crate) const CHUNK: usize = 1_000;
 

@@ -18,7 +18,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::error::is_no_database;
 use super::migrate;
 use super::network;
-use crate::policy::{BUSY_TIMEOUT, READERS};
+use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, READERS};
 use crate::{OpenError, StoreError};
 
 const FILE_NAME: &str = "rehearsal.db";
@@ -99,6 +99,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
+        .pragma("journal_size_limit", LARGEST_IDLE_WAL)
         .disable_statement_logging()
 }
 

@@ -9,19 +9,26 @@ use proptest::test_runner::{Config, TestRunner};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::{TaskInput, transition};
 use rehearsal_core::{
-    Actor, Fence, NewTask, Outcome, Priority, Run, RunId, Standing, Task, TaskEdit, TaskId, Timestamp, Wait,
-    WorkerId,
+    Actor, Fence, NewTask, Outcome, Priority, Run, Standing, Task, TaskEdit, TaskId, Timestamp,
+    Wait, WorkerId,
 };
 use rehearsal_store::{Change, Committed, EventQuery, RunQuery, Scope, TaskQuery};
 
-use crate::bench::{Bench, block_on, how_it_ended, new_session, session_name};
+use crate::bench::{Bench, block_on, how_it_ended, id, new_session, run_id, session_name};
 
 const CASES: u32 = 40;
 const SESSIONS: [&str; 2] = ["alpha", "beta"];
 
 pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
-    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
-    let steps = vec((vec(change(), 1..4), 0_i64..200_000), 1..25);
+    let mut runner = TestRunner::new(Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let steps = vec(
+        (op(), prop_oneof![3 => 0_i64..10, 1 => 0_i64..90_000]),
+        20..50,
+    );
     let result = runner.run(&steps, |steps| {
         block_on(async { play(&make().await, steps).await });
         Ok(())
@@ -31,75 +38,65 @@ pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
     }
 }
 
-/// A change as the dice have it: small numbers stand for ids.
+/// What is done, as the dice have it. A [`Pick`] becomes an id when it is known what there is.
 #[derive(Debug, Clone)]
 enum Op {
     AddSession(usize),
     AddProgress(usize),
-    AddTasks(Vec<(u8, Option<usize>, Priority, Vec<u8>)>),
-    Change(u8, Input),
-    StartRun(u8),
-    EndRun(u8),
+    AddTasks(Vec<(Pick, Option<usize>, Priority, Vec<Pick>)>),
+    Depend(Pick, Vec<Pick>),
+    Prioritise(Pick, Priority),
+    /// Claims the next task, or some task, and starts its run.
+    Begin(Option<Pick>),
+    StartRun(Pick),
+    /// Ends a run and the claim of its task, the fence off by so much.
+    Complete(Pick, i64, Outcome),
+    EndRun(Pick),
+    Release(Pick, i64),
+    Plain(Pick, TaskInput),
 }
 
-#[derive(Debug, Clone)]
-enum Input {
-    Depend(Vec<u8>),
-    Prioritise(Priority),
-    /// Claims, and means this run.
-    Claim(u8),
-    /// The fence as it is, off by so much.
-    End(i64, Outcome),
-    Release(i64),
-    Block,
-    Unblock,
-    Finish,
-    Cancel,
-    Retry,
-}
+/// A throw: mostly one of what is there, sometimes one that is not.
+type Pick = u16;
 
-fn change() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = Op> {
+    let pick = any::<Pick>;
+    let picks = || prop_oneof![2 => Just(Vec::new()), 1 => vec(pick(), 1..3)];
     let priority = || prop::sample::select(Priority::ALL.to_vec());
-    let ids = || vec(0_u8..8, 0..3);
-    let task = (0_u8..8, prop::option::weighted(0.5, 0_usize..2), priority(), ids());
+    let session = prop_oneof![3 => Just(None), 3 => Just(Some(0)), 1 => Just(Some(1))];
+    let task = (pick(), session, priority(), picks());
     let outcome = prop::sample::select(vec![
+        Outcome::Done,
         Outcome::Done,
         Outcome::NoChanges,
         Outcome::Cancelled,
         Outcome::Blocked { reason: "a \"key\"".into() },
         Outcome::RateLimited { until: Some(Timestamp(100_000)) },
         Outcome::Overloaded,
-        Outcome::Approved,
     ]);
     let off = || prop_oneof![9 => Just(0_i64), 1 => -1_i64..=1];
-    let input = prop_oneof![
-        ids().prop_map(Input::Depend),
-        priority().prop_map(Input::Prioritise),
-        (0_u8..6).prop_map(Input::Claim),
-        (off(), outcome).prop_map(|(off, outcome)| Input::End(off, outcome)),
-        off().prop_map(Input::Release),
-        Just(Input::Block),
-        Just(Input::Unblock),
-        Just(Input::Finish),
-        Just(Input::Cancel),
-        Just(Input::Retry),
-    ];
+    let plain = prop::sample::select(vec![
+        TaskInput::Block {
+            reason: "a key".into(),
+        },
+        TaskInput::Unblock,
+        TaskInput::Finish,
+        TaskInput::Cancel,
+        TaskInput::Retry,
+    ]);
     prop_oneof![
-        1 => (0_usize..2).prop_map(Op::AddSession),
+        2 => (0_usize..2).prop_map(Op::AddSession),
         1 => (0_usize..2).prop_map(Op::AddProgress),
-        3 => vec(task, 1..4).prop_map(Op::AddTasks),
-        8 => (0_u8..8, input).prop_map(|(id, input)| Op::Change(id, input)),
-        2 => (0_u8..8).prop_map(Op::StartRun),
-        2 => (0_u8..6).prop_map(Op::EndRun),
+        6 => vec(task, 1..4).prop_map(Op::AddTasks),
+        3 => (pick(), picks()).prop_map(|(task, on)| Op::Depend(task, on)),
+        1 => (pick(), priority()).prop_map(|(task, priority)| Op::Prioritise(task, priority)),
+        6 => prop::option::weighted(0.3, pick()).prop_map(Op::Begin),
+        1 => pick().prop_map(Op::StartRun),
+        5 => (pick(), off(), outcome).prop_map(|(run, off, outcome)| Op::Complete(run, off, outcome)),
+        1 => pick().prop_map(Op::EndRun),
+        1 => (pick(), off()).prop_map(|(task, off)| Op::Release(task, off)),
+        8 => (pick(), plain).prop_map(|(task, input)| Op::Plain(task, input)),
     ]
-}
-
-fn task_id(number: u8) -> TaskId {
-    TaskId::new(format!("t{number}")).unwrap()
-}
-
-fn new_run_id(number: u8) -> RunId {
-    RunId::new(format!("r{number}")).unwrap()
 }
 
 /// All that the store should know. `Clone`, so that what is refused half-way can be undone.
@@ -113,13 +110,18 @@ struct Model {
     events: usize,
 }
 
-async fn play(bench: &Bench, steps: Vec<(Vec<Op>, i64)>) {
+async fn play(bench: &Bench, steps: Vec<(Op, i64)>) {
     let mut model = Model::default();
     let mut now = Timestamp(0);
-    for (ops, passed) in steps {
+    // Begins with something to work on, or most throws would miss.
+    let first = |session: Option<usize>| (1, session, Priority::Medium, Vec::new());
+    let beginning = [
+        Op::AddSession(0),
+        Op::AddTasks(vec![first(None), first(Some(0)), first(None)]),
+    ];
+    for (op, passed) in beginning.into_iter().map(|op| (op, 1)).chain(steps) {
         now = Timestamp(now.0 + passed);
-        // The changes are made out before any of them is applied: as a caller would, from what it knows.
-        let changes: Vec<Change> = ops.iter().map(|op| model.change_for(op, bench, now)).collect();
+        let changes = model.changes_for(&op, bench, now);
         let mut next = model.clone();
         let expected: Result<Vec<Committed>, String> =
             changes.iter().map(|change| next.apply(change, &bench.flow, now)).collect();
@@ -169,50 +171,176 @@ async fn compare_all(bench: &Bench, model: &Model) {
 }
 
 impl Model {
-    /// The real change behind the numbers.
-    fn change_for(&self, op: &Op, bench: &Bench, now: Timestamp) -> Change {
+    /// The real changes behind the throws.
+    fn changes_for(&self, op: &Op, bench: &Bench, now: Timestamp) -> Vec<Change> {
         match op {
-            Op::AddSession(number) => new_session(SESSIONS[*number]),
-            Op::AddProgress(number) => Change::AddProgress {
-                session: session_name(SESSIONS[*number]),
-                run: None,
-                text: "went on".into(),
-            },
-            Op::AddTasks(tasks) => {
-                let new =
-                    |(number, session, priority, depends_on): &(u8, Option<usize>, Priority, Vec<u8>)| {
-                        let task = NewTask {
-                            title: format!("task {number}"),
-                            session: session.map(|number| session_name(SESSIONS[number])),
-                            priority: *priority,
-                            depends_on: depends_on.iter().map(|number| task_id(*number)).collect(),
-                            ..NewTask::default()
-                        };
-                        (task_id(*number), task)
-                    };
-                Change::AddTasks { tasks: tasks.iter().map(new).collect(), flow: Arc::clone(&bench.flow) }
+            Op::AddSession(number) => vec![new_session(SESSIONS[*number])],
+            Op::AddProgress(number) => {
+                let session = session_name(SESSIONS[*number]);
+                vec![Change::AddProgress {
+                    session,
+                    run: None,
+                    text: "went on".into(),
+                }]
             }
-            Op::Change(number, input) => {
-                let fence = self.task(&task_id(*number)).map_or(Fence(0), |task| task.fence);
-                Change::ChangeTask { id: task_id(*number), input: input_for(input, fence) }
-            }
-            Op::StartRun(number) => {
-                let Some(task) = self.task(&task_id(*number)) else {
-                    return Change::ChangeTask { id: task_id(*number), input: TaskInput::Finish };
+            Op::AddTasks(tasks) => vec![self.adding(tasks, bench)],
+            Op::Depend(task, on) => {
+                let depends_on = Some(on.iter().map(|pick| self.pick_task(*pick)).collect());
+                let edit = TaskEdit {
+                    depends_on,
+                    ..TaskEdit::default()
                 };
-                let run = match &task.standing {
-                    Standing::Claimed(claim) => claim.run.to_string(),
-                    _ => "r0".into(),
-                };
-                let mut start = bench.start_of(task, &run);
-                start.fence = task.fence;
-                start.started_at = now;
-                Change::StartRun(start)
+                vec![Change::ChangeTask {
+                    id: self.pick_task(*task),
+                    input: TaskInput::Edit { edit },
+                }]
             }
-            Op::EndRun(number) => {
-                Change::EndRun { run: new_run_id(*number), end: Box::new(how_it_ended(Outcome::Done, now)) }
+            Op::Prioritise(task, priority) => {
+                let edit = TaskEdit {
+                    priority: Some(*priority),
+                    ..TaskEdit::default()
+                };
+                vec![Change::ChangeTask {
+                    id: self.pick_task(*task),
+                    input: TaskInput::Edit { edit },
+                }]
+            }
+            Op::Begin(pick) => {
+                let next = self.next(None, now).map(|task| task.id.clone());
+                let id = pick
+                    .map(|pick| self.pick_task(pick))
+                    .or(next)
+                    .unwrap_or_else(|| task_id(0));
+                let run = run_id(&format!("r{}", self.runs.len()));
+                let worker = WorkerId::new("worker-1").unwrap();
+                let claim = Change::ChangeTask {
+                    id: id.clone(),
+                    input: TaskInput::Claim { worker, run },
+                };
+                let fence = self.fence_of(&id).next();
+                vec![
+                    claim,
+                    self.starting(&id, self.runs.len(), fence, bench, now),
+                ]
+            }
+            Op::StartRun(pick) => {
+                let id = self.pick_task(*pick);
+                vec![self.starting(&id, usize::from(*pick) % 7, self.fence_of(&id), bench, now)]
+            }
+            Op::Complete(pick, off, outcome) => {
+                let Some(run) = self.pick_run(*pick) else {
+                    return vec![ending("r0", now)];
+                };
+                let fence = Fence(run.start.fence.0 + off);
+                let input = TaskInput::EndRun {
+                    fence,
+                    outcome: outcome.clone(),
+                };
+                vec![
+                    ending(run.start.id.as_str(), now),
+                    Change::ChangeTask {
+                        id: run.start.task.clone(),
+                        input,
+                    },
+                ]
+            }
+            Op::EndRun(pick) => {
+                vec![ending(
+                    self.pick_run(*pick)
+                        .map_or("r0", |run| run.start.id.as_str()),
+                    now,
+                )]
+            }
+            Op::Release(pick, off) => {
+                let id = self.pick_task(*pick);
+                let fence = Fence(self.fence_of(&id).0 + off);
+                vec![Change::ChangeTask {
+                    id,
+                    input: TaskInput::Release { fence },
+                }]
+            }
+            Op::Plain(pick, input) => {
+                vec![Change::ChangeTask {
+                    id: self.pick_task(*pick),
+                    input: input.clone(),
+                }]
             }
         }
+    }
+
+    fn adding(
+        &self,
+        tasks: &[(Pick, Option<usize>, Priority, Vec<Pick>)],
+        bench: &Bench,
+    ) -> Change {
+        let new = |(place, (pick, session, priority, on)): (
+            usize,
+            &(Pick, Option<usize>, Priority, Vec<Pick>),
+        )| {
+            let id = if pick % 32 == 0 {
+                self.pick_task(*pick)
+            } else {
+                task_id(self.tasks.len() + place)
+            };
+            // Sometimes on another new one, before or after it.
+            let depends_on = on.iter().map(|pick| match pick % 4 {
+                0 => task_id(self.tasks.len() + usize::from(*pick) % tasks.len()),
+                _ => self.pick_task(*pick),
+            });
+            let task = NewTask {
+                title: format!("task {pick}"),
+                session: session.map(|number| session_name(SESSIONS[number])),
+                priority: *priority,
+                depends_on: depends_on.collect(),
+                ..NewTask::default()
+            };
+            (id, task)
+        };
+        Change::AddTasks {
+            tasks: tasks.iter().enumerate().map(new).collect(),
+            flow: Arc::clone(&bench.flow),
+        }
+    }
+
+    fn starting(
+        &self,
+        id: &TaskId,
+        run: usize,
+        fence: Fence,
+        bench: &Bench,
+        now: Timestamp,
+    ) -> Change {
+        let known = self.task(id).cloned();
+        let task =
+            known.unwrap_or_else(|| Task::new(NewTask::default(), id.clone(), &bench.flow, now));
+        let start = bench.start_of(&task, &format!("r{run}"));
+        Change::StartRun(rehearsal_core::RunStart {
+            fence,
+            started_at: now,
+            ..start
+        })
+    }
+
+    fn pick_task(&self, pick: Pick) -> TaskId {
+        match self.tasks.len() {
+            0 => task_id(0),
+            _ if pick % 16 == 0 => task_id(999),
+            count => self.tasks[usize::from(pick / 16) % count].id.clone(),
+        }
+    }
+
+    /// Mostly one that still runs.
+    fn pick_run(&self, pick: Pick) -> Option<&Run> {
+        let running: Vec<&Run> = self.runs.iter().filter(|run| run.end.is_none()).collect();
+        match running.len() {
+            0 => self.runs.last(),
+            _ if pick % 16 == 0 => self.runs.first(),
+            count => Some(running[usize::from(pick / 16) % count]),
+        }
+    }
+
+    fn fence_of(&self, id: &TaskId) -> Fence {
+        self.task(id).map_or(Fence(0), |task| task.fence)
     }
 
     fn apply(&mut self, change: &Change, flow: &Flow, now: Timestamp) -> Result<Committed, String> {
@@ -245,8 +373,11 @@ impl Model {
                 if self.runs.iter().any(|run| run.start.id == start.id) {
                     return Err(format!("id `{}` is already taken", start.id));
                 }
-                let task = self.task(&start.task).unwrap();
-                let is_own = matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id);
+                let Some(task) = self.task(&start.task) else {
+                    return Err(format!("unknown task `{}`", start.task));
+                };
+                let is_own =
+                    matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id);
                 if !is_own || task.fence != start.fence {
                     let (id, given, current) = (&task.id, start.fence, task.fence);
                     return Err(format!("fence {given} of task `{id}` is stale: it is {current} now"));
@@ -387,28 +518,13 @@ impl Model {
     }
 }
 
-fn input_for(input: &Input, fence: Fence) -> TaskInput {
-    match input {
-        Input::Depend(numbers) => TaskInput::Edit {
-            edit: TaskEdit {
-                depends_on: Some(numbers.iter().map(|number| task_id(*number)).collect()),
-                ..TaskEdit::default()
-            },
-        },
-        Input::Prioritise(priority) => {
-            TaskInput::Edit { edit: TaskEdit { priority: Some(*priority), ..TaskEdit::default() } }
-        }
-        Input::Claim(run) => {
-            TaskInput::Claim { worker: WorkerId::new("worker-1").unwrap(), run: new_run_id(*run) }
-        }
-        Input::End(off, outcome) => {
-            TaskInput::EndRun { fence: Fence(fence.0 + off), outcome: outcome.clone() }
-        }
-        Input::Release(off) => TaskInput::Release { fence: Fence(fence.0 + off) },
-        Input::Block => TaskInput::Block { reason: "a key".into() },
-        Input::Unblock => TaskInput::Unblock,
-        Input::Finish => TaskInput::Finish,
-        Input::Cancel => TaskInput::Cancel,
-        Input::Retry => TaskInput::Retry,
+fn task_id(number: usize) -> TaskId {
+    id(&format!("t{number}"))
+}
+
+fn ending(run: &str, now: Timestamp) -> Change {
+    Change::EndRun {
+        run: run_id(run),
+        end: Box::new(how_it_ended(Outcome::Done, now)),
     }
 }

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::{TaskInput, transition};
 use rehearsal_core::{EventKind, NewTask, RunId, Standing, Task, TaskId};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use sqlx::{query, query_as, query_scalar};
 
@@ -17,20 +16,11 @@ use crate::sqlite::log::{About, run_of};
 use crate::sqlite::{flows, tasks};
 use crate::{CommitError, StoreError, check, cycle};
 
-/// A row on its way into a statement.
-#[derive(Serialize)]
-struct Row {
-    #[serde(flatten)]
-    columns: TaskColumns,
-    doc: Box<RawValue>,
-}
-
-impl Row {
-    fn of(task: &Task) -> Result<Self, StoreError> {
-        let doc =
-            serde_json::value::to_raw_value(task).map_err(|error| StoreError::Other(Box::new(error)))?;
-        Ok(Self { columns: TaskColumns::of(task), doc })
-    }
+/// A row on its way into a statement: what to search by, and the document.
+fn row(task: &Task) -> Result<(TaskColumns, Box<RawValue>), StoreError> {
+    let doc = serde_json::value::to_raw_value(task)
+        .map_err(|error| StoreError::Other(Box::new(error)))?;
+    Ok((TaskColumns::of(task), doc))
 }
 
 impl Writing<'_> {
@@ -66,16 +56,18 @@ impl Writing<'_> {
     }
 
     async fn insert(&mut self, tasks: &[Task]) -> Result<(), StoreError> {
-        let rows: Vec<Row> = tasks.iter().map(Row::of).collect::<Result<_, _>>()?;
+        let rows: Vec<_> = tasks.iter().map(row).collect::<Result<_, _>>()?;
         let rows = to_json(&rows)?;
+        // `jsonb_each` and not `json_each`, which would write each row out as text to be parsed for each column.
         query(
             "INSERT INTO tasks (id, session, flow_version, priority, state, status, standing, done, claimable_at,
                                 created_at, updated_at, fence, doc)
-             SELECT value ->> 'id', value ->> 'session', value ->> 'flow_version', value ->> 'priority',
-                    value ->> 'state', value ->> 'status', value ->> 'standing', value ->> 'done',
-                    value ->> 'claimable_at', value ->> 'created_at', value ->> 'updated_at', value ->> 'fence',
-                    value -> 'doc'
-             FROM json_each(?1) ORDER BY key",
+             SELECT value ->> '$[0].id', value ->> '$[0].session', value ->> '$[0].flow_version',
+                    value ->> '$[0].priority', value ->> '$[0].state', value ->> '$[0].status',
+                    value ->> '$[0].standing', value ->> '$[0].done', value ->> '$[0].claimable_at',
+                    value ->> '$[0].created_at', value ->> '$[0].updated_at', value ->> '$[0].fence',
+                    value -> 1
+             FROM jsonb_each(?1) ORDER BY key",
         )
         .bind(&rows)
         .execute(&mut *self.connection)
@@ -83,9 +75,9 @@ impl Writing<'_> {
         // The event is `EventKind::TaskAdded`, made of the same document.
         query(
             "INSERT INTO events (at, actor, kind, task_id, session, run_id, body)
-             SELECT ?2, ?3, 'task_added', value ->> 'id', value ->> 'session', ?4,
-                    json_object('type', 'task_added', 'task', value -> 'doc')
-             FROM json_each(?1) ORDER BY key",
+             SELECT ?2, ?3, 'task_added', value ->> '$[0].id', value ->> '$[0].session', ?4,
+                    json_object('type', 'task_added', 'task', value -> 1)
+             FROM jsonb_each(?1) ORDER BY key",
         )
         .bind(&rows)
         .bind(self.at.0)

@@ -9,8 +9,8 @@ use proptest::test_runner::{Config, TestRunner};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::{TaskInput, transition};
 use rehearsal_core::{
-    Actor, Fence, NewTask, Outcome, Priority, Run, Standing, Task, TaskEdit, TaskId, Timestamp,
-    Wait, WorkerId,
+    Actor, Fence, NewTask, Outcome, Priority, Run, Standing, Task, TaskEdit, TaskId, Timestamp, Wait,
+    WorkerId,
 };
 use rehearsal_store::{Change, Committed, EventQuery, RunQuery, Scope, TaskQuery};
 
@@ -20,15 +20,8 @@ const CASES: u32 = 40;
 const SESSIONS: [&str; 2] = ["alpha", "beta"];
 
 pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
-    let mut runner = TestRunner::new(Config {
-        cases: CASES,
-        failure_persistence: None,
-        ..Config::default()
-    });
-    let steps = vec(
-        (op(), prop_oneof![3 => 0_i64..10, 1 => 0_i64..90_000]),
-        20..50,
-    );
+    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
+    let steps = vec((op(), prop_oneof![3 => 0_i64..10, 1 => 0_i64..90_000]), 20..50);
     let result = runner.run(&steps, |steps| {
         block_on(async { play(&make().await, steps).await });
         Ok(())
@@ -76,9 +69,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]);
     let off = || prop_oneof![9 => Just(0_i64), 1 => -1_i64..=1];
     let plain = prop::sample::select(vec![
-        TaskInput::Block {
-            reason: "a key".into(),
-        },
+        TaskInput::Block { reason: "a key".into() },
         TaskInput::Unblock,
         TaskInput::Finish,
         TaskInput::Cancel,
@@ -115,10 +106,7 @@ async fn play(bench: &Bench, steps: Vec<(Op, i64)>) {
     let mut now = Timestamp(0);
     // Begins with something to work on, or most throws would miss.
     let first = |session: Option<usize>| (1, session, Priority::Medium, Vec::new());
-    let beginning = [
-        Op::AddSession(0),
-        Op::AddTasks(vec![first(None), first(Some(0)), first(None)]),
-    ];
+    let beginning = [Op::AddSession(0), Op::AddTasks(vec![first(None), first(Some(0)), first(None)])];
     for (op, passed) in beginning.into_iter().map(|op| (op, 1)).chain(steps) {
         now = Timestamp(now.0 + passed);
         let changes = model.changes_for(&op, bench, now);
@@ -177,51 +165,26 @@ impl Model {
             Op::AddSession(number) => vec![new_session(SESSIONS[*number])],
             Op::AddProgress(number) => {
                 let session = session_name(SESSIONS[*number]);
-                vec![Change::AddProgress {
-                    session,
-                    run: None,
-                    text: "went on".into(),
-                }]
+                vec![Change::AddProgress { session, run: None, text: "went on".into() }]
             }
             Op::AddTasks(tasks) => vec![self.adding(tasks, bench)],
             Op::Depend(task, on) => {
                 let depends_on = Some(on.iter().map(|pick| self.pick_task(*pick)).collect());
-                let edit = TaskEdit {
-                    depends_on,
-                    ..TaskEdit::default()
-                };
-                vec![Change::ChangeTask {
-                    id: self.pick_task(*task),
-                    input: TaskInput::Edit { edit },
-                }]
+                let edit = TaskEdit { depends_on, ..TaskEdit::default() };
+                vec![Change::ChangeTask { id: self.pick_task(*task), input: TaskInput::Edit { edit } }]
             }
             Op::Prioritise(task, priority) => {
-                let edit = TaskEdit {
-                    priority: Some(*priority),
-                    ..TaskEdit::default()
-                };
-                vec![Change::ChangeTask {
-                    id: self.pick_task(*task),
-                    input: TaskInput::Edit { edit },
-                }]
+                let edit = TaskEdit { priority: Some(*priority), ..TaskEdit::default() };
+                vec![Change::ChangeTask { id: self.pick_task(*task), input: TaskInput::Edit { edit } }]
             }
             Op::Begin(pick) => {
                 let next = self.next(None, now).map(|task| task.id.clone());
-                let id = pick
-                    .map(|pick| self.pick_task(pick))
-                    .or(next)
-                    .unwrap_or_else(|| task_id(0));
+                let id = pick.map(|pick| self.pick_task(pick)).or(next).unwrap_or_else(|| task_id(0));
                 let run = run_id(&format!("r{}", self.runs.len()));
                 let worker = WorkerId::new("worker-1").unwrap();
-                let claim = Change::ChangeTask {
-                    id: id.clone(),
-                    input: TaskInput::Claim { worker, run },
-                };
+                let claim = Change::ChangeTask { id: id.clone(), input: TaskInput::Claim { worker, run } };
                 let fence = self.fence_of(&id).next();
-                vec![
-                    claim,
-                    self.starting(&id, self.runs.len(), fence, bench, now),
-                ]
+                vec![claim, self.starting(&id, self.runs.len(), fence, bench, now)]
             }
             Op::StartRun(pick) => {
                 let id = self.pick_task(*pick);
@@ -232,93 +195,53 @@ impl Model {
                     return vec![ending("r0", now)];
                 };
                 let fence = Fence(run.start.fence.0 + off);
-                let input = TaskInput::EndRun {
-                    fence,
-                    outcome: outcome.clone(),
-                };
+                let input = TaskInput::EndRun { fence, outcome: outcome.clone() };
                 vec![
                     ending(run.start.id.as_str(), now),
-                    Change::ChangeTask {
-                        id: run.start.task.clone(),
-                        input,
-                    },
+                    Change::ChangeTask { id: run.start.task.clone(), input },
                 ]
             }
             Op::EndRun(pick) => {
-                vec![ending(
-                    self.pick_run(*pick)
-                        .map_or("r0", |run| run.start.id.as_str()),
-                    now,
-                )]
+                vec![ending(self.pick_run(*pick).map_or("r0", |run| run.start.id.as_str()), now)]
             }
             Op::Release(pick, off) => {
                 let id = self.pick_task(*pick);
                 let fence = Fence(self.fence_of(&id).0 + off);
-                vec![Change::ChangeTask {
-                    id,
-                    input: TaskInput::Release { fence },
-                }]
+                vec![Change::ChangeTask { id, input: TaskInput::Release { fence } }]
             }
             Op::Plain(pick, input) => {
-                vec![Change::ChangeTask {
-                    id: self.pick_task(*pick),
-                    input: input.clone(),
-                }]
+                vec![Change::ChangeTask { id: self.pick_task(*pick), input: input.clone() }]
             }
         }
     }
 
-    fn adding(
-        &self,
-        tasks: &[(Pick, Option<usize>, Priority, Vec<Pick>)],
-        bench: &Bench,
-    ) -> Change {
-        let new = |(place, (pick, session, priority, on)): (
-            usize,
-            &(Pick, Option<usize>, Priority, Vec<Pick>),
-        )| {
-            let id = if pick % 32 == 0 {
-                self.pick_task(*pick)
-            } else {
-                task_id(self.tasks.len() + place)
+    fn adding(&self, tasks: &[(Pick, Option<usize>, Priority, Vec<Pick>)], bench: &Bench) -> Change {
+        let new =
+            |(place, (pick, session, priority, on)): (usize, &(Pick, Option<usize>, Priority, Vec<Pick>))| {
+                let id =
+                    if pick % 32 == 0 { self.pick_task(*pick) } else { task_id(self.tasks.len() + place) };
+                // Sometimes on another new one, before or after it.
+                let depends_on = on.iter().map(|pick| match pick % 4 {
+                    0 => task_id(self.tasks.len() + usize::from(*pick) % tasks.len()),
+                    _ => self.pick_task(*pick),
+                });
+                let task = NewTask {
+                    title: format!("task {pick}"),
+                    session: session.map(|number| session_name(SESSIONS[number])),
+                    priority: *priority,
+                    depends_on: depends_on.collect(),
+                    ..NewTask::default()
+                };
+                (id, task)
             };
-            // Sometimes on another new one, before or after it.
-            let depends_on = on.iter().map(|pick| match pick % 4 {
-                0 => task_id(self.tasks.len() + usize::from(*pick) % tasks.len()),
-                _ => self.pick_task(*pick),
-            });
-            let task = NewTask {
-                title: format!("task {pick}"),
-                session: session.map(|number| session_name(SESSIONS[number])),
-                priority: *priority,
-                depends_on: depends_on.collect(),
-                ..NewTask::default()
-            };
-            (id, task)
-        };
-        Change::AddTasks {
-            tasks: tasks.iter().enumerate().map(new).collect(),
-            flow: Arc::clone(&bench.flow),
-        }
+        Change::AddTasks { tasks: tasks.iter().enumerate().map(new).collect(), flow: Arc::clone(&bench.flow) }
     }
 
-    fn starting(
-        &self,
-        id: &TaskId,
-        run: usize,
-        fence: Fence,
-        bench: &Bench,
-        now: Timestamp,
-    ) -> Change {
+    fn starting(&self, id: &TaskId, run: usize, fence: Fence, bench: &Bench, now: Timestamp) -> Change {
         let known = self.task(id).cloned();
-        let task =
-            known.unwrap_or_else(|| Task::new(NewTask::default(), id.clone(), &bench.flow, now));
+        let task = known.unwrap_or_else(|| Task::new(NewTask::default(), id.clone(), &bench.flow, now));
         let start = bench.start_of(&task, &format!("r{run}"));
-        Change::StartRun(rehearsal_core::RunStart {
-            fence,
-            started_at: now,
-            ..start
-        })
+        Change::StartRun(rehearsal_core::RunStart { fence, started_at: now, ..start })
     }
 
     fn pick_task(&self, pick: Pick) -> TaskId {
@@ -376,8 +299,7 @@ impl Model {
                 let Some(task) = self.task(&start.task) else {
                     return Err(format!("unknown task `{}`", start.task));
                 };
-                let is_own =
-                    matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id);
+                let is_own = matches!(&task.standing, Standing::Claimed(claim) if claim.run == start.id);
                 if !is_own || task.fence != start.fence {
                     let (id, given, current) = (&task.id, start.fence, task.fence);
                     return Err(format!("fence {given} of task `{id}` is stale: it is {current} now"));
@@ -523,8 +445,5 @@ fn task_id(number: usize) -> TaskId {
 }
 
 fn ending(run: &str, now: Timestamp) -> Change {
-    Change::EndRun {
-        run: run_id(run),
-        end: Box::new(how_it_ended(Outcome::Done, now)),
-    }
+    Change::EndRun { run: run_id(run), end: Box::new(how_it_ended(Outcome::Done, now)) }
 }

@@ -18,8 +18,7 @@ use crate::{CommitError, StoreError, check, cycle};
 
 /// A row on its way into a statement: what to search by, and the document.
 fn row(task: &Task) -> Result<(TaskColumns, Box<RawValue>), StoreError> {
-    let doc = serde_json::value::to_raw_value(task)
-        .map_err(|error| StoreError::Other(Box::new(error)))?;
+    let doc = serde_json::value::to_raw_value(task).map_err(|error| StoreError::Other(Box::new(error)))?;
     Ok((TaskColumns::of(task), doc))
 }
 

@@ -7,6 +7,7 @@ mod error;
 mod exit;
 mod inside;
 mod project;
+mod scratch;
 mod ui;
 mod words;
 

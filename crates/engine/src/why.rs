@@ -58,6 +58,7 @@ pub async fn why(
     }
     if let Some(outcome) = &task.last_outcome
         && *outcome != Outcome::Done
+        && !why.reasons.contains(&outcome.to_string())
     {
         why.reasons.push(format!("its last run ended with {outcome} ({} attempts so far)", task.attempts));
     }

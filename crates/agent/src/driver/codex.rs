@@ -49,7 +49,10 @@ impl Driver for CodexDriver {
         }
         offer.flag("--json", &[]);
         permissions(&mut offer, request.permission, resumed.is_some());
-        offer.flag("--disable", &["plugins"]);
+        // Without the second it waits for a lost network for ever; waiting is our business.
+        for feature in ["plugins", "unbounded_connection_retries"] {
+            offer.flag("--disable", &[feature]);
+        }
         for setting in ["analytics.enabled=false", "check_for_update_on_startup=false"] {
             offer.flag("--config", &[setting]);
         }

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::Project;
+use crate::scratch::{commit_all, init_repository};
 use crate::ui::{BOLD, GOOD, Ui, styled, table};
 use crate::words;
 
@@ -103,9 +104,8 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
         serde_json::to_string(&program.display().to_string()).map_err(std::io::Error::other)?
     );
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
-    for args in GIT_SET_UP {
-        git(root, args)?;
-    }
+    init_repository(root)?;
+    commit_all(root, "A greeting to be")?;
     Ok(Project { root: root.to_owned() })
 }
 
@@ -130,29 +130,6 @@ async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> R
     let changes = vec![Change::AddSession(session), Change::AddTasks { tasks: tasks.collect(), flow }];
     context.commit(store, changes).await?;
     Ok(())
-}
-
-/// Independent of whatever git is set up to do on this machine.
-const GIT_SET_UP: [&[&str]; 3] = [
-    &["init", "--quiet", "--initial-branch=main"],
-    &["add", "--all"],
-    &["commit", "--quiet", "--message=A greeting to be"],
-];
-
-fn git(root: &Utf8Path, args: &[&str]) -> Result<(), CliError> {
-    let identity =
-        ["-c", "user.name=Rehearsal", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
-    let output = std::process::Command::new("git").args(identity).args(args).current_dir(root).output();
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(CliError::new(Exit::Git, format!("git {} failed: {said}", args[0])))
-        }
-        Err(error) => {
-            Err(CliError::new(Exit::Git, format!("git cannot be run: {error}")).hint("install git"))
-        }
-    }
 }
 
 fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {

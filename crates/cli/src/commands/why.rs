@@ -28,11 +28,13 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
         ui.say(format!("- {}", harmless(reason)));
     }
     if let Some(until) = why.until {
-        ui.say(format!(
-            "- it may go on {} ({})",
-            words::relative(until, context.now()),
-            words::moment(until)
-        ));
+        let now = context.now();
+        let when = if until <= now {
+            "now".into()
+        } else {
+            format!("{} ({})", words::relative(until, now), words::moment(until))
+        };
+        ui.say(format!("- it may go on {when}"));
     }
     for command in &why.next {
         ui.say(format!("next: {command}"));

@@ -23,6 +23,7 @@ use super::offline::{Offline, silent_server};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::scratch::init_repository;
 use crate::ui::{BAD, GOOD, harmless, styled, table};
 
 #[derive(Debug, Args)]
@@ -148,6 +149,8 @@ impl Checker<'_> {
         probed: &Probed,
         checks: &mut Vec<CheckRow>,
     ) -> Result<(), CliError> {
+        // Some CLIs work in a repository only.
+        init_repository(self.scratch)?;
         let nowhere = Offline::nowhere(kind, self.scratch)?;
         let no_prompt = self.run(kind, probed, "", &nowhere, CancellationToken::new()).await;
         let ended = !matches!(no_prompt.verdict.outcome, Outcome::TimedOut { .. });
@@ -155,11 +158,11 @@ impl Checker<'_> {
         checks.push(CheckRow { what: "ends on closed stdin", ok: ended, seen });
 
         let report = self.run(kind, probed, "Say hello.", &nowhere, CancellationToken::new()).await;
-        let structured =
-            report.evidence.wire.shape == WireShape::Structured || report.evidence.wire.end.is_some();
+        let in_time = !matches!(report.verdict.outcome, Outcome::TimedOut { .. });
+        let structured = in_time && report.evidence.wire.shape == WireShape::Structured;
         let seen = report.verdict.outcome.to_string();
         checks.push(CheckRow { what: "structured output", ok: structured, seen: seen.clone() });
-        let honest = report.evidence.exit.is_some_and(|exit| !exit.is_success());
+        let honest = in_time && report.evidence.exit.is_some_and(|exit| !exit.is_success());
         checks.push(CheckRow { what: "exit status honest", ok: honest, seen });
         checks.push(self.check_kill(kind, probed).await?);
         Ok(())

@@ -66,9 +66,7 @@ fn codex_provider(base: &str) -> Vec<String> {
     let provider = format!(
         "model_providers.check={{name=\"check\",base_url=\"{base}/v1\",env_key=\"REHEARSAL_CHECK_KEY\",wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
     );
-    ["--disable", "unbounded_connection_retries", "-c", "model_provider=\"check\"", "-c", &provider]
-        .map(ToOwned::to_owned)
-        .to_vec()
+    ["-c", "model_provider=\"check\"", "-c", &provider].map(ToOwned::to_owned).to_vec()
 }
 
 fn opencode_config(base: &str) -> String {

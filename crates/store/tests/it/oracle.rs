@@ -43,7 +43,7 @@ pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
 enum Op {
     AddSession(usize),
     AddProgress(usize),
-    AddTasks(Vec<(Pick, Option<usize>, Priority, Vec<Pick>)>),
+    AddTasks(Vec<ThrownTask>),
     Depend(Pick, Vec<Pick>),
     Prioritise(Pick, Priority),
     /// Claims the next task, or some task, and starts its run.
@@ -55,6 +55,9 @@ enum Op {
     Release(Pick, i64),
     Plain(Pick, TaskInput),
 }
+
+/// Its id, its session, its priority, and what it depends on.
+type ThrownTask = (Pick, Option<usize>, Priority, Vec<Pick>);
 
 /// A throw: mostly one of what is there, sometimes one that is not.
 type Pick = u16;
@@ -224,6 +227,28 @@ impl Model {
                     input: TaskInput::Edit { edit },
                 }]
             }
+            Op::Begin(_) | Op::StartRun(_) | Op::Complete(..) | Op::EndRun(_) => {
+                self.run_changes_for(op, bench, now)
+            }
+            Op::Release(pick, off) => {
+                let id = self.pick_task(*pick);
+                let fence = Fence(self.fence_of(&id).0 + off);
+                vec![Change::ChangeTask {
+                    id,
+                    input: TaskInput::Release { fence },
+                }]
+            }
+            Op::Plain(pick, input) => {
+                vec![Change::ChangeTask {
+                    id: self.pick_task(*pick),
+                    input: input.clone(),
+                }]
+            }
+        }
+    }
+
+    fn run_changes_for(&self, op: &Op, bench: &Bench, now: Timestamp) -> Vec<Change> {
+        match op {
             Op::Begin(pick) => {
                 let next = self.next(None, now).map(|task| task.id.clone());
                 let id = pick
@@ -270,32 +295,12 @@ impl Model {
                     now,
                 )]
             }
-            Op::Release(pick, off) => {
-                let id = self.pick_task(*pick);
-                let fence = Fence(self.fence_of(&id).0 + off);
-                vec![Change::ChangeTask {
-                    id,
-                    input: TaskInput::Release { fence },
-                }]
-            }
-            Op::Plain(pick, input) => {
-                vec![Change::ChangeTask {
-                    id: self.pick_task(*pick),
-                    input: input.clone(),
-                }]
-            }
+            other => unreachable!("not about a run: {other:?}"),
         }
     }
 
-    fn adding(
-        &self,
-        tasks: &[(Pick, Option<usize>, Priority, Vec<Pick>)],
-        bench: &Bench,
-    ) -> Change {
-        let new = |(place, (pick, session, priority, on)): (
-            usize,
-            &(Pick, Option<usize>, Priority, Vec<Pick>),
-        )| {
+    fn adding(&self, tasks: &[ThrownTask], bench: &Bench) -> Change {
+        let new = |(place, (pick, session, priority, on)): (usize, &ThrownTask)| {
             let id = if pick % 32 == 0 {
                 self.pick_task(*pick)
             } else {
@@ -343,7 +348,7 @@ impl Model {
     fn pick_task(&self, pick: Pick) -> TaskId {
         match self.tasks.len() {
             0 => task_id(0),
-            _ if pick % 16 == 0 => task_id(999),
+            _ if pick.is_multiple_of(16) => task_id(999),
             count => self.tasks[usize::from(pick / 16) % count].id.clone(),
         }
     }
@@ -353,7 +358,7 @@ impl Model {
         let running: Vec<&Run> = self.runs.iter().filter(|run| run.end.is_none()).collect();
         match running.len() {
             0 => self.runs.last(),
-            _ if pick % 16 == 0 => self.runs.first(),
+            _ if pick.is_multiple_of(16) => self.runs.first(),
             count => Some(running[usize::from(pick / 16) % count]),
         }
     }

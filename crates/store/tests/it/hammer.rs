@@ -19,6 +19,8 @@ use crate::bench::{block_on, how_it_ended, id, titled};
 const WORKERS: u64 = 3;
 const KILLS: u64 = 40;
 const TASKS: u64 = 60;
+/// A worker that looks for work this often in vain has met a defect; it would hang otherwise.
+const MOST_IDLE: u32 = 50_000;
 const DIRECTORY: &str = "REHEARSAL_TEST_HAMMER_DIRECTORY";
 const SEED: &str = "REHEARSAL_TEST_HAMMER_SEED";
 
@@ -109,12 +111,18 @@ async fn work(directory: &Path, seed: u64) {
     let name = WorkerId::new(format!("worker-{}", std::process::id())).unwrap();
     let actor = Actor::Worker(name.clone());
     let mut dice = Dice(seed);
+    let mut idle = 0;
     loop {
         let Some(task) = store.next_task(None, Timestamp(0)).await.unwrap() else {
             let counts = store.count_tasks(None).await.unwrap();
             if counts.total > 0 && counts.open == 0 {
                 return;
             }
+            idle += 1;
+            assert!(
+                idle < MOST_IDLE,
+                "there is work, and none of it can be claimed: {counts:?}"
+            );
             tokio::task::yield_now().await;
             continue;
         };
@@ -128,7 +136,8 @@ async fn work(directory: &Path, seed: u64) {
             Err(CommitError::Refused { .. }) => continue,
             Err(error) => panic!("{error:?}"),
         }
-        writeln!(std::io::stdout(), "claimed {} {fence}.", task.id).unwrap();
+        let mut out = std::io::stdout();
+        writeln!(out, "claimed {} {fence}.", task.id).unwrap();
         // Rarely done, so that there is work left until the last of them is killed.
         let outcome =
             if dice.below(100) == 0 { Outcome::Done } else { Outcome::Continue { message: "more".into() } };

@@ -1,5 +1,7 @@
 //! The store from outside: the same stories for every engine, then what only files and processes can show.
 
+#![expect(clippy::unwrap_used, reason = "what fails in a test shall fail loudly")]
+
 mod bench;
 mod files;
 mod hammer;

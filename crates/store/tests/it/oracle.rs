@@ -36,7 +36,7 @@ pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
 enum Op {
     AddSession(usize),
     AddProgress(usize),
-    AddTasks(Vec<(Pick, Option<usize>, Priority, Vec<Pick>)>),
+    AddTasks(Vec<ThrownTask>),
     Depend(Pick, Vec<Pick>),
     Prioritise(Pick, Priority),
     /// Claims the next task, or some task, and starts its run.
@@ -48,6 +48,9 @@ enum Op {
     Release(Pick, i64),
     Plain(Pick, TaskInput),
 }
+
+/// Its id, its session, its priority, and what it depends on.
+type ThrownTask = (Pick, Option<usize>, Priority, Vec<Pick>);
 
 /// A throw: mostly one of what is there, sometimes one that is not.
 type Pick = u16;
@@ -177,6 +180,28 @@ impl Model {
                 let edit = TaskEdit { priority: Some(*priority), ..TaskEdit::default() };
                 vec![Change::ChangeTask { id: self.pick_task(*task), input: TaskInput::Edit { edit } }]
             }
+            Op::Begin(_) | Op::StartRun(_) | Op::Complete(..) | Op::EndRun(_) => {
+                self.run_changes_for(op, bench, now)
+            }
+            Op::Release(pick, off) => {
+                let id = self.pick_task(*pick);
+                let fence = Fence(self.fence_of(&id).0 + off);
+                vec![Change::ChangeTask {
+                    id,
+                    input: TaskInput::Release { fence },
+                }]
+            }
+            Op::Plain(pick, input) => {
+                vec![Change::ChangeTask {
+                    id: self.pick_task(*pick),
+                    input: input.clone(),
+                }]
+            }
+        }
+    }
+
+    fn run_changes_for(&self, op: &Op, bench: &Bench, now: Timestamp) -> Vec<Change> {
+        match op {
             Op::Begin(pick) => {
                 let next = self.next(None, now).map(|task| task.id.clone());
                 let id = pick.map(|pick| self.pick_task(pick)).or(next).unwrap_or_else(|| task_id(0));
@@ -204,35 +229,16 @@ impl Model {
             Op::EndRun(pick) => {
                 vec![ending(self.pick_run(*pick).map_or("r0", |run| run.start.id.as_str()), now)]
             }
-            Op::Release(pick, off) => {
-                let id = self.pick_task(*pick);
-                let fence = Fence(self.fence_of(&id).0 + off);
-                vec![Change::ChangeTask { id, input: TaskInput::Release { fence } }]
-            }
-            Op::Plain(pick, input) => {
-                vec![Change::ChangeTask { id: self.pick_task(*pick), input: input.clone() }]
-            }
+            other => unreachable!("not about a run: {other:?}"),
         }
     }
 
-    fn adding(&self, tasks: &[(Pick, Option<usize>, Priority, Vec<Pick>)], bench: &Bench) -> Change {
-        let new =
-            |(place, (pick, session, priority, on)): (usize, &(Pick, Option<usize>, Priority, Vec<Pick>))| {
-                let id =
-                    if pick % 32 == 0 { self.pick_task(*pick) } else { task_id(self.tasks.len() + place) };
-                // Sometimes on another new one, before or after it.
-                let depends_on = on.iter().map(|pick| match pick % 4 {
-                    0 => task_id(self.tasks.len() + usize::from(*pick) % tasks.len()),
-                    _ => self.pick_task(*pick),
-                });
-                let task = NewTask {
-                    title: format!("task {pick}"),
-                    session: session.map(|number| session_name(SESSIONS[number])),
-                    priority: *priority,
-                    depends_on: depends_on.collect(),
-                    ..NewTask::default()
-                };
-                (id, task)
+    fn adding(&self, tasks: &[ThrownTask], bench: &Bench) -> Change {
+        let new = |(place, (pick, session, priority, on)): (usize, &ThrownTask)| {
+            let id = if pick % 32 == 0 {
+                self.pick_task(*pick)
+            } else {
+                task_id(self.tasks.len() + place)
             };
         Change::AddTasks { tasks: tasks.iter().enumerate().map(new).collect(), flow: Arc::clone(&bench.flow) }
     }
@@ -247,7 +253,7 @@ impl Model {
     fn pick_task(&self, pick: Pick) -> TaskId {
         match self.tasks.len() {
             0 => task_id(0),
-            _ if pick % 16 == 0 => task_id(999),
+            _ if pick.is_multiple_of(16) => task_id(999),
             count => self.tasks[usize::from(pick / 16) % count].id.clone(),
         }
     }
@@ -257,7 +263,7 @@ impl Model {
         let running: Vec<&Run> = self.runs.iter().filter(|run| run.end.is_none()).collect();
         match running.len() {
             0 => self.runs.last(),
-            _ if pick % 16 == 0 => self.runs.first(),
+            _ if pick.is_multiple_of(16) => self.runs.first(),
             count => Some(running[usize::from(pick / 16) % count]),
         }
     }

@@ -74,7 +74,7 @@ pub(crate) async fn every_change_leaves_one_event(bench: &Bench) {
     assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq));
     match &events[8].kind {
         EventKind::TaskChanged { from, to, .. } => {
-            assert_eq!((from.as_str(), to.as_str()), ("todo", "done"))
+            assert_eq!((from.as_str(), to.as_str()), ("todo", "done"));
         }
         other => panic!("{other:?}"),
     }

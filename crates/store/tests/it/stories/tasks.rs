@@ -98,24 +98,66 @@ async fn a_mixed_list(bench: &Bench) {
 
 pub(crate) async fn lists_can_be_narrowed_down(bench: &Bench) {
     a_mixed_list(bench).await;
-    let all = TaskQuery::default;
-    let words = |words: &[&str]| StatusFilter::Words(words.iter().map(|&word| word.to_owned()).collect());
-    let list = async |query: TaskQuery| bench.listed(query).await.join(" ");
-    assert_eq!(list(all()).await, "urgent ready done stuck busy low");
-    assert_eq!(list(TaskQuery { status: StatusFilter::Open, ..all() }).await, "urgent ready stuck busy low");
-    assert_eq!(list(TaskQuery { status: StatusFilter::Ended, ..all() }).await, "done");
-    assert_eq!(list(TaskQuery { status: words(&["working", "blocked"]), ..all() }).await, "stuck busy");
-    assert_eq!(list(TaskQuery { status: words(&["todo"]), ..all() }).await, "urgent ready low");
-    assert_eq!(list(TaskQuery { status: words(&["claimed"]), ..all() }).await, "busy");
-    assert_eq!(list(TaskQuery { status: words(&["waiting"]), ..all() }).await, "");
-    let todo = Some(StateName::new("todo").unwrap());
-    assert_eq!(list(TaskQuery { state: todo, ..all() }).await, "urgent ready stuck busy low");
-    assert_eq!(list(TaskQuery { label: Some("docs".into()), ..all() }).await, "done");
-    assert_eq!(list(TaskQuery { label: Some("doc".into()), ..all() }).await, "");
-    assert_eq!(list(TaskQuery { text: Some("PARSER".into()), ..all() }).await, "ready stuck");
-    let of_alpha = TaskQuery { session: Some(session_name("alpha")), ..all() };
-    assert_eq!(list(of_alpha.clone()).await, "ready stuck");
-    assert_eq!(list(TaskQuery { status: StatusFilter::Open, limit: Some(1), ..of_alpha }).await, "ready");
+    let status = |status: StatusFilter| TaskQuery {
+        status,
+        ..TaskQuery::default()
+    };
+    let words = |words: &[&str]| {
+        status(StatusFilter::Words(
+            words.iter().map(|&word| word.to_owned()).collect(),
+        ))
+    };
+    let label = |label: &str| TaskQuery {
+        label: Some(label.into()),
+        ..TaskQuery::default()
+    };
+    let text = |text: &str| TaskQuery {
+        text: Some(text.into()),
+        ..TaskQuery::default()
+    };
+    let state = Some(StateName::new("todo").unwrap());
+    let of_alpha = TaskQuery {
+        session: Some(session_name("alpha")),
+        ..TaskQuery::default()
+    };
+    let cases = [
+        (
+            status(StatusFilter::All),
+            "urgent ready done stuck busy low",
+        ),
+        (status(StatusFilter::Open), "urgent ready stuck busy low"),
+        (status(StatusFilter::Ended), "done"),
+        (words(&["working", "blocked"]), "stuck busy"),
+        (words(&["todo"]), "urgent ready low"),
+        (words(&["claimed"]), "busy"),
+        (words(&["waiting"]), ""),
+        (
+            TaskQuery {
+                state,
+                ..TaskQuery::default()
+            },
+            "urgent ready stuck busy low",
+        ),
+        (label("docs"), "done"),
+        (label("doc"), ""),
+        (text("PARSER"), "ready stuck"),
+        (of_alpha.clone(), "ready stuck"),
+        (
+            TaskQuery {
+                status: StatusFilter::Open,
+                limit: Some(1),
+                ..of_alpha
+            },
+            "ready",
+        ),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(
+            bench.listed(query.clone()).await.join(" "),
+            expected,
+            "{query:?}"
+        );
+    }
 }
 
 pub(crate) async fn a_list_can_be_read_in_pages(bench: &Bench) {

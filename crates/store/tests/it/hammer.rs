@@ -119,10 +119,7 @@ async fn work(directory: &Path, seed: u64) {
                 return;
             }
             idle += 1;
-            assert!(
-                idle < MOST_IDLE,
-                "there is work, and none of it can be claimed: {counts:?}"
-            );
+            assert!(idle < MOST_IDLE, "there is work, and none of it can be claimed: {counts:?}");
             tokio::task::yield_now().await;
             continue;
         };

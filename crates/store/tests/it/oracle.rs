@@ -186,16 +186,10 @@ impl Model {
             Op::Release(pick, off) => {
                 let id = self.pick_task(*pick);
                 let fence = Fence(self.fence_of(&id).0 + off);
-                vec![Change::ChangeTask {
-                    id,
-                    input: TaskInput::Release { fence },
-                }]
+                vec![Change::ChangeTask { id, input: TaskInput::Release { fence } }]
             }
             Op::Plain(pick, input) => {
-                vec![Change::ChangeTask {
-                    id: self.pick_task(*pick),
-                    input: input.clone(),
-                }]
+                vec![Change::ChangeTask { id: self.pick_task(*pick), input: input.clone() }]
             }
         }
     }
@@ -235,11 +229,21 @@ impl Model {
 
     fn adding(&self, tasks: &[ThrownTask], bench: &Bench) -> Change {
         let new = |(place, (pick, session, priority, on)): (usize, &ThrownTask)| {
-            let id = if pick % 32 == 0 {
-                self.pick_task(*pick)
-            } else {
-                task_id(self.tasks.len() + place)
+            let id = if pick % 32 == 0 { self.pick_task(*pick) } else { task_id(self.tasks.len() + place) };
+            // Sometimes on another new one, before or after it.
+            let depends_on = on.iter().map(|pick| match pick % 4 {
+                0 => task_id(self.tasks.len() + usize::from(*pick) % tasks.len()),
+                _ => self.pick_task(*pick),
+            });
+            let task = NewTask {
+                title: format!("task {pick}"),
+                session: session.map(|number| session_name(SESSIONS[number])),
+                priority: *priority,
+                depends_on: depends_on.collect(),
+                ..NewTask::default()
             };
+            (id, task)
+        };
         Change::AddTasks { tasks: tasks.iter().enumerate().map(new).collect(), flow: Arc::clone(&bench.flow) }
     }
 

@@ -98,65 +98,30 @@ async fn a_mixed_list(bench: &Bench) {
 
 pub(crate) async fn lists_can_be_narrowed_down(bench: &Bench) {
     a_mixed_list(bench).await;
-    let status = |status: StatusFilter| TaskQuery {
-        status,
-        ..TaskQuery::default()
-    };
-    let words = |words: &[&str]| {
-        status(StatusFilter::Words(
-            words.iter().map(|&word| word.to_owned()).collect(),
-        ))
-    };
-    let label = |label: &str| TaskQuery {
-        label: Some(label.into()),
-        ..TaskQuery::default()
-    };
-    let text = |text: &str| TaskQuery {
-        text: Some(text.into()),
-        ..TaskQuery::default()
-    };
+    let status = |status: StatusFilter| TaskQuery { status, ..TaskQuery::default() };
+    let words =
+        |words: &[&str]| status(StatusFilter::Words(words.iter().map(|&word| word.to_owned()).collect()));
+    let label = |label: &str| TaskQuery { label: Some(label.into()), ..TaskQuery::default() };
+    let text = |text: &str| TaskQuery { text: Some(text.into()), ..TaskQuery::default() };
     let state = Some(StateName::new("todo").unwrap());
-    let of_alpha = TaskQuery {
-        session: Some(session_name("alpha")),
-        ..TaskQuery::default()
-    };
+    let of_alpha = TaskQuery { session: Some(session_name("alpha")), ..TaskQuery::default() };
     let cases = [
-        (
-            status(StatusFilter::All),
-            "urgent ready done stuck busy low",
-        ),
+        (status(StatusFilter::All), "urgent ready done stuck busy low"),
         (status(StatusFilter::Open), "urgent ready stuck busy low"),
         (status(StatusFilter::Ended), "done"),
         (words(&["working", "blocked"]), "stuck busy"),
         (words(&["todo"]), "urgent ready low"),
         (words(&["claimed"]), "busy"),
         (words(&["waiting"]), ""),
-        (
-            TaskQuery {
-                state,
-                ..TaskQuery::default()
-            },
-            "urgent ready stuck busy low",
-        ),
+        (TaskQuery { state, ..TaskQuery::default() }, "urgent ready stuck busy low"),
         (label("docs"), "done"),
         (label("doc"), ""),
         (text("PARSER"), "ready stuck"),
         (of_alpha.clone(), "ready stuck"),
-        (
-            TaskQuery {
-                status: StatusFilter::Open,
-                limit: Some(1),
-                ..of_alpha
-            },
-            "ready",
-        ),
+        (TaskQuery { status: StatusFilter::Open, limit: Some(1), ..of_alpha }, "ready"),
     ];
     for (query, expected) in cases {
-        assert_eq!(
-            bench.listed(query.clone()).await.join(" "),
-            expected,
-            "{query:?}"
-        );
+        assert_eq!(bench.listed(query.clone()).await.join(" "), expected, "{query:?}");
     }
 }
 

@@ -76,9 +76,14 @@ impl Project {
         Ok(Some(Layer { origin, file }))
     }
 
+    /// Where a flow of the user's own would be.
+    pub(crate) fn flow_path(&self, name: &str) -> Utf8PathBuf {
+        self.directory().join("flows").join(format!("{name}.yaml"))
+    }
+
     /// A flow by its name: the user's own before the shipped one.
     pub(crate) fn flow(&self, name: &str) -> Result<Flow, CliError> {
-        let path = self.directory().join("flows").join(format!("{name}.yaml"));
+        let path = self.flow_path(name);
         if let Some(text) = read_text(&path)? {
             return flow::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(&path)));
         }
@@ -89,6 +94,16 @@ impl Project {
                 shipped.join(", ")
             ))
         })
+    }
+
+    /// The flow that a loop takes tasks through.
+    pub(crate) fn loop_flow(&self) -> Result<Flow, CliError> {
+        let flow = self.flow("loop")?;
+        flow.fits_a_loop().map_err(|why| {
+            CliError::usage(format!("flow `loop` cannot be used: {why}"))
+                .hint(format!("see `{DIRECTORY}/flows/loop.yaml`; without that file the shipped one is used"))
+        })?;
+        Ok(flow)
     }
 
     /// The user's own flows, by name.

@@ -14,7 +14,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentName, FlowName, OutcomeName, Standing, StateName, Wait, WaitFor};
+use crate::source::nearest;
+use crate::{AgentName, FlowName, OutcomeName, Place, SourceError, Standing, StateName, Wait, WaitFor};
 
 pub use graph::mermaid;
 pub use parse::{FlowFile, parse};
@@ -35,6 +36,8 @@ pub struct Flow {
     pub start: StateName,
     /// Its states, in the order of the file.
     pub states: IndexMap<StateName, State>,
+    /// The agents that it names, and where: who has a configuration can say whether they exist.
+    pub agents: Vec<(AgentName, Option<Place>)>,
 }
 
 /// A state of a flow.
@@ -278,6 +281,33 @@ impl Flow {
     /// The first state that ends well.
     pub fn success_state(&self) -> Option<&StateName> {
         self.states.iter().find(|(_, state)| matches!(state, State::End(End::Success))).map(|(name, _)| name)
+    }
+
+    /// Whether a loop can take tasks through it: one agent, no steps. Says what stands in the way.
+    pub fn fits_a_loop(&self) -> Result<(), String> {
+        let working = self.states.iter().filter(|(_, state)| matches!(state, State::Work { .. }));
+        let with_steps = self
+            .states
+            .iter()
+            .find(|(_, state)| matches!(state, State::Work { steps, .. } if !steps.is_empty()));
+        match (working.count(), with_steps) {
+            (_, Some((name, _))) => Err(format!("state `{name}` has steps, and a loop runs none")),
+            (1, None) => Ok(()),
+            (count, None) => Err(format!("{count} of its states have an agent, and a loop works with one")),
+        }
+    }
+
+    /// The first agent that is not among the known ones, as an error at its place.
+    pub fn unknown_agent<'a>(
+        &self,
+        known: impl Iterator<Item = &'a AgentName> + Clone,
+    ) -> Option<SourceError> {
+        let (name, place) = self.agents.iter().find(|(name, _)| !known.clone().any(|other| other == name))?;
+        let error = SourceError::at(*place, format!("unknown agent `{name}`"));
+        Some(match nearest(name.as_str(), known.clone().map(AgentName::as_str)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("add `{name}` under `agents:` in the configuration")),
+        })
     }
 
     /// The agent of a state that works.

@@ -111,7 +111,7 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
 
 async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {
     let name = SessionName::new(SESSION)?;
-    let flow = Arc::new(project.flow("loop")?);
+    let flow = Arc::new(project.loop_flow()?);
     let tasks = TASKS.iter().map(|(title, criterion)| {
         let task = NewTask {
             session: Some(name.clone()),

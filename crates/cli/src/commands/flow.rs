@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use clap::Subcommand;
+use rehearsal_core::config::Overrides;
 use rehearsal_core::flow::{self, Flow, SHIPPED};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -72,9 +73,13 @@ fn check(names: &[String], project: &Project, context: &Context) -> Done {
         names.extend(SHIPPED.iter().map(|(name, _)| (*name).to_owned()));
         names.dedup();
     }
+    let settings = project.settings(Overrides::default())?;
     let mut flows = Vec::new();
     for name in &names {
         let flow = find(name, project, context)?;
+        if let Some(error) = flow.unknown_agent(settings.agents.keys()) {
+            return Err(CliError::in_file(error, &place_of(name, project)));
+        }
         context.ui.say(format!("{name}: ok, {} states, version {}", flow.states.len(), flow.version));
         flows.push(FlowView {
             name: flow.name.to_string(),
@@ -87,9 +92,16 @@ fn check(names: &[String], project: &Project, context: &Context) -> Done {
 }
 
 /// What looks like a file is one.
+fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".yaml") || name.ends_with(".yml")
+}
+
+fn place_of(name: &str, project: &Project) -> String {
+    if is_file(name) { name.to_owned() } else { project.shown(&project.flow_path(name)) }
+}
+
 fn find(name: &str, project: &Project, context: &Context) -> Result<Flow, CliError> {
-    let is_file = name.contains('/') || name.ends_with(".yaml") || name.ends_with(".yml");
-    if !is_file {
+    if !is_file(name) {
         return project.flow(name);
     }
     let path: Utf8PathBuf = context.directory.join(name);

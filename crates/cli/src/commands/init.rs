@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::git;
-use rehearsal_core::config::DriverKind;
+use rehearsal_core::config::{ConfigFile, DriverKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -55,6 +55,7 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let found = look(&project.root).await;
     fs_err::create_dir_all(project.directory())?;
     fs_err::write(&path, config_text(&found))?;
+    fs_err::write(project.directory().join(SCHEMA_FILE), schema_text()?)?;
     let ui = context.ui;
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none found".into());
     let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
@@ -120,6 +121,7 @@ fn config_text(found: &Findings) -> String {
     let _ = write!(
         text,
         "\
+# yaml-language-server: $schema={SCHEMA_FILE}
 # Settings of this repository for `rehearsal`. Everything is optional; `rehearsal config show --origin` shows
 # what holds and why, and `rehearsal schema config` the JSON Schema of this file.
 
@@ -152,6 +154,14 @@ testing:
         optional("command", &found.test_command, "./run-tests      # agents are told to use it"),
     );
     text
+}
+
+/// Beside the configuration, for editors.
+const SCHEMA_FILE: &str = "config.schema.json";
+
+fn schema_text() -> Result<String, CliError> {
+    let schema = schemars::schema_for!(ConfigFile);
+    Ok(serde_json::to_string_pretty(&schema).map_err(std::io::Error::other)? + "\n")
 }
 
 fn yaml_string(text: &str) -> String {

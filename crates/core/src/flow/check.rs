@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{EdgeName, Edges, End, Flow, State, WaitKind};
-use crate::{OutcomeName, Place, SourceError, StateName};
+use crate::{AgentName, OutcomeName, Place, SourceError, StateName};
 
 /// Where the names of a flow stood in its file.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) states: HashMap<StateName, Option<Place>>,
     pub(super) mentioned: Vec<(StateName, Option<Place>)>,
+    pub(super) agents: Vec<(AgentName, Option<Place>)>,
 }
 
 /// The edges that a state with a working agent cannot do without.

@@ -113,6 +113,7 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
         source: text.to_owned(),
         start,
         states,
+        agents: std::mem::take(&mut names.agents),
     };
     check(&flow, &names)?;
     Ok(flow)
@@ -159,6 +160,7 @@ fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) ->
             let on = read_edges(file.on, file.otherwise, names)?;
             let agent_name = AgentName::new(agent.value.clone())
                 .map_err(|error| SourceError::at(agent_place.flatten(), error.to_string()))?;
+            names.agents.push((agent_name.clone(), agent_place.flatten()));
             Ok(State::Work { agent: agent_name, steps: read_steps(&file.steps)?, on })
         }
         (None, Some(wait_for), None) => {

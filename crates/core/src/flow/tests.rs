@@ -109,3 +109,24 @@ proptest::proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn an_agent_that_is_not_configured_is_told_at_its_place() {
+    let flow = parse(PULL_REQUEST).unwrap();
+    let known = [AgentName::new("implementer").unwrap(), AgentName::new("gatekeepr").unwrap()];
+    assert_eq!(
+        told(&flow.unknown_agent(known.iter()).unwrap()),
+        "16:12 unknown agent `gatekeeper` / did you mean `gatekeepr`?"
+    );
+    let known = [AgentName::new("implementer").unwrap(), AgentName::new("gatekeeper").unwrap()];
+    assert_eq!(flow.unknown_agent(known.iter()), None);
+}
+
+#[test]
+fn a_loop_takes_only_flows_with_one_agent_and_no_steps() {
+    assert_eq!(Flow::shipped("loop").unwrap().fits_a_loop(), Ok(()));
+    assert_eq!(
+        parse(PULL_REQUEST).unwrap().fits_a_loop().unwrap_err(),
+        "state `incoming` has steps, and a loop runs none"
+    );
+}

@@ -78,7 +78,7 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
         depends_on: whole_ids(&*store, &args.depends_on).await?,
         budget: Budget { usd: args.max_cost, ..Budget::default() },
     };
-    let flow = Arc::new(project.flow("loop")?);
+    let flow = Arc::new(project.loop_flow()?);
     let task = add(context, &*store, new, &flow).await?;
     context.ui.say(format!("{}  {}", task.id, crate::ui::harmless(&task.title)));
     context.ui.document(TaskDocument::new(task));

@@ -82,7 +82,7 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     }
     let tasks = with_ids(&*store, &session, open).await?;
     let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
-    let flow = Arc::new(project.flow("loop")?);
+    let flow = Arc::new(project.loop_flow()?);
     context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
     let ignored = if left_out == 0 { String::new() } else { format!(", {left_out} done ones left out") };
     context

@@ -1,0 +1,45 @@
+//! How fast it is. Run it with `cargo run --release -p rehearsal-bench`; `bench/README.md` explains the figures.
+
+#![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
+
+mod looping;
+mod parsing;
+mod starting;
+mod storing;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn main() {
+    let program = program();
+    println!("measuring {}", program.display());
+    println!("{:<44} {:>12} {:>12} {:>8}  goal", "what", "ours", "beside", "ratio");
+    starting::measure(&program);
+    looping::measure(&program);
+    storing::measure(&program);
+    parsing::measure();
+}
+
+/// The release binary next to this one.
+fn program() -> PathBuf {
+    let program = std::env::current_exe().unwrap().with_file_name("rehearsal");
+    assert!(program.exists(), "build it first: cargo build --release");
+    program
+}
+
+/// A row of the table.
+fn row(what: &str, ours: Duration, beside: Duration, goal: &str) {
+    let ratio = ours.as_secs_f64() / beside.as_secs_f64().max(f64::MIN_POSITIVE);
+    println!("{what:<44} {:>9.2} ms {:>9.2} ms {ratio:>7.1}x  {goal}", millis(ours), millis(beside));
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// The middle one: a busy machine spoils means.
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -37,8 +37,10 @@ fn prepare(program: &Path, root: &Path) {
     std::fs::write(root.join("README.md"), "# bench\n").unwrap();
     std::fs::create_dir(root.join(".rehearsal")).unwrap();
     let config = format!(
-        "agents:\n  implementer:\n    driver: command\n    program: {program:?}\n    args: [mock-agent]\n    env: {{ {}: {} }}\n",
-        AGENT_ENV.0, AGENT_ENV.1
+        "agents:\n  implementer:\n    driver: command\n    program: \"{}\"\n    args: [mock-agent]\n    env: {{ {}: {} }}\n",
+        program.display(),
+        AGENT_ENV.0,
+        AGENT_ENV.1
     );
     std::fs::write(root.join(".rehearsal/config.yaml"), config).unwrap();
     git(&["init", "--quiet", "--initial-branch=main"]);

@@ -27,7 +27,8 @@ pub(crate) fn measure() {
         let grown = resident_kib().saturating_sub(before);
         let lines = time(|| count_lines(&block, rounds));
         let skipped = time(|| skip_json(&block, rounds));
-        let speed = |time: Duration| total as f64 / time.as_secs_f64() / 1e6;
+        let megabytes = f64::from(u32::try_from(total).unwrap()) / 1e6;
+        let speed = |time: Duration| megabytes / time.as_secs_f64();
         println!(
             "{:<44} {:>7.0} MB/s  line ends {:.0}, skipped JSON {:.0} MB/s ({:.2} of it), {} KiB more memory  >= 300 MB/s",
             format!("parse: {kind}, {} MB", total / 1_000_000),

@@ -18,7 +18,7 @@ fn cpu_per_start(program: &Path, args: &[&str]) -> Duration {
         let status = Command::new(program).args(args).stdout(Stdio::null()).status().unwrap();
         assert!(status.success());
     }
-    (cpu_of_children() - before) / STARTS
+    cpu_of_children().saturating_sub(before) / STARTS
 }
 
 /// User and system time of ended children, from fields 16 and 17 of /proc/self/stat, in ticks of 10 ms.

@@ -159,12 +159,15 @@ pub(crate) fn read_text(path: &Utf8Path) -> Result<Option<String>, CliError> {
         )));
     }
     let bytes = fs_err::read(path)?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-            Err(CliError::usage(format!("`{path}` is not valid UTF-8: line {line}, byte {at}")))
-        }
-    }
+    text_of(bytes, path.as_str()).map(Some)
+}
+
+/// Bytes that should be text. Says where they are not.
+pub(crate) fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, CliError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..at]);
+        let line = before.matches('\n').count() + 1;
+        CliError::usage(format!("`{name}` is not text: line {line} is not valid UTF-8"))
+    })
 }

@@ -300,7 +300,7 @@ impl Flow {
     /// The first agent that is not among the known ones, as an error at its place.
     pub fn unknown_agent<'a>(
         &self,
-        known: impl Iterator<Item = &'a AgentName> + Clone,
+        known: &(impl Iterator<Item = &'a AgentName> + Clone),
     ) -> Option<SourceError> {
         let (name, place) = self.agents.iter().find(|(name, _)| !known.clone().any(|other| other == name))?;
         let error = SourceError::at(*place, format!("unknown agent `{name}`"));

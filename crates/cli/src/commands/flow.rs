@@ -77,7 +77,7 @@ fn check(names: &[String], project: &Project, context: &Context) -> Done {
     let mut flows = Vec::new();
     for name in &names {
         let flow = find(name, project, context)?;
-        if let Some(error) = flow.unknown_agent(settings.agents.keys()) {
+        if let Some(error) = flow.unknown_agent(&settings.agents.keys()) {
             return Err(CliError::in_file(error, &place_of(name, project)));
         }
         context.ui.say(format!("{name}: ok, {} states, version {}", flow.states.len(), flow.version));

@@ -1,1 +1,2 @@
+//! Replaced by the stories.
 fn main() {}

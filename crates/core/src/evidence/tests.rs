@@ -16,13 +16,13 @@ fn success(text: &str) -> Evidence {
     }
 }
 
-fn git(changed: bool) -> Option<GitFacts> {
+fn git(changed: bool) -> GitFacts {
     let files_changed = if changed { vec!["a.txt".into()] } else { Vec::new() };
-    Some(GitFacts { files_changed, ..GitFacts::default() })
+    GitFacts { files_changed, ..GitFacts::default() }
 }
 
-fn error(kind: WireErrorKind) -> Option<WireEnd> {
-    Some(WireEnd::Error(WireError { kind, status: None, message: "told so".into() }))
+fn error(kind: WireErrorKind) -> WireEnd {
+    WireEnd::Error(WireError { kind, status: None, message: "told so".into() })
 }
 
 fn name(evidence: &Evidence) -> OutcomeName {
@@ -40,14 +40,14 @@ fn after_a_good_end_the_signal_and_git_decide(
     #[case] changed: bool,
     #[case] expected: OutcomeName,
 ) {
-    assert_eq!(name(&Evidence { git: git(changed), ..success(text) }), expected);
+    assert_eq!(name(&Evidence { git: Some(git(changed)), ..success(text) }), expected);
 }
 
 #[test]
 fn a_structured_error_is_believed_whatever_the_exit_says() {
     for exit in [Exit::Code(0), Exit::Code(1)] {
         let mut evidence = Evidence { exit: Some(exit), ..success("<promise>COMPLETE</promise>") };
-        evidence.wire.end = error(WireErrorKind::RateLimit { until: None });
+        evidence.wire.end = Some(error(WireErrorKind::RateLimit { until: None }));
         assert_eq!(name(&evidence), OutcomeName::RateLimited);
     }
 }
@@ -62,7 +62,7 @@ fn words_alone_do_not_make_a_rate_limit() {
 fn an_error_that_we_caused_by_stopping_it_is_our_stop() {
     let mut evidence = success("");
     evidence.stop = Some(Stop::TimedOut { limit: TimeLimit::Total, after_ms: 7 });
-    evidence.wire.end = error(WireErrorKind::Interrupted);
+    evidence.wire.end = Some(error(WireErrorKind::Interrupted));
     assert_eq!(name(&evidence), OutcomeName::TimedOut);
 }
 
@@ -101,7 +101,7 @@ fn a_refused_tool_is_no_success_unless_something_changed_or_only_looking_was_ask
     let mut evidence = success("Done. <promise>COMPLETE</promise>");
     evidence.wire.denials = vec![Denial { tool: "Write".into(), detail: "a.txt".into() }];
     assert_eq!(judge(&evidence).outcome.to_string(), "permission_denied: `Write` was refused (a.txt)");
-    assert_eq!(name(&Evidence { git: git(true), ..evidence.clone() }), OutcomeName::Done);
+    assert_eq!(name(&Evidence { git: Some(git(true)), ..evidence.clone() }), OutcomeName::Done);
     assert_eq!(name(&Evidence { read_only: true, ..evidence }), OutcomeName::Done);
 }
 
@@ -116,7 +116,7 @@ fn an_output_that_stops_short_is_a_protocol_error_and_none_at_all_is_empty() {
 
 #[test]
 fn the_evidence_is_told_strongest_first() {
-    let evidence = Evidence { git: git(true), ..success("<promise>COMPLETE</promise>") };
+    let evidence = Evidence { git: Some(git(true)), ..success("<promise>COMPLETE</promise>") };
     assert_eq!(
         judge(&evidence).because,
         [

@@ -115,11 +115,11 @@ fn an_agent_that_is_not_configured_is_told_at_its_place() {
     let flow = parse(PULL_REQUEST).unwrap();
     let known = [AgentName::new("implementer").unwrap(), AgentName::new("gatekeepr").unwrap()];
     assert_eq!(
-        told(&flow.unknown_agent(known.iter()).unwrap()),
+        told(&flow.unknown_agent(&known.iter()).unwrap()),
         "16:12 unknown agent `gatekeeper` / did you mean `gatekeepr`?"
     );
     let known = [AgentName::new("implementer").unwrap(), AgentName::new("gatekeeper").unwrap()];
-    assert_eq!(flow.unknown_agent(known.iter()), None);
+    assert_eq!(flow.unknown_agent(&known.iter()), None);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
+use crate::project::text_of;
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -113,11 +114,7 @@ fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> 
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(CliError::usage(format!("`{file}` is larger than 64 MiB")).hint("split it"));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-        CliError::usage(format!("`{file}` is not text: line {line} is not valid UTF-8"))
-    })
+    text_of(bytes, file.as_str())
 }
 
 /// Draws ids, and turns the file's keys into them.

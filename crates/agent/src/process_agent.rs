@@ -19,7 +19,7 @@ use crate::git::{GitError, Snapshot};
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
 use crate::process::{Ended, Launcher, SpawnSpec, Supervised};
 use crate::redact::Redactor;
-use crate::result_file::{read_report, read_result};
+use crate::result_file::{read_report, read_result, scrub};
 use crate::{Agent, CommandLine, Driver, Permission, RunReport, RunRequest, Watch};
 use drive::{Drive, Driven};
 use files::RunFiles;
@@ -84,6 +84,7 @@ impl Agent for ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
+        found.warnings.extend(scrub(&request.run_dir, &redactor).err());
         found.evidence.read_only = request.permission == Permission::Plan;
         let mut report = found.into_report(&redactor);
         let record = RunRecord::new(&request, self.driver.name(), (started_at, self.clock.now()), &report);

@@ -84,6 +84,10 @@ impl Snapshot {
 
     async fn of(repository: &Repository) -> Result<Self, GitError> {
         let head = repository.head().await?;
+        Self::with_head(repository, head).await
+    }
+
+    async fn with_head(repository: &Repository, head: Option<String>) -> Result<Self, GitError> {
         let mut dirty = status::dirty_files(&repository.root).await?;
         dirty.retain(|path, _| !is_ours(path));
         Ok(Self { head, dirty })
@@ -99,15 +103,13 @@ impl Snapshot {
         let Some(repository) = Repository::around(dir)? else {
             return Err(GitError::NotARepository { dir: dir.to_owned() });
         };
-        let now = Self::of(&repository).await?;
+        let head = repository.head().await?;
+        let (now, (commits, committed)) = tokio::try_join!(
+            Self::with_head(&repository, head.clone()),
+            self.committed_until(&repository.root, head.as_deref()),
+        )?;
         let mut files: BTreeSet<String> = self.redirtied(&now).cloned().collect();
-        let mut commits = Vec::new();
-        if self.head != now.head
-            && let Some(after) = &now.head
-        {
-            commits = new_commits(&repository.root, self.head.as_deref(), after).await?;
-            files.extend(committed_files(&repository.root, self.head.as_deref(), after).await?);
-        }
+        files.extend(committed);
         let facts = GitFacts {
             head_before: self.head.clone(),
             head_after: now.head.clone(),
@@ -116,6 +118,21 @@ impl Snapshot {
             uncommitted: !now.is_clean(),
         };
         Ok((facts, now))
+    }
+
+    /// The commits that came, and the files that they changed. Git is not asked if HEAD is where it was.
+    async fn committed_until(
+        &self,
+        root: &Utf8Path,
+        head: Option<&str>,
+    ) -> Result<(Vec<Commit>, Vec<String>), GitError> {
+        let before = self.head.as_deref();
+        match head {
+            Some(after) if before != Some(after) => {
+                tokio::try_join!(new_commits(root, before, after), committed_files(root, before, after))
+            }
+            _ => Ok((Vec::new(), Vec::new())),
+        }
     }
 
     /// Files whose difference from HEAD came, went or changed.

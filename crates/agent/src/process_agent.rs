@@ -4,6 +4,7 @@
 mod drive;
 mod files;
 mod hindrance;
+mod last_snapshot;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +20,12 @@ use crate::git::{GitError, Snapshot};
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
 use crate::process::{Ended, Launcher, SpawnSpec, Supervised};
 use crate::redact::Redactor;
-use crate::result_file::{read_report, read_result};
+use crate::result_file::{read_report, read_result, scrub};
 use crate::{Agent, CommandLine, Driver, Permission, RunReport, RunRequest, Watch};
 use drive::{Drive, Driven};
 use files::RunFiles;
 use hindrance::Hindrance;
+use last_snapshot::LastSnapshot;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
@@ -33,6 +35,7 @@ pub struct ProcessAgent {
     clock: Arc<dyn Clock>,
     launcher: Launcher,
     graces: Graces,
+    snapshots: LastSnapshot,
 }
 
 /// How long we are patient.
@@ -55,7 +58,8 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = default_grants(driver.name());
-        Self { driver, ours, grants, clock, launcher: Launcher::default(), graces: Graces::default() }
+        let (launcher, graces, snapshots) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, snapshots }
     }
 
     /// The same under another shim.
@@ -84,6 +88,7 @@ impl Agent for ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
+        found.warnings.extend(scrub(&request.run_dir, &redactor).err());
         found.evidence.read_only = request.permission == Permission::Plan;
         let mut report = found.into_report(&redactor);
         let record = RunRecord::new(&request, self.driver.name(), (started_at, self.clock.now()), &report);
@@ -165,7 +170,7 @@ impl Attempt<'_> {
         found: &mut Findings,
     ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
         let shim = self.agent.launcher.start()?;
-        let before = match Snapshot::take(&self.request.working_dir).await {
+        let before = match self.agent.snapshots.before(&self.request.working_dir).await {
             Ok(before) => before,
             Err(GitError::Unreadable { .. }) if !self.request.working_dir.is_dir() => None,
             Err(error) => {
@@ -192,7 +197,10 @@ impl Attempt<'_> {
         }
         if let Some(before) = before {
             match before.facts_since(&self.request.working_dir).await {
-                Ok((facts, _)) => found.evidence.git = Some(facts),
+                Ok((facts, now)) => {
+                    found.evidence.git = Some(facts);
+                    self.agent.snapshots.keep(&self.request.working_dir, now);
+                }
                 Err(error) => found.warnings.push(no_git_facts(&error)),
             }
         }

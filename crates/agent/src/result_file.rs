@@ -3,6 +3,7 @@
 //! The agent owns these files and may put anything there: a pipe, a link to a secret, a gigabyte. So they are
 //! opened without following links and without blocking, and read up to a limit.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -11,6 +12,7 @@ use rehearsal_core::{ReportedTask, ResultFile, ResultFileError};
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{MAX_REPORT_BYTES, MAX_RESULT_BYTES};
+use crate::redact::Redactor;
 
 /// The name of the result file in a run directory.
 pub const RESULT_FILE: &str = "result.json";
@@ -106,8 +108,50 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
     report
 }
 
+/// Rewrites what an agent put into its run directory without the secrets that it wrote there.
+pub(crate) fn scrub(run_dir: &Utf8Path, redactor: &Redactor) -> Result<(), String> {
+    for name in [RESULT_FILE, REPORT_FILE] {
+        let path = run_dir.join(name);
+        // What is no file of its own has no content that is ours to clear.
+        if let Ok(Some(file)) = open_regular(&path) {
+            rewrite(file, &path, redactor).map_err(|error| format!("`{name}` may hold secrets: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn rewrite(mut from: File, path: &Utf8Path, redactor: &Redactor) -> std::io::Result<()> {
+    let clean = path.with_extension("clean");
+    let mut to = fs_err::File::create(&clean)?;
+    let mut stream = redactor.stream();
+    let mut chunk = vec![0; 64 << 10];
+    let mut out = Vec::new();
+    loop {
+        let read = from.read(&mut chunk)?;
+        match read {
+            0 => stream.finish(&mut out),
+            _ => stream.push(&chunk[..read], &mut out),
+        }
+        to.write_all(&out)?;
+        out.clear();
+        if read == 0 {
+            return fs_err::rename(&clean, path);
+        }
+    }
+}
+
 /// The file's content; none if there is no file.
 fn read_bounded(path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
+    let Some(file) = open_regular(path)? else { return Ok(None) };
+    let too_large = || format!("it is larger than {} MiB", limit >> 20);
+    let mut content = Vec::new();
+    // One byte more than allowed: it may grow while we read.
+    file.take(limit + 1).read_to_end(&mut content).map_err(|error| error.to_string())?;
+    if content.len() as u64 > limit { Err(too_large()) } else { Ok(Some(content)) }
+}
+
+/// A file that is one; none if there is nothing.
+fn open_regular(path: &Utf8Path) -> Result<Option<File>, String> {
     let open = std::fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -124,11 +168,7 @@ fn read_bounded(path: &Utf8Path, limit: u64) -> Result<Option<Vec<u8>>, String> 
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    let too_large = || format!("it is larger than {} MiB", limit >> 20);
-    let mut content = Vec::new();
-    // One byte more than allowed: it may grow while we read.
-    file.take(limit + 1).read_to_end(&mut content).map_err(|error| error.to_string())?;
-    if content.len() as u64 > limit { Err(too_large()) } else { Ok(Some(content)) }
+    Ok(Some(file))
 }
 
 #[cfg(test)]
@@ -232,6 +272,19 @@ mod tests {
             ["line 3 of `report.jsonl` cannot be read: unknown variant `x`, expected one of `task_done`, \
               `task_blocked`, `progress` at line 1 column 11"]
         );
+    }
+
+    #[test]
+    fn what_an_agent_wrote_is_kept_without_its_secrets() {
+        let dir = RunDir::new();
+        let secret = "hunter2-hunter2-hunter2".to_owned();
+        append_report(&dir.path, &ReportLine::Progress { text: format!("I use {secret}") }).unwrap();
+        let (path, elsewhere) = (dir.path.join(RESULT_FILE), dir.path.join("elsewhere"));
+        fs_err::write(&elsewhere, &secret).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        scrub(&dir.path, &Redactor::new([(&"MY_API_KEY".to_owned(), &secret)])).unwrap();
+        assert_eq!(read_report(&dir.path).progress, ["I use [redacted:MY_API_KEY]"]);
+        assert_eq!(fs_err::read_to_string(elsewhere).unwrap(), secret, "a link is not followed");
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     let message = message.lines().next().unwrap_or_default();
     // The library appends the place to some messages; it is kept apart here.
     let message = message.split(" at line ").next().unwrap_or(message).trim_end_matches(&[':', ','][..]);
+    // Advice to whoever calls the library, not to whoever wrote the file.
+    let message = message.split(", set DuplicateKeyPolicy").next().unwrap_or(message);
     let error = SourceError::at(place, message);
     match unknown_key_hint(message) {
         Some(hint) => error.hint(hint),

@@ -1,6 +1,8 @@
 //! git as a child process, in an environment that cannot lead it astray.
 
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::OnceLock;
 
 use camino::Utf8Path;
 use tokio::process::Command;
@@ -26,10 +28,16 @@ const SAFE: &[&str] = &[
     "maintenance.auto=false",
 ];
 
+/// Where git is, looked up once.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| which::which("git").unwrap_or_else(|_| PathBuf::from("git")))
+}
+
 /// Runs git in a directory; its standard output.
 pub(super) async fn git(dir: &Utf8Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
     let what = || args.first().copied().unwrap_or_default().to_owned();
-    let mut command = Command::new("git");
+    let mut command = Command::new(program());
     // Outside variables such as GIT_DIR or GIT_INDEX_FILE would turn us to another repository.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);

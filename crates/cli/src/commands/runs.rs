@@ -1,8 +1,10 @@
 //! `runs list|show`.
 
-use camino::Utf8PathBuf;
+use std::io::{Read, Seek, SeekFrom};
+
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
-use rehearsal_core::{Run, SessionName, Timestamp};
+use rehearsal_core::{Blame, Run, SessionName, Timestamp};
 use rehearsal_store::{RunQuery, Scope};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -101,6 +103,31 @@ pub(crate) fn table_of(runs: &[Run], now: Timestamp) -> String {
     table(&["RUN", "TASK", "AGENT", "OUTCOME", "COMMITS", "TOOK", "COST", "STARTED"], &rows)
 }
 
+/// How much of standard error is looked at, and how many lines of that are shown.
+const TAIL_BYTES: u64 = 4 << 10;
+const TAIL_LINES: usize = 5;
+
+/// The end of standard error, where a run that went wrong often says why.
+fn last_words(run: &Run, directory: &Utf8Path) -> Vec<String> {
+    let went_wrong = run.outcome().is_some_and(|outcome| outcome.blame() != Blame::Nobody);
+    if !went_wrong {
+        return Vec::new();
+    }
+    let tail = tail_of(&directory.join("stderr.log")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&tail);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn tail_of(path: &Utf8Path) -> std::io::Result<Vec<u8>> {
+    let mut file = fs_err::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut tail = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
+    Ok(tail)
+}
+
 async fn show(args: ShowArgs, context: &Context) -> Done {
     let project = context.project()?;
     let store = project.store().await?;
@@ -144,6 +171,13 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
                 ui.say(format!("changed {}", harmless(file)));
             }
         }
+    }
+    let last_words = last_words(&run, &directory);
+    if !last_words.is_empty() {
+        ui.say("\nlast on its standard error:");
+    }
+    for line in last_words {
+        ui.say(format!("  {}", one_line(&line, 160)));
     }
     let shown = project.shown(&directory);
     ui.say(format!("\nfiles: {shown}"));

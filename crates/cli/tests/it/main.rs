@@ -1,2 +1,24 @@
-//! Replaced by the stories.
-fn main() {}
+//! Everything through the real program, as a person or an agent calls it: one module a command or a story.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod env;
+mod failures;
+mod prompt;
+mod running;
+mod session_loop;
+mod stable;
+
+#[test]
+fn no_file_of_this_directory_is_forgotten() {
+    let here = include_str!("main.rs");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
+            let line = format!("mod {name};");
+            assert!(here.lines().any(|known| known == line), "main.rs has no `{line}`");
+        }
+    }
+}

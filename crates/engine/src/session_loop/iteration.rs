@@ -37,7 +37,13 @@ impl SessionLoop {
             task: task.id.clone(),
             title: task.title.clone(),
         });
-        let mut request = self.request(&start.id, &task, progress.iteration, &progress.notes).await?;
+        let mut request = match self.request(&start.id, &task, progress.iteration, &progress.notes).await {
+            Ok(request) => request,
+            Err(error) => {
+                self.give_back(&start, &error).await?;
+                return Err(error);
+            }
+        };
         request.budget = self.budget_of(&task, progress);
         progress.notes.clear();
         let report = self.run_agent(request).await;
@@ -96,6 +102,13 @@ impl SessionLoop {
             Err(CommitError::Refused { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The agent cannot be asked: nothing has happened, and nothing may look as if a worker had died.
+    async fn give_back(&self, start: &RunStart, error: &LoopError) -> Result<(), LoopError> {
+        let end = self.end_without_a_run(error.to_string());
+        self.apply_end(Actor::Worker(start.worker.clone()), start, &end, &[], &[]).await?;
+        Ok(())
     }
 
     /// What an iteration asks of the agent.
@@ -294,8 +307,9 @@ impl SessionLoop {
                 }));
             }
             self.tell(LoopEvent::CompleteRefused { open_tasks });
+            let open = if open_tasks == 1 { "1 task is".into() } else { format!("{open_tasks} tasks are") };
             progress.notes.push(format!(
-                "the last iteration said COMPLETE, which was refused: {open_tasks} tasks are not done. \
+                "the last iteration said COMPLETE, which was refused: {open} not done. \
                  A task counts as done only when it is reported with `rehearsal task done ID`."
             ));
         }

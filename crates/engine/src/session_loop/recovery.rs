@@ -29,7 +29,10 @@ impl SessionLoop {
             .and_then(|bytes| serde_json::from_slice::<RunReport>(&bytes).ok());
         let (end, tasks, journal) = match report {
             Some(report) => (end_of(&report, self.clock.now()), report.tasks, report.progress),
-            None => (self.end_of_a_lost_run(), Vec::new(), Vec::new()),
+            None => {
+                let why = "the process that ran it died before it ended".into();
+                (self.end_without_a_run(why), Vec::new(), Vec::new())
+            }
         };
         let outcome = end.verdict.outcome.clone();
         self.apply_end(Actor::Worker(worker.clone()), &start, &end, &tasks, &journal).await?;
@@ -37,13 +40,10 @@ impl SessionLoop {
         Ok(())
     }
 
-    /// Nobody's fault but the worker's: it costs the task nothing, and what is in the tree stays there.
-    fn end_of_a_lost_run(&self) -> RunEnd {
+    /// Not the task's fault: it costs it nothing, and what is in the tree stays there.
+    pub(super) fn end_without_a_run(&self, why: String) -> RunEnd {
         RunEnd {
-            verdict: Verdict {
-                outcome: Outcome::Cancelled,
-                because: vec!["the process that ran it died before it ended".into()],
-            },
+            verdict: Verdict { outcome: Outcome::Cancelled, because: vec![why] },
             exit: None,
             promise: None,
             cost_usd: None,

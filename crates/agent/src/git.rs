@@ -5,6 +5,7 @@
 
 mod command;
 mod head;
+mod locks;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use rehearsal_core::{Commit, GitFacts};
 use crate::policy::MAX_COMMITS;
 use command::{git, text};
 use head::Repository;
+pub use locks::release_locks;
 use status::Fingerprint;
 
 /// What we ourselves keep in a user's repository, which is never a change.

@@ -25,7 +25,7 @@ mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
 pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
-pub use process_agent::{Graces, ProcessAgent};
+pub use process_agent::{Graces, ProcessAgent, release_git_locks};
 pub use request::{Permission, RunRequest};
 pub use retry::Retrying;
 pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

@@ -54,6 +54,15 @@ pub(crate) const MAX_REPORT_BYTES: u64 = 4 << 20;
 /// The longest one git command may take: a cold `git status` of a very large repository on a slow disk.
 pub(crate) const GIT_LIMIT: Duration = Duration::from_mins(2);
 
+/// How long the locks of a killed git are left alone while another git is at work in the repository, and how
+/// often we look: a command that writes is over in well under a second.
+pub(crate) const GIT_LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// See [`GIT_LOCK_PATIENCE`].
+pub(crate) const GIT_LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// How many directories of branches are searched for locks. A repository with more has them packed.
+pub(crate) const MAX_LOCK_DIRS: usize = 1_000;
+
 /// The most commits listed for one run: one that merged the base branch would bring its whole history.
 pub(crate) const MAX_COMMITS: usize = 500;
 

@@ -22,6 +22,7 @@ pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};
 pub use sweep::{become_subreaper, kill_processes_of_run, processes_of_run};
 pub use table::ProcessId;
+pub(crate) use table::working_dirs_of;
 pub use wire::Escaped;
 
 /// The variable that every process of a run inherits, and by which it can be found again.

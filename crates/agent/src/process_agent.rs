@@ -9,21 +9,23 @@ mod last_snapshot;
 use std::sync::Arc;
 use std::time::Duration;
 
+use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict, WireReport, judge,
+    Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict, WireReport,
+    judge,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::{Variables, agent_environment, default_grants};
-use crate::git::{GitError, Snapshot};
+use crate::git::{GitError, Snapshot, release_locks};
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
 use crate::process::{Ended, Launcher, SpawnSpec, Supervised};
 use crate::redact::Redactor;
 use crate::result_file::{read_report, read_result, scrub};
 use crate::{Agent, CommandLine, Driver, Permission, RunReport, RunRequest, Watch};
 use drive::{Drive, Driven};
-use files::RunFiles;
+use files::{PROMPT_FILE, RunFiles};
 use hindrance::Hindrance;
 use last_snapshot::LastSnapshot;
 
@@ -195,6 +197,9 @@ impl Attempt<'_> {
         if !self.request.working_dir.is_dir() {
             return Err(Hindrance::working_dir_deleted(&self.request.working_dir));
         }
+        if was_killed(&ended, found.evidence.stop.as_ref()) {
+            found.warnings.extend(release_git_locks(&self.request.working_dir, &self.request.run_dir).await);
+        }
         if let Some(before) = before {
             match before.facts_since(&self.request.working_dir).await {
                 Ok((facts, now)) => {
@@ -227,6 +232,18 @@ impl Findings {
             self.progress.extend(progress.iter().cloned());
         }
     }
+}
+
+/// Removes the lock files that a killed git of a run left in its repository, once all processes of the run are
+/// gone; what it did, in words.
+pub async fn release_git_locks(working_dir: &Utf8Path, run_dir: &Utf8Path) -> Option<String> {
+    release_locks(working_dir, &run_dir.join(PROMPT_FILE)).await
+}
+
+/// Whether any process of the run may have died without the time to tidy up.
+fn was_killed(ended: &Ended, stop: Option<&Stop>) -> bool {
+    let by_signal = matches!(ended.exit, Exit::Signal(_));
+    stop.is_some() || by_signal || ended.supervisor_lost || ended.escaped.count > 0
 }
 
 fn no_git_facts(error: &GitError) -> String {

@@ -142,7 +142,10 @@ impl From<StoreError> for CliError {
 
 impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
-        Self::of(Exit::Usage, &error)
+        match error {
+            OpenError::Store(error) => error.into(),
+            error => Self::of(Exit::Usage, &error),
+        }
     }
 }
 

@@ -15,9 +15,9 @@ const MAX_HOPS: u32 = 5;
 pub(super) struct Repository {
     /// The top directory of the working tree.
     pub(super) root: Utf8PathBuf,
-    git_dir: Utf8PathBuf,
+    pub(super) git_dir: Utf8PathBuf,
     /// Where the references of all worktrees are.
-    common_dir: Utf8PathBuf,
+    pub(super) common_dir: Utf8PathBuf,
 }
 
 /// What a file of references said.

@@ -38,6 +38,8 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let signals = Signals::take()?;
+    // Whoever stopped us must not keep us from seeing that our parent is gone.
+    rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
     let (order, pipes) = receive_order(control)?;
     let agent = match start(&order, pipes) {
         Ok(agent) => agent,

@@ -88,7 +88,7 @@ impl IdleShim {
         };
         let Pipes { stdin, stdout, stderr } = pipes;
         let (stdin, stdout, stderr) = (Some(stdin), Some(stdout), Some(stderr));
-        Ok(Supervised { stdin, stdout, stderr, pid, control, shim, session, run })
+        Ok(Supervised { stdin, stdout, stderr, pid, control, shim, session, run, sweeping: None })
     }
 }
 
@@ -189,6 +189,8 @@ pub struct Supervised {
     shim: Child,
     session: i32,
     run: Option<RunId>,
+    /// The end of what a lost shim left, while it is under way.
+    sweeping: Option<tokio::task::JoinHandle<Escaped>>,
 }
 
 impl Supervised {
@@ -228,9 +230,12 @@ impl Supervised {
     pub async fn take_over(&mut self) -> Ended {
         let _ = self.shim.kill().await;
         let (run, session) = (self.run.clone(), self.session);
-        let escaped = tokio::task::spawn_blocking(move || kill_orphans(run.as_ref(), session))
-            .await
-            .unwrap_or_default();
+        // Kept, so that what it found is not lost when whoever waits turns to something else meanwhile.
+        let sweeping = self
+            .sweeping
+            .get_or_insert_with(|| tokio::task::spawn_blocking(move || kill_orphans(run.as_ref(), session)));
+        let escaped = sweeping.await.unwrap_or_default();
+        self.sweeping = None;
         // The agent dies with its shim, by SIGKILL.
         Ended { exit: KILLED, escaped, left: 0, supervisor_lost: true }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use camino::Utf8PathBuf;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// A process that is not mistaken for another: its number may be used again, but not with the same start.
@@ -94,6 +95,16 @@ pub(super) fn all() -> Vec<Entry> {
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(Entry::read)
+        .collect()
+}
+
+/// Where the living processes with this name are at work. Those of other users are not ours to see.
+pub(crate) fn working_dirs_of(name: &str) -> Vec<Utf8PathBuf> {
+    let dir = |entry: &Entry| std::fs::read_link(format!("/proc/{}/cwd", entry.id.pid)).ok();
+    all()
+        .iter()
+        .filter(|entry| entry.name == name && !entry.is_dead())
+        .filter_map(|entry| Utf8PathBuf::from_path_buf(dir(entry)?).ok())
         .collect()
 }
 

@@ -16,7 +16,8 @@ use crate::redact::{RedactedStream, Redactor};
 use crate::result_file::{REPORT_FILE, RESULT_FILE};
 
 const OUTCOME_FILE: &str = "outcome.json";
-const PROMPT_FILE: &str = "prompt.md";
+/// Written before the agent starts, and not again: it also shows when a run began.
+pub(super) const PROMPT_FILE: &str = "prompt.md";
 
 /// The open files of a run.
 pub(super) struct RunFiles {

@@ -1,6 +1,6 @@
 //! What a worker that died has left: put in order before the loop begins, each run exactly once.
 
-use rehearsal_agent::{RunReport, process};
+use rehearsal_agent::{RunReport, process, release_git_locks};
 use rehearsal_core::{Actor, Outcome, Run, RunEnd, Verdict, WorkerId};
 
 use super::iteration::{REPORT_FILE, end_of};
@@ -14,6 +14,10 @@ impl SessionLoop {
             if left.count > 0 {
                 let message =
                     format!("processes of run {} were still alive and were ended: {left}", run.start.id);
+                self.tell(LoopEvent::Warning { message });
+            }
+            let released = release_git_locks(&self.working_dir, &self.run_dir(&run.start.id)).await;
+            if let Some(message) = released {
                 self.tell(LoopEvent::Warning { message });
             }
             self.finish_left_run(run, worker).await?;

@@ -11,9 +11,14 @@ const SQLITE_LOCKED: i32 = 6;
 const SQLITE_CORRUPT: i32 = 11;
 const SQLITE_FULL: i32 = 13;
 const SQLITE_NOTADB: i32 = 26;
+/// An extended code: the index of the write-ahead log cannot grow, for which there is one cause.
+const SQLITE_IOERR_SHMSIZE: i32 = 4874;
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
+        if code(&error) == Some(SQLITE_IOERR_SHMSIZE) {
+            return Self::DiskFull;
+        }
         match primary_code(&error) {
             Some(SQLITE_BUSY | SQLITE_LOCKED) => Self::Busy,
             Some(SQLITE_FULL) => Self::DiskFull,
@@ -42,8 +47,11 @@ pub(super) fn is_no_database(error: &sqlx::Error) -> bool {
 }
 
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(code & 0xff)
+    code(error).map(|code| code & 0xff)
+}
+
+fn code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }
 
 fn message(error: &sqlx::Error) -> String {

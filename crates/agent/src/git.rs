@@ -4,6 +4,7 @@
 //! the diff are asked for only when HEAD moved.
 
 mod command;
+mod forward;
 mod head;
 mod locks;
 mod status;
@@ -130,9 +131,7 @@ impl Snapshot {
     ) -> Result<(Vec<Commit>, Vec<String>), GitError> {
         let before = self.head.as_deref();
         match head {
-            Some(after) if before != Some(after) => {
-                tokio::try_join!(new_commits(root, before, after), committed_files(root, before, after))
-            }
+            Some(after) if before != Some(after) => committed(root, before, after).await,
             _ => Ok((Vec::new(), Vec::new())),
         }
     }
@@ -150,6 +149,21 @@ impl Snapshot {
 
 fn is_ours(path: &str) -> bool {
     path.starts_with(OUR_STATE)
+}
+
+/// Commits and the files they changed. One call of git if HEAD only moved forward, which it nearly always did.
+async fn committed(
+    root: &Utf8Path,
+    before: Option<&str>,
+    after: &str,
+) -> Result<(Vec<Commit>, Vec<String>), GitError> {
+    if let Some(before) = before {
+        let log = git(root, &forward::log_args(before, after)).await?;
+        if let Some((commits, files)) = forward::read(&log, before, after) {
+            return Ok((commits, files.into_iter().filter(|name| !is_ours(name)).collect()));
+        }
+    }
+    tokio::try_join!(new_commits(root, before, after), committed_files(root, before, after))
 }
 
 async fn new_commits(root: &Utf8Path, before: Option<&str>, after: &str) -> Result<Vec<Commit>, GitError> {

@@ -5,6 +5,7 @@ mod drive;
 mod files;
 mod hindrance;
 mod last_snapshot;
+mod spare_shim;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ use drive::{Drive, Driven};
 use files::{PROMPT_FILE, RunFiles};
 use hindrance::Hindrance;
 use last_snapshot::LastSnapshot;
+use spare_shim::SpareShim;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
@@ -38,6 +40,7 @@ pub struct ProcessAgent {
     launcher: Launcher,
     graces: Graces,
     snapshots: LastSnapshot,
+    spare: SpareShim,
 }
 
 /// How long we are patient.
@@ -60,8 +63,8 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = default_grants(driver.name());
-        let (launcher, graces, snapshots) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, snapshots }
+        let (launcher, graces, snapshots, spare) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, snapshots, spare }
     }
 
     /// The same under another shim.
@@ -158,6 +161,7 @@ impl Attempt<'_> {
             return Ok(());
         };
         let (process, before) = started?;
+        self.agent.spare.refill(&self.agent.launcher);
         let parser = self.agent.driver.parser(self.agent.clock.now());
         let graces = self.agent.graces;
         let drive = Drive::new(request, parser, files, self.redactor.clone(), self.watch.clone(), graces);
@@ -171,7 +175,7 @@ impl Attempt<'_> {
         spec: SpawnSpec,
         found: &mut Findings,
     ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
-        let shim = self.agent.launcher.start()?;
+        let shim = self.agent.spare.take(&self.agent.launcher)?;
         let before = match self.agent.snapshots.before(&self.request.working_dir).await {
             Ok(before) => before,
             Err(GitError::Unreadable { .. }) if !self.request.working_dir.is_dir() => None,

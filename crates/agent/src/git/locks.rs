@@ -141,7 +141,8 @@ mod tests {
         let scene = Scene::new();
         scene.write(".git/index.lock");
         let lock = fs_err::OpenOptions::new().append(true).open(scene.root.join(".git/index.lock")).unwrap();
-        lock.file().set_modified(SystemTime::now() - OLD).unwrap();
+        let made = lock.metadata().unwrap().modified().unwrap();
+        lock.file().set_modified(made - OLD).unwrap();
         assert_eq!(scene.release().await, None);
         assert!(scene.root.join(".git/index.lock").exists());
     }

@@ -64,6 +64,11 @@ pub struct IdleShim {
 }
 
 impl IdleShim {
+    /// Whether it still waits: it may have been killed meanwhile.
+    pub fn is_waiting(&mut self) -> bool {
+        matches!(self.shim.try_wait(), Ok(None))
+    }
+
     /// Starts the program under this shim.
     pub async fn run(self, mut spec: SpawnSpec) -> Result<Supervised, SpawnError> {
         let Self { launcher, shim, mut control } = self;

@@ -85,10 +85,10 @@ fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
 #[test]
 fn codex() {
     let driver = CodexDriver::new("codex");
-    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"codex exec --json --sandbox read-only --disable plugins --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
-    assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"codex exec --json --dangerously-bypass-approvals-and-sandbox --disable plugins --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"codex exec --json --sandbox read-only --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"codex exec --json --dangerously-bypass-approvals-and-sandbox --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
-    codex exec resume s-1 --json --config sandbox_mode="workspace-write" --disable plugins --config analytics.enabled=false --config check_for_update_on_startup=false --model big - <<< "Be brief.\n\nDo it."
+    codex exec resume s-1 --json --config sandbox_mode="workspace-write" --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false --model big - <<< "Be brief.\n\nDo it."
     warning: `codex`: it does not tell its cost, so the cost limit has no effect
     warning: `codex`: it has no turn limit, so the turn limit has no effect
     warning: `codex`: it tells its tokens only at the end, so the token limit cannot stop it

@@ -41,6 +41,7 @@ mod report;
 mod script;
 mod wire;
 
+pub use script::ScriptFile;
 pub use wire::WireFormat;
 
 use error::MockError;

@@ -223,9 +223,10 @@ fn count(task: &mut Task, outcome: &Outcome) {
 fn system_wait(outcome: &Outcome, setbacks: u32, now: Timestamp) -> Wait {
     let name = outcome.name();
     let backoff = FIRST_WAIT.saturating_mul(1 << setbacks.saturating_sub(1).min(10)).min(LONGEST_WAIT);
+    // A vendor whose clock is behind names an hour that is past; trying again at once would hammer it.
+    let told = outcome.until().filter(|until| *until > now);
     // What only a hand can mend has no hour; the next `run` may try again at once.
-    let until =
-        if name.passes_with_time() { outcome.until().unwrap_or_else(|| now.plus(backoff)) } else { now };
+    let until = if name.passes_with_time() { told.unwrap_or_else(|| now.plus(backoff)) } else { now };
     Wait { wait_for: WaitFor::System(name), reason: outcome.to_string(), until: Some(until) }
 }
 

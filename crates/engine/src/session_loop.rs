@@ -6,7 +6,9 @@
 mod event;
 mod iteration;
 mod recovery;
+mod taking_over;
 mod tally;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +17,9 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::Agent;
 use rehearsal_core::config::Profile;
 use rehearsal_core::{
-    AgentName, Clock, Outcome, RunId, Session, SessionName, Standing, Task, TaskId, Timestamp, Wait, WorkerId,
+    AgentName, Clock, Outcome, RunId, Session, SessionName, Task, TaskId, Timestamp, Wait, WorkerId,
 };
-use rehearsal_store::{CommitError, Counts, FindError, StatusFilter, Store, StoreError, TaskQuery};
+use rehearsal_store::{CommitError, Counts, FindError, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::prompt::PromptError;
@@ -84,6 +86,19 @@ pub struct StopSwitch {
     pub now: CancellationToken,
 }
 
+impl StopSwitch {
+    fn is_thrown(&self) -> bool {
+        self.after_iteration.is_cancelled() || self.now.is_cancelled()
+    }
+
+    async fn thrown(&self) {
+        tokio::select! {
+            () = self.after_iteration.cancelled() => {}
+            () = self.now.cancelled() => {}
+        }
+    }
+}
+
 /// Why a loop could not go on. Failures of agents are no errors: they are outcomes.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
@@ -117,6 +132,8 @@ struct Progress {
     /// In the order in which they were first touched.
     touched: Vec<TaskId>,
     notes: Vec<String>,
+    /// The task whose last run was told to wait by the agent's vendor: until then no task can be worked on.
+    rest_of: Option<TaskId>,
     failures_in_a_row: u32,
     hard_setbacks_in_a_row: u32,
 }
@@ -134,6 +151,7 @@ impl SessionLoop {
         let session = self.session().await?;
         let mut progress = Progress::new(self.clock.now());
         self.recover(&progress.worker).await?;
+        progress.rest_of = self.stored_rest().await?;
         let counts = self.counts().await?;
         self.tell(LoopEvent::LoopStarted {
             session: session.name.clone(),
@@ -162,7 +180,7 @@ impl SessionLoop {
     /// Looks at the session as it is now: people edit it while the loop runs.
     async fn next_step(&self, progress: &Progress) -> Result<NextStep, LoopError> {
         let end = |end| Ok(NextStep::End(end));
-        if self.stop.after_iteration.is_cancelled() {
+        if self.stop.is_thrown() {
             return end(LoopEnd::Interrupted);
         }
         let counts = self.counts().await?;
@@ -177,46 +195,18 @@ impl SessionLoop {
             return end(LoopEnd::MaxIterations);
         }
         if let Some(limit) = self.options.max_cost
-            && progress.tally.cost_usd.unwrap_or(0.0) >= limit
+            && progress.tally.spent() >= limit
         {
-            return end(LoopEnd::BudgetReached { spent_usd: progress.tally.cost_usd.unwrap_or(0.0) });
+            return end(LoopEnd::BudgetReached { spent_usd: progress.tally.spent() });
+        }
+        if let Some((wait, until)) = self.rest_of_the_agent(progress).await? {
+            return Ok(NextStep::Wait(wait, until));
         }
         let now = self.clock.now();
         if let Some(task) = self.store.next_task(Some(&self.options.session), now).await? {
             return Ok(NextStep::Iterate(Box::new(task)));
         }
         self.what_it_waits_for().await
-    }
-
-    async fn what_it_waits_for(&self) -> Result<NextStep, LoopError> {
-        let query = TaskQuery {
-            session: Some(self.options.session.clone()),
-            status: StatusFilter::Open,
-            limit: Some(1_000),
-            ..TaskQuery::default()
-        };
-        let tasks = self.store.tasks(&query).await?;
-        let timed = tasks.iter().filter_map(|task| match &task.standing {
-            Standing::Waiting(wait) => wait.until.map(|until| (until, wait.clone())),
-            Standing::Ready | Standing::Claimed(_) | Standing::Ended { .. } => None,
-        });
-        if let Some((until, wait)) = timed.min_by_key(|(until, _)| *until) {
-            return Ok(NextStep::Wait(wait, until));
-        }
-        let waiting =
-            tasks.iter().map(|task| format!("{} {}: {}", task.id, task.title, crate::why::in_short(task)));
-        Ok(NextStep::End(LoopEnd::NeedsHuman { waiting: waiting.collect() }))
-    }
-
-    async fn wait(&self, wait: &Wait, until: Timestamp) -> Option<LoopEnd> {
-        if until.since(self.clock.now()) > self.options.max_wait {
-            return Some(LoopEnd::WaitTooLong { wait: wait.reason.clone(), until });
-        }
-        self.tell(LoopEvent::Waiting { wait_for: wait.wait_for, reason: wait.reason.clone(), until });
-        tokio::select! {
-            () = self.clock.sleep_until(until) => None,
-            () = self.stop.after_iteration.cancelled() => Some(LoopEnd::Interrupted),
-        }
     }
 
     async fn summary(&self, end: LoopEnd, progress: Progress) -> Result<LoopSummary, LoopError> {
@@ -274,6 +264,7 @@ impl Progress {
             runs: Vec::new(),
             touched: Vec::new(),
             notes: Vec::new(),
+            rest_of: None,
             failures_in_a_row: 0,
             hard_setbacks_in_a_row: 0,
         }

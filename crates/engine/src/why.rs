@@ -145,11 +145,12 @@ fn run_command(task: &Task) -> String {
 }
 
 /// The same in one clause, for a task that a loop cannot go on with.
-pub(crate) fn in_short(task: &Task) -> String {
+pub(crate) fn in_short(task: &Task, now: Timestamp) -> String {
+    let is_over = |until: Option<Timestamp>| until.is_some_and(|until| until <= now);
     match &task.standing {
-        Standing::Waiting(wait) => wait.reason.clone(),
+        Standing::Waiting(wait) if !is_over(wait.until) => wait.reason.clone(),
         Standing::Claimed(claim) => format!("run {} works on it", claim.run),
         Standing::Ended { .. } => task.status().to_owned(),
-        Standing::Ready => "it depends on tasks that are not done".into(),
+        Standing::Ready | Standing::Waiting(_) => "it depends on tasks that are not done".into(),
     }
 }

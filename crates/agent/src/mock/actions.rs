@@ -1,10 +1,12 @@
 //! What a script can tell the stand-in to do.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{ReportedDecision, ResultOutcome};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -12,19 +14,32 @@ use serde_json::{Map, Value};
 use super::wire::{FaultKind, ToolEnd};
 
 /// One step of a run. Texts may name `{task}` and `{iteration}`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Action {
     /// Writes text for people. The last of them is the final text.
     Say(String),
     /// Writes a file.
-    Write { path: Utf8PathBuf, content: String },
+    Write {
+        #[schemars(with = "String")]
+        path: Utf8PathBuf,
+        content: String,
+    },
     /// Adds to a file.
-    Append { path: Utf8PathBuf, content: String },
+    Append {
+        #[schemars(with = "String")]
+        path: Utf8PathBuf,
+        content: String,
+    },
     /// Replaces the first occurrence of a text in a file.
-    Patch { path: Utf8PathBuf, find: String, replace: String },
+    Patch {
+        #[schemars(with = "String")]
+        path: Utf8PathBuf,
+        find: String,
+        replace: String,
+    },
     /// Deletes a file.
-    Delete(Utf8PathBuf),
+    Delete(#[schemars(with = "String")] Utf8PathBuf),
     /// Commits all that is there.
     Commit { message: String },
     /// Runs a command in a shell; with `status`, any other exit status is an error.
@@ -82,6 +97,7 @@ pub(super) enum Action {
     Stderr(String),
     /// Writes a file that is not in the worktree.
     WriteOutside {
+        #[schemars(with = "String")]
         path: Utf8PathBuf,
         #[serde(default)]
         content: String,
@@ -97,7 +113,7 @@ pub(super) enum Action {
 }
 
 /// A tool call for show.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToldTool {
     pub(super) name: String,
@@ -110,7 +126,7 @@ pub(super) struct ToldTool {
 }
 
 /// What a run used; `cached` is a part of `input`.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Usage {
     pub(super) input: u64,
@@ -122,7 +138,7 @@ pub(super) struct Usage {
 }
 
 /// What goes to `result.json`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToldResult {
     #[serde(default)]
@@ -136,7 +152,7 @@ pub(super) struct ToldResult {
 }
 
 /// A process that is left behind.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpawnChild {
     /// In a session of its own, where a signal to the process group does not reach it.
@@ -153,17 +169,18 @@ pub(super) struct SpawnChild {
     pub(super) lifetime: Option<Span>,
     /// Where its process id is written.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     pub(super) pid_file: Option<Utf8PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Crash {
     Signal(SignalName),
     Exit(i32),
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SignalName {
     Abrt,
@@ -255,6 +272,21 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A duration like `300ms`, `2s`, `5m` or `1h`; a bare number is seconds.",
+            "type": ["string", "number"],
+            "pattern": r"^[0-9]+(\.[0-9]*)? *(ms|s|m|h)?$",
+            "minimum": 0,
+        })
+    }
+}
+
 /// One task or several.
 #[derive(Debug)]
 pub(super) struct TaskIds(pub(super) Vec<String>);
@@ -279,6 +311,20 @@ impl<'de> Deserialize<'de> for TaskIds {
             }
         }
         deserializer.deserialize_any(Ids)
+    }
+}
+
+impl JsonSchema for TaskIds {
+    fn schema_name() -> Cow<'static, str> {
+        "TaskIds".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A task id, `current`, or a list of them.",
+            "type": ["string", "array"],
+            "items": { "type": "string" },
+        })
     }
 }
 

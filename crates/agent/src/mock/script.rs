@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use rehearsal_core::Place;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -15,12 +16,18 @@ pub(super) enum Script {
     Each(Vec<Vec<Action>>),
 }
 
-#[derive(Deserialize)]
+/// A script for the stand-in agent, as people write it: one of `run` and `runs`.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ScriptFile {
+#[schemars(extend("oneOf" = [{ "required": ["run"] }, { "required": ["runs"] }]))]
+pub struct ScriptFile {
+    /// What is played at every call.
     #[serde(default)]
+    #[schemars(with = "Vec<Action>")]
     run: Option<Vec<Spanned<Action>>>,
+    /// What is played at the first call, at the second, and so on; one call more is an error.
     #[serde(default)]
+    #[schemars(with = "Vec<Vec<Action>>")]
     runs: Option<Vec<Vec<Spanned<Action>>>>,
 }
 
@@ -132,6 +139,49 @@ mod tests {
         #[test]
         fn no_text_panics(text in "(runs?:|\n|  - |say|crash|sleep|: |\\{|\\}|\\[|hang|1h|é|.){0,20}") {
             let _ = Script::parse(&text);
+        }
+    }
+
+    /// What is wrong with a script by its schema, as an editor would tell it.
+    fn wrong_by_schema(text: &str) -> Vec<String> {
+        let script: serde_json::Value = serde_saphyr::from_str(text).unwrap();
+        let schema = schemars::schema_for!(ScriptFile).to_value();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        validator.iter_errors(&script).map(|error| error.to_string()).collect()
+    }
+
+    #[test]
+    fn the_schema_has_every_action() {
+        assert_eq!(wrong_by_schema(include_str!("every_action.yaml")), Vec::<String>::new());
+        let schema = schemars::schema_for!(ScriptFile).to_value().to_string();
+        let Script::Each(runs) = Script::parse(include_str!("every_action.yaml")).unwrap() else {
+            panic!("it has `runs`");
+        };
+        for action in runs.iter().flatten().map(Action::name) {
+            assert!(schema.contains(&format!("\"{action}\"")), "`{action}` is not in the schema");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_wrong_by_the_schema() {
+        for wrong in [
+            "run: [{ wirte: { path: a, content: b } }]",
+            "run: [{ write: { path: a } }]",
+            "run: [{ write: { path: a, content: b, mode: 1 } }]",
+            "run: [{ sleep: soon }]",
+            "run: [{ sleep: -1 }]",
+            "run: [{ error: { kind: tired } }]",
+            "run: [{ tool: { name: Read, end: maybe } }]",
+            "run: [hangs]",
+            "run: [{ crash: { signal: usr1 } }]",
+            "run: [{ spawn_child: { detached: true } }]",
+            "runs: [say: hi]",
+            "rnu: []",
+            "{}",
+            "{ run: [], runs: [] }",
+        ] {
+            assert!(Script::parse(wrong).is_err(), "the parser takes {wrong}");
+            assert_ne!(wrong_by_schema(wrong), Vec::<String>::new(), "the schema takes {wrong}");
         }
     }
 

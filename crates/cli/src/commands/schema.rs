@@ -1,6 +1,7 @@
 //! `schema NAME`.
 
 use clap::Args;
+use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::ConfigFile;
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
@@ -33,6 +34,7 @@ fn document<T: JsonSchema>() -> Schema {
 pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
+    ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
     ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
     ("activity", "a line of activity.jsonl in a run's directory", || schema_for!(Activity)),

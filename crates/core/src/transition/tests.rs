@@ -74,6 +74,13 @@ fn a_failure_of_the_system_costs_no_attempt_and_waits_until_the_vendor_said() {
 }
 
 #[test]
+fn a_time_that_is_past_counts_as_none() {
+    let limited = run_to(&task(), Outcome::RateLimited { until: Some(Timestamp(1)) });
+    let Standing::Waiting(wait) = &limited.standing else { panic!() };
+    assert_eq!(wait.until, Some(limited.updated_at.plus(FIRST_WAIT)));
+}
+
+#[test]
 fn waits_without_a_time_grow_with_each_setback() {
     let mut task = task();
     let mut waits = Vec::new();

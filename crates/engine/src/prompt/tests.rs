@@ -54,7 +54,68 @@ fn the_prompt_has_context_progress_tasks_and_instructions() {
     second.last_outcome = Some(Outcome::Overloaded);
     let notes = ["You said COMPLETE, but 2 tasks are not done.".to_owned()];
     let prompt = prompt_of(SHIPPED_TEMPLATE, &[task(1, "Build feature X"), second], &notes).unwrap();
-    insta::assert_snapshot!(prompt);
+    insta::assert_snapshot!(prompt, @r#"
+    <context>
+    Epic description
+
+    Custom context
+    Multiple lines
+    </context>
+
+    <progress>
+    Prior work done
+    </progress>
+
+    <tasks>
+    ## Build feature X (this iteration)
+
+    - id: 10000000
+    - state: todo
+    - priority: high
+    - acceptance criteria:
+      - Criterion A
+      - Criterion B
+      - all tests pass (holds for every task of this session)
+
+    ## Write the docs
+
+    - id: 20000000
+    - state: todo
+    - priority: high
+    - depends on: 10000000
+    - last run: overloaded
+    - acceptance criteria:
+      - all tests pass (holds for every task of this session)
+
+    Both pages.
+
+    Done so far: 1 of 3 tasks.
+    </tasks>
+
+    <instructions>
+    ONE TASK PER ITERATION. This is iteration 2 of at most 10. Work on task
+    `10000000` (Build feature X) and on no other. Each iteration begins with a fresh context: what is not
+    committed, reported or written to the progress journal is forgotten.
+
+    1. Read what is there: the code, `git log`, the progress above.
+    2. Do the task, all of it, so that every acceptance criterion holds.
+    3. Run the tests with `./check` and mend what you broke.
+    4. Commit your work with a message that says what changed. Do not push, and do not change branches.
+    5. Report, with these commands or in `$REHEARSAL_TASK_DIR/result.json`:
+       - `rehearsal task done 10000000` when the task is done
+       - `rehearsal task block 10000000 --reason "why"` when it cannot be done without a human
+       - `rehearsal session progress "one line"` for what the next iteration should know
+    6. End your last message with one of these signals, if it applies:
+       - `<promise>COMPLETE</promise>` when ALL tasks of the session are done and reported
+       - `<promise>BLOCKED: why</promise>` when you cannot go on without a human
+       - `<promise>CONTINUE: message</promise>` when there is more to do; the message goes to the next iteration
+       Without a signal the next iteration begins.
+
+    NOTE: You said COMPLETE, but 2 tasks are not done.
+
+    Mind the gap.
+    </instructions>
+    "#);
 }
 
 #[test]

@@ -6,11 +6,11 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName, Task, TaskId,
-    Timestamp,
+    Actor, Blame, Budget, Outcome, Promise, RunEnd, RunId, RunStart, SessionName, Task, Timestamp,
 };
-use rehearsal_store::{Change, CommitError, Committed, FindError, StatusFilter, TaskQuery};
+use rehearsal_store::{Change, CommitError, Committed, StatusFilter, TaskQuery};
 
+use super::taking_over::Reported;
 use super::{LoopEnd, LoopError, LoopEvent, Progress, SessionLoop};
 use crate::prompt::{PROGRESS_LINES, PromptData, SYSTEM_PROMPT, TASKS_SHOWN, render};
 
@@ -37,23 +37,43 @@ impl SessionLoop {
             task: task.id.clone(),
             title: task.title.clone(),
         });
-        let mut request = match self.request(&start.id, &task, progress.iteration, &progress.notes).await {
+        let request = match self.request(&start.id, &task, progress.iteration, &progress.notes).await {
             Ok(request) => request,
             Err(error) => {
                 self.give_back(&start, &error).await?;
                 return Err(error);
             }
         };
-        request.budget = self.budget_of(&task, progress);
-        progress.notes.clear();
-        let report = self.run_agent(request).await;
-        self.keep_report(&start.id, &report)?;
+        let left = self.left(progress);
+        let budget = self.budget_of(&task, left);
+        let report = self.run_agent(RunRequest { budget, ..request }).await;
+        self.keep_report(&start.id, &report);
         for message in &report.warnings {
             self.tell(LoopEvent::Warning { message: message.clone() });
         }
-        let end = end_of(&report, self.clock.now());
-        let actor = Actor::Run(start.id.clone());
-        let reported = self.apply_end(actor, &start, &end, &report.tasks, &report.progress).await?;
+        self.write_down(&start, &report, progress).await?;
+        let outcome = &report.verdict.outcome;
+        if matches!(outcome, Outcome::BudgetReached { .. }) && left.is_some() && budget.usd == left {
+            return Ok(Some(LoopEnd::BudgetReached { spent_usd: progress.tally.spent() }));
+        }
+        if outcome.blame() == Blame::System {
+            progress.rest_of = outcome.name().passes_with_time().then_some(task.id);
+        } else {
+            progress.notes.clear();
+        }
+        self.what_follows(&report, progress).await
+    }
+
+    /// Takes over what the run came to, and tells of it.
+    async fn write_down(
+        &self,
+        start: &RunStart,
+        report: &RunReport,
+        progress: &mut Progress,
+    ) -> Result<(), LoopError> {
+        let end = end_of(report, self.now());
+        let reported = Reported { tasks: report.tasks.clone(), journal: report.progress.clone() };
+        let reported = self.take_over(Actor::Run(start.id.clone()), start, &end, reported).await?;
         progress.tally.add(&end);
         self.tell(LoopEvent::IterationEnded {
             iteration: progress.iteration,
@@ -69,7 +89,16 @@ impl SessionLoop {
             let status = task.status().to_owned();
             self.tell(LoopEvent::TaskReported { task: task.id, title: task.title, status });
         }
-        self.what_follows(&report, progress).await
+        let ran = report.verdict.outcome.blame() != Blame::System;
+        if let (Some(limit), None, true) = (self.options.max_cost, end.cost_usd, ran) {
+            self.tell(LoopEvent::Warning {
+                message: format!(
+                    "run {} did not tell what it cost: the limit of ${limit:.2} holds only what is told",
+                    start.id
+                ),
+            });
+        }
+        Ok(())
     }
 
     async fn claim(
@@ -78,7 +107,7 @@ impl SessionLoop {
         task: Task,
         progress: &Progress,
     ) -> Result<Option<(RunStart, Task)>, LoopError> {
-        let at = self.clock.now();
+        let at = self.now();
         let start = RunStart {
             id: RunId::from_random(crate::random_bits()),
             task: task.id.clone(),
@@ -102,13 +131,6 @@ impl SessionLoop {
             Err(CommitError::Refused { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// The agent cannot be asked: nothing has happened, and nothing may look as if a worker had died.
-    async fn give_back(&self, start: &RunStart, error: &LoopError) -> Result<(), LoopError> {
-        let end = self.end_without_a_run(error.to_string());
-        self.apply_end(Actor::Worker(start.worker.clone()), start, &end, &[], &[]).await?;
-        Ok(())
     }
 
     /// What an iteration asks of the agent.
@@ -173,10 +195,14 @@ impl SessionLoop {
         Ok(render(&self.template, &data)?)
     }
 
+    /// What is left of the loop's money.
+    fn left(&self, progress: &Progress) -> Option<f64> {
+        self.options.max_cost.map(|limit| limit - progress.tally.spent())
+    }
+
     /// The tightest of the task's budget, the agent's, and what is left of the loop's.
-    fn budget_of(&self, task: &Task, progress: &Progress) -> Budget {
+    fn budget_of(&self, task: &Task, left: Option<f64>) -> Budget {
         let agent = self.profile.budget.value;
-        let left = self.options.max_cost.map(|limit| limit - progress.tally.cost_usd.unwrap_or(0.0));
         let tightest = |limits: [Option<f64>; 3]| limits.into_iter().flatten().reduce(f64::min);
         let fewest = |limits: [Option<u64>; 2]| limits.into_iter().flatten().min();
         Budget {
@@ -193,89 +219,18 @@ impl SessionLoop {
         self.agent.run(request, watch, self.stop.now.clone()).await
     }
 
-    fn keep_report(&self, run: &RunId, report: &RunReport) -> Result<(), LoopError> {
+    /// Only a worker that dies before its commit needs it: without it the run's end is written all the same.
+    fn keep_report(&self, run: &RunId, report: &RunReport) {
         let dir = self.run_dir(run);
         let unfinished = dir.join("report.json.tmp");
-        fs_err::write(&unfinished, serde_json::to_vec(report).map_err(std::io::Error::other)?)?;
-        fs_err::rename(unfinished, dir.join(REPORT_FILE))?;
-        Ok(())
-    }
-
-    /// Writes the run's end, its task's next state and all that it reported, in one transaction. Returns the tasks
-    /// that it reported on, as they are now.
-    pub(super) async fn apply_end(
-        &self,
-        actor: Actor,
-        start: &RunStart,
-        end: &RunEnd,
-        reported: &[ReportedTask],
-        journal: &[String],
-    ) -> Result<Vec<Task>, LoopError> {
-        let reported = self.resolve_reported(start, reported).await?;
-        let outcome = outcome_for_task(&end.verdict.outcome, &start.task, &reported);
-        let mut changes = vec![
-            Change::EndRun { run: start.id.clone(), end: Box::new(end.clone()) },
-            Change::ChangeTask { id: start.task.clone(), input: end_of_task(start.fence, outcome) },
-        ];
-        for (task, input) in reported.iter().filter(|(task, _)| task.id != start.task) {
-            changes.push(Change::ChangeTask { id: task.id.clone(), input: input.clone() });
-        }
-        if let Some(session) = &start.session {
-            changes.extend(journal.iter().map(|text| Change::AddProgress {
-                session: session.clone(),
-                run: Some(start.id.clone()),
-                text: text.clone(),
-            }));
-        }
-        let committed = self.commit_what_is_accepted(actor, changes).await?;
-        let was_reported = |task: &Task| reported.iter().any(|(reported, _)| reported.id == task.id);
-        Ok(committed.into_iter().filter_map(Committed::task).filter(was_reported).collect())
-    }
-
-    /// Finds the tasks that an agent reported on. Strangers are refused aloud: an agent speaks for its session only.
-    async fn resolve_reported(
-        &self,
-        start: &RunStart,
-        reported: &[ReportedTask],
-    ) -> Result<Vec<(Task, TaskInput)>, LoopError> {
-        let mut resolved: Vec<(Task, TaskInput)> = Vec::new();
-        for report in reported {
-            let (prefix, input) = match report {
-                ReportedTask::Done { id } => (id, TaskInput::Finish),
-                ReportedTask::Blocked { id, reason } => (id, TaskInput::Block { reason: reason.clone() }),
-            };
-            let problem = match self.store.find_task(prefix).await {
-                Ok(task) if task.session == start.session => {
-                    resolved.retain(|(other, _)| other.id != task.id);
-                    resolved.push((task, input));
-                    continue;
-                }
-                Ok(_) => "it belongs to another session".to_owned(),
-                Err(FindError::Store(error)) => return Err(error.into()),
-                Err(error) => error.to_string(),
-            };
+        let kept = serde_json::to_vec(report)
+            .map_err(std::io::Error::other)
+            .and_then(|bytes| fs_err::write(&unfinished, bytes))
+            .and_then(|()| fs_err::rename(&unfinished, dir.join(REPORT_FILE)));
+        if let Err(error) = kept {
             self.tell(LoopEvent::Warning {
-                message: format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id),
+                message: format!("the report of run {run} is not kept: {error}"),
             });
-        }
-        Ok(resolved)
-    }
-
-    /// Commits; a change that is refused (a person was faster) is left out aloud, and the rest goes in.
-    async fn commit_what_is_accepted(
-        &self,
-        actor: Actor,
-        mut changes: Vec<Change>,
-    ) -> Result<Vec<Committed>, LoopError> {
-        loop {
-            match self.store.commit(actor.clone(), self.clock.now(), changes.clone()).await {
-                Ok(committed) => return Ok(committed),
-                Err(CommitError::Refused { index, refusal }) => {
-                    self.tell(LoopEvent::Warning { message: format!("not taken over: {refusal}") });
-                    changes.remove(index);
-                }
-                Err(error) => return Err(error.into()),
-            }
         }
     }
 
@@ -299,15 +254,15 @@ impl SessionLoop {
         }
         if *outcome == Outcome::Done && report.promise == Some(Promise::Complete) {
             let open_tasks = self.counts().await?.open;
-            if open_tasks == 0 || self.options.accept_complete {
-                return Ok(Some(if open_tasks == 0 {
-                    LoopEnd::AllDone
-                } else {
-                    LoopEnd::Complete { open_tasks }
-                }));
+            if open_tasks == 0 {
+                return Ok(None);
+            }
+            if self.options.accept_complete {
+                return Ok(Some(LoopEnd::Complete { open_tasks }));
             }
             self.tell(LoopEvent::CompleteRefused { open_tasks });
-            let open = if open_tasks == 1 { "1 task is".into() } else { format!("{open_tasks} tasks are") };
+            let open =
+                if open_tasks == 1 { "1 task is".to_owned() } else { format!("{open_tasks} tasks are") };
             progress.notes.push(format!(
                 "the last iteration said COMPLETE, which was refused: {open} not done. \
                  A task counts as done only when it is reported with `rehearsal task done ID`."
@@ -319,24 +274,6 @@ impl SessionLoop {
     pub(super) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
         self.runs_dir.join(run.as_str())
     }
-}
-
-/// What the run's outcome means for its task. In a loop a good end of the run is not yet the end of the task:
-/// that has to be reported.
-fn outcome_for_task(outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInput)]) -> Outcome {
-    if outcome.blame() != rehearsal_core::Blame::Nobody && !matches!(outcome, Outcome::BudgetReached { .. }) {
-        return outcome.clone();
-    }
-    match reported.iter().find(|(reported, _)| reported.id == *task) {
-        Some((_, TaskInput::Finish)) => Outcome::Done,
-        Some((_, TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
-        _ if *outcome == Outcome::Done => Outcome::Continue { message: String::new() },
-        _ => outcome.clone(),
-    }
-}
-
-fn end_of_task(fence: Fence, outcome: Outcome) -> TaskInput {
-    TaskInput::EndRun { fence, outcome }
 }
 
 pub(super) fn end_of(report: &RunReport, ended_at: Timestamp) -> RunEnd {

@@ -1,9 +1,10 @@
 //! What a worker that died has left: put in order before the loop begins, each run exactly once.
 
 use rehearsal_agent::{RunReport, process, release_git_locks};
-use rehearsal_core::{Actor, Outcome, Run, RunEnd, Verdict, WorkerId};
+use rehearsal_core::{Actor, Run, WorkerId};
 
 use super::iteration::{REPORT_FILE, end_of};
+use super::taking_over::Reported;
 use super::{LoopError, LoopEvent, SessionLoop};
 
 impl SessionLoop {
@@ -31,33 +32,18 @@ impl SessionLoop {
         let report = fs_err::read(self.run_dir(&start.id).join(REPORT_FILE))
             .ok()
             .and_then(|bytes| serde_json::from_slice::<RunReport>(&bytes).ok());
-        let (end, tasks, journal) = match report {
-            Some(report) => (end_of(&report, self.clock.now()), report.tasks, report.progress),
+        let (end, reported) = match report {
+            Some(report) => {
+                (end_of(&report, self.now()), Reported { tasks: report.tasks, journal: report.progress })
+            }
             None => {
-                let why = "the process that ran it died before it ended".into();
-                (self.end_without_a_run(why), Vec::new(), Vec::new())
+                let because = "the process that ran it died before it ended".to_owned();
+                (self.end_without_blame(because), Reported::default())
             }
         };
         let outcome = end.verdict.outcome.clone();
-        self.apply_end(Actor::Worker(worker.clone()), &start, &end, &tasks, &journal).await?;
+        self.take_over(Actor::Worker(worker.clone()), &start, &end, reported).await?;
         self.tell(LoopEvent::Recovered { run: start.id, task: start.task, outcome });
         Ok(())
-    }
-
-    /// Not the task's fault: it costs it nothing, and what is in the tree stays there.
-    pub(super) fn end_without_a_run(&self, why: String) -> RunEnd {
-        RunEnd {
-            verdict: Verdict { outcome: Outcome::Cancelled, because: vec![why] },
-            exit: None,
-            promise: None,
-            cost_usd: None,
-            tokens: None,
-            turns: None,
-            agent_session: None,
-            commits: Vec::new(),
-            files_changed: Vec::new(),
-            tries: 1,
-            ended_at: self.clock.now(),
-        }
     }
 }

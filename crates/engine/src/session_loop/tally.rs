@@ -11,6 +11,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// What was spent for certain.
+    pub(super) fn spent(&self) -> f64 {
+        self.cost_usd.unwrap_or(0.0)
+    }
+
     pub(super) fn add(&mut self, end: &RunEnd) {
         match end.cost_usd {
             Some(cost) => *self.cost_usd.get_or_insert(0.0) += cost,

@@ -1,0 +1,188 @@
+//! What a run came to, taken over into the store: its end, its task's next state, and what it reported.
+
+use rehearsal_core::transition::{Refusal, TaskInput};
+use rehearsal_core::{
+    Actor, Blame, Outcome, Promise, ReportedTask, RunEnd, RunStart, Task, TaskId, Timestamp,
+};
+use rehearsal_store::policy::LONGEST_LINE;
+use rehearsal_store::{Change, CommitError, Committed, FindError};
+
+use super::{LoopError, LoopEvent, SessionLoop};
+
+/// What a run says about tasks and writes for the journal.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    pub(super) tasks: Vec<ReportedTask>,
+    pub(super) journal: Vec<String>,
+}
+
+impl SessionLoop {
+    /// Writes the run's end, its task's next state and all that it reported, in one transaction. Returns the tasks
+    /// that it reported on, as they are now.
+    pub(super) async fn take_over(
+        &self,
+        actor: Actor,
+        start: &RunStart,
+        end: &RunEnd,
+        reported: Reported,
+    ) -> Result<Vec<Task>, LoopError> {
+        let reported = self.what_counts(start, &end.verdict.outcome, reported);
+        let tasks = self.resolve_reported(start, &reported.tasks).await?;
+        let outcome = outcome_for_task(&end.verdict.outcome, &start.task, &tasks);
+        let mut changes = vec![
+            Change::EndRun { run: start.id.clone(), end: Box::new(end.clone()) },
+            Change::ChangeTask {
+                id: start.task.clone(),
+                input: TaskInput::EndRun { fence: start.fence, outcome },
+            },
+        ];
+        for (task, input) in tasks.iter().filter(|(task, _)| task.id != start.task) {
+            changes.push(Change::ChangeTask { id: task.id.clone(), input: input.clone() });
+        }
+        if let Some(session) = &start.session {
+            changes.extend(reported.journal.into_iter().map(|text| Change::AddProgress {
+                session: session.clone(),
+                run: Some(start.id.clone()),
+                text: self.shortened(start, text),
+            }));
+        }
+        let committed = self.commit_what_is_accepted(actor, changes).await?;
+        let was_reported = |task: &Task| tasks.iter().any(|(reported, _)| reported.id == task.id);
+        Ok(committed.into_iter().filter_map(Committed::task).filter(was_reported).collect())
+    }
+
+    /// Ends a run that was never carried out, and gives its task back.
+    pub(super) async fn give_back(&self, start: &RunStart, why: &LoopError) -> Result<(), LoopError> {
+        let end = self.end_without_blame(format!("it was not carried out: {why}"));
+        let actor = Actor::Worker(start.worker.clone());
+        self.take_over(actor, start, &end, Reported::default()).await?;
+        Ok(())
+    }
+
+    /// The end of a run that tells nothing about its task: it costs nothing, and what is in the tree stays there.
+    pub(super) fn end_without_blame(&self, because: String) -> RunEnd {
+        let verdict = rehearsal_core::Verdict { outcome: Outcome::Cancelled, because: vec![because] };
+        RunEnd {
+            verdict,
+            exit: None,
+            promise: None::<Promise>,
+            cost_usd: None,
+            tokens: None,
+            turns: None,
+            agent_session: None,
+            commits: Vec::new(),
+            files_changed: Vec::new(),
+            tries: 1,
+            ended_at: self.now(),
+        }
+    }
+
+    /// Only a run that came to a proper end is heard: one that was ended, or broke down, has changed nothing.
+    fn what_counts(&self, start: &RunStart, outcome: &Outcome, reported: Reported) -> Reported {
+        let heard = matches!(outcome.blame(), Blame::Nobody | Blame::Task);
+        if heard || (reported.tasks.is_empty() && reported.journal.is_empty()) {
+            return reported;
+        }
+        self.tell(LoopEvent::Warning {
+            message: format!(
+                "what run {} reported does not count, because it ended with {}",
+                start.id,
+                outcome.name()
+            ),
+        });
+        Reported::default()
+    }
+
+    /// Finds the tasks that an agent reported on. Strangers are refused aloud: an agent speaks for its session only.
+    async fn resolve_reported(
+        &self,
+        start: &RunStart,
+        reported: &[ReportedTask],
+    ) -> Result<Vec<(Task, TaskInput)>, LoopError> {
+        let mut resolved: Vec<(Task, TaskInput)> = Vec::new();
+        for report in reported {
+            let (prefix, input) = match report {
+                ReportedTask::Done { id } => (id, TaskInput::Finish),
+                ReportedTask::Blocked { id, reason } => {
+                    (id, TaskInput::Block { reason: self.shortened(start, reason.clone()) })
+                }
+            };
+            let problem = match self.store.find_task(prefix).await {
+                Ok(task) if task.session == start.session => {
+                    resolved.retain(|(other, _)| other.id != task.id);
+                    resolved.push((task, input));
+                    continue;
+                }
+                Ok(_) => "it belongs to another session".to_owned(),
+                Err(FindError::Store(error)) => return Err(error.into()),
+                Err(error) => error.to_string(),
+            };
+            self.tell(LoopEvent::Warning {
+                message: format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id),
+            });
+        }
+        Ok(resolved)
+    }
+
+    /// The store refuses a text without end; what an agent says must not be lost with it, nor stop the loop.
+    fn shortened(&self, start: &RunStart, text: String) -> String {
+        let Some((cut, _)) = text.char_indices().nth(LONGEST_LINE) else {
+            return text;
+        };
+        self.tell(LoopEvent::Warning {
+            message: format!("run {} reported a text of {} bytes, which is cut short", start.id, text.len()),
+        });
+        let mut text = text;
+        text.truncate(cut);
+        text
+    }
+
+    /// Commits; a change that is refused (a person was faster) is left out aloud, and the rest goes in.
+    async fn commit_what_is_accepted(
+        &self,
+        actor: Actor,
+        mut changes: Vec<Change>,
+    ) -> Result<Vec<Committed>, LoopError> {
+        loop {
+            match self.store.commit(actor.clone(), self.now(), changes.clone()).await {
+                Ok(committed) => return Ok(committed),
+                Err(CommitError::Refused { index, refusal }) => {
+                    self.tell(LoopEvent::Warning { message: format!("not taken over: {refusal}") });
+                    let refused = changes.remove(index);
+                    if let (Refusal::NoEdge { .. }, Some(release)) = (&refusal, release(refused)) {
+                        changes.insert(index, release);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+/// A task that its flow leads nowhere is given back: nobody works on it any more.
+fn release(refused: Change) -> Option<Change> {
+    match refused {
+        Change::ChangeTask { id, input: TaskInput::EndRun { fence, .. } } => {
+            Some(Change::ChangeTask { id, input: TaskInput::Release { fence } })
+        }
+        _ => None,
+    }
+}
+
+/// What the run's outcome means for its task. In a loop a good end of the run is not yet the end of the task:
+/// that has to be reported.
+fn outcome_for_task(outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInput)]) -> Outcome {
+    let of_task = reported.iter().find(|(reported, _)| reported.id == *task).map(|(_, input)| input);
+    match (outcome, of_task) {
+        // Its own verdict on itself is heard only when it did not say that it failed.
+        (Outcome::Failed { .. }, _) => outcome.clone(),
+        (_, Some(TaskInput::Finish)) => Outcome::Done,
+        (_, Some(TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
+        (Outcome::Done, _) => Outcome::Continue { message: String::new() },
+        _ => outcome.clone(),
+    }
+}

@@ -1,0 +1,213 @@
+//! Limits of an agent's vendor become stored waits; the clock jumps over them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_agent::{ScriptedAgent, ScriptedRun};
+use rehearsal_core::TaskEdit;
+use rehearsal_core::transition::TaskInput;
+use rehearsal_core::{AgentName, Clock, Outcome, OutcomeName, Standing, Timestamp, WaitFor, WireErrorKind};
+use rehearsal_engine::{LoopEnd, LoopEvent};
+
+use crate::stage::{BEGINNING, HOUR, MINUTE, change, play, task_id, titled};
+
+fn rate_limited(until: Option<Timestamp>) -> ScriptedRun {
+    ScriptedRun::error(WireErrorKind::RateLimit { until }, "slow down")
+}
+
+fn overloaded() -> ScriptedRun {
+    ScriptedRun::error(WireErrorKind::Overloaded, "overloaded")
+}
+
+fn finished(id: &str) -> ScriptedRun {
+    ScriptedRun::done("done").task_done(id)
+}
+
+#[test]
+fn a_rate_limit_with_a_time_is_waited_for_and_costs_no_attempt() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        let until = BEGINNING.plus(20 * MINUTE);
+        let agent = Arc::new(ScriptedAgent::new().then(rate_limited(Some(until))).then(finished("parse")));
+        let summary = stage.run(&agent).await;
+        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(stage.clock.now(), until);
+        assert_eq!(summary.duration_ms, 20 * 60 * 1000);
+        assert_eq!(stage.task("parse").await.attempts, 1, "only the run that was carried out counts");
+        assert!(stage.told().contains(&LoopEvent::Waiting {
+            wait_for: WaitFor::System(OutcomeName::RateLimited),
+            reason: "rate_limited".into(),
+            until,
+        }));
+    });
+}
+
+#[test]
+fn a_five_hour_quota_is_waited_for() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        let quota = WireErrorKind::Quota { until: Some(BEGINNING.plus(5 * HOUR)) };
+        let agent = Arc::new(
+            ScriptedAgent::new().then(ScriptedRun::error(quota, "limit reached")).then(finished("parse")),
+        );
+        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.waits(), [("quota_exhausted".to_owned(), 5 * HOUR)]);
+    });
+}
+
+#[test]
+fn waits_without_a_time_double_up_to_half_an_hour_and_begin_anew_after_a_success() {
+    play(async |stage| {
+        stage.options.iterations = 20;
+        stage.tasks(&["parse"]).await;
+        let mut agent = ScriptedAgent::new();
+        for _ in 0..7 {
+            agent = agent.then(overloaded());
+        }
+        let unreachable = ScriptedRun::error(WireErrorKind::Unreachable, "no route to host");
+        let agent = agent.then(ScriptedRun::done("half")).then(unreachable).then(finished("parse"));
+        assert_eq!(stage.run(&Arc::new(agent)).await.end, LoopEnd::AllDone);
+        let mut before = Duration::ZERO;
+        let mut minutes = Vec::new();
+        for (_, until) in stage.waits() {
+            minutes.push((until.as_secs() - before.as_secs()) / 60);
+            before = until;
+        }
+        assert_eq!(minutes, [1, 2, 4, 8, 16, 30, 30, 1]);
+        assert_eq!(stage.waits()[7].0, "unreachable: no route to host");
+    });
+}
+
+#[test]
+fn a_time_that_is_past_is_not_tried_again_at_once() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        let agent =
+            Arc::new(ScriptedAgent::new().then(rate_limited(Some(Timestamp(1)))).then(finished("parse")));
+        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.waits(), [("rate_limited".to_owned(), MINUTE)]);
+    });
+}
+
+#[test]
+fn a_limit_of_the_agent_holds_for_all_tasks() {
+    play(async |stage| {
+        stage.tasks(&["one", "two", "three"]).await;
+        let agent = Arc::new(
+            ScriptedAgent::new()
+                .then(rate_limited(Some(BEGINNING.plus(HOUR))))
+                .then(finished("one"))
+                .then(finished("two"))
+                .then(finished("three")),
+        );
+        let summary = stage.run(&agent).await;
+        assert_eq!(summary.end, LoopEnd::AllDone);
+        agent.assert_call_count(4);
+        let started: Vec<Timestamp> = stage.runs().await.iter().map(|run| run.start.started_at).collect();
+        let later = BEGINNING.plus(HOUR);
+        assert_eq!(started, [BEGINNING, later, later, later], "nobody is called while the limit lasts");
+    });
+}
+
+#[test]
+fn a_wait_that_is_too_long_ends_the_loop_and_a_later_one_finds_it() {
+    play(async |stage| {
+        stage.options.max_wait = HOUR;
+        stage.tasks(&["parse", "print"]).await;
+        let until = BEGINNING.plus(5 * HOUR);
+        let quota = || ScriptedRun::error(WireErrorKind::Quota { until: Some(until) }, "limit reached");
+        let agent =
+            Arc::new(ScriptedAgent::new().then(quota()).then(finished("parse")).then(finished("print")));
+        let too_long = LoopEnd::WaitTooLong { wait: "quota_exhausted".into(), until };
+        assert_eq!(stage.run(&agent).await.end, too_long);
+        assert_eq!(stage.run(&agent).await.end, too_long, "a second loop does not ask the agent");
+        agent.assert_call_count(1);
+        assert!(matches!(stage.task("parse").await.standing, Standing::Waiting(_)));
+
+        stage.clock.advance(4 * HOUR + 30 * MINUTE);
+        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.clock.now(), until);
+        agent.assert_all_played();
+    });
+}
+
+#[test]
+fn another_agent_does_not_rest_for_the_limit_of_the_first() {
+    play(async |stage| {
+        stage.options.max_wait = HOUR;
+        stage.tasks(&["parse", "print"]).await;
+        let limited = Arc::new(ScriptedAgent::new().then(rate_limited(Some(BEGINNING.plus(2 * HOUR)))));
+        stage.run(&limited).await;
+
+        stage.agent_name = AgentName::new("second").unwrap();
+        let second = Arc::new(ScriptedAgent::new().then(finished("print")));
+        let end = stage.run(&second).await.end;
+        assert_eq!(stage.status("print").await, "done");
+        assert!(matches!(end, LoopEnd::WaitTooLong { .. }), "{end:?}");
+    });
+}
+
+#[test]
+fn a_person_who_unblocks_the_task_ends_the_rest() {
+    play(async |stage| {
+        stage.options.max_wait = HOUR;
+        stage.tasks(&["parse"]).await;
+        let agent = Arc::new(
+            ScriptedAgent::new().then(rate_limited(Some(BEGINNING.plus(2 * HOUR)))).then(finished("parse")),
+        );
+        stage.run(&agent).await;
+        stage.commit(vec![change("parse", TaskInput::Unblock)]).await;
+        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.clock.now(), BEGINNING);
+    });
+}
+
+#[test]
+fn a_wait_that_is_over_does_not_hold_a_task_that_depends_on_a_blocked_one() {
+    play(async |stage| {
+        stage.options.max_wait = MINUTE;
+        stage.tasks(&["parse"]).await;
+        let agent = Arc::new(ScriptedAgent::new().then(rate_limited(Some(BEGINNING.plus(HOUR)))));
+        stage.run(&agent).await;
+        stage.add("grammar", titled("grammar")).await;
+        let edit = TaskEdit { depends_on: Some(vec![task_id("grammar")]), ..TaskEdit::default() };
+        let block = TaskInput::Block { reason: "which one?".into() };
+        stage.commit(vec![change("parse", TaskInput::Edit { edit }), change("grammar", block)]).await;
+        stage.clock.advance(2 * HOUR);
+        let LoopEnd::NeedsHuman { waiting } = stage.run(&agent).await.end else {
+            panic!("nothing can be done");
+        };
+        assert_eq!(
+            waiting,
+            ["parse parse: it depends on tasks that are not done", "grammar grammar: which one?"]
+        );
+    });
+}
+
+#[test]
+fn what_the_last_iteration_said_outlives_a_wait() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        let agent = Arc::new(
+            ScriptedAgent::new()
+                .then(ScriptedRun::done("<promise>CONTINUE: the lexer is next</promise>"))
+                .then(overloaded())
+                .then(finished("parse")),
+        );
+        stage.run(&agent).await;
+        agent.assert_prompt_contains(2, "NOTE: the last iteration says: the lexer is next");
+    });
+}
+
+#[test]
+fn failures_of_the_system_do_not_count_as_failures_in_a_row() {
+    play(async |stage| {
+        stage.options.max_failures = 2;
+        stage.tasks(&["parse"]).await;
+        let failed = || ScriptedRun::of(Outcome::Failed { reason: "no idea".into() });
+        let agent = ScriptedAgent::new().then(failed()).then(overloaded()).then(failed());
+        let end = stage.run(&Arc::new(agent)).await.end;
+        assert_eq!(end, LoopEnd::TooManyFailures { last: Outcome::Failed { reason: "no idea".into() } });
+        assert_eq!(stage.task("parse").await.attempts, 2);
+    });
+}

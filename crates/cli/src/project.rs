@@ -1,10 +1,12 @@
 //! The repository that a command is about: its root, its configuration, its store.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
+use rehearsal_core::{Place, SourceError};
 use rehearsal_store::{SqliteStore, Store};
 
 use crate::error::CliError;
@@ -130,26 +132,40 @@ fn user_config_path() -> Option<Utf8PathBuf> {
 
 /// A text file that a person wrote; none if it is not there. Binary junk and endless files are refused.
 pub(crate) fn read_text(path: &Utf8Path) -> Result<Option<String>, CliError> {
-    let length = match fs_err::metadata(path) {
+    match fs_err::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(CliError::usage(format!("`{path}` is a directory")));
         }
-        Ok(metadata) => metadata.len(),
+        // A pipe would be waited for, and a device never ends.
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(CliError::usage(format!("`{path}` is not a regular file")));
+        }
+        Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
-    };
-    if length > LONGEST_FILE {
-        return Err(CliError::usage(format!(
-            "`{path}` is too large: {length} bytes, at most {LONGEST_FILE} are read"
-        )));
     }
-    let bytes = fs_err::read(path)?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-            Err(CliError::usage(format!("`{path}` is not valid UTF-8: line {line}, byte {at}")))
-        }
+    read_all(fs_err::File::open(path)?, path.as_str(), LONGEST_FILE).map(Some)
+}
+
+/// A text from standard input.
+pub(crate) fn read_stdin() -> Result<String, CliError> {
+    read_all(std::io::stdin(), "standard input", LONGEST_FILE)
+}
+
+/// All of a text, up to a limit.
+pub(crate) fn read_all(from: impl std::io::Read, name: &str, limit: u64) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    from.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(CliError::usage(format!("`{name}` is too large: at most {} MiB are read", limit >> 20)));
     }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        // What comes before is valid: a character begins with a byte that does not continue one.
+        let column = 1 + before[begin..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64;
+        let place = Some(Place { line, column });
+        CliError::in_file(SourceError::at(place, "this is not text: it is not valid UTF-8"), name)
+    })
 }

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::ui::harmless;
 
 /// An error on its way to a person.
 #[derive(Debug)]
@@ -91,7 +92,8 @@ impl CliError {
         for hint in &self.hints {
             let _ = writeln!(text, "hint: {hint}");
         }
-        text
+        // Names of files and ids come from anywhere.
+        harmless(&text)
     }
 
     pub(crate) fn document(self) -> ErrorDocument {

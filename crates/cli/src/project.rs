@@ -1,10 +1,12 @@
 //! The repository that a command is about: its root, its configuration, its store.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
+use rehearsal_core::{Place, SourceError};
 use rehearsal_store::{SqliteStore, Store};
 
 use crate::error::CliError;
@@ -145,29 +147,40 @@ fn user_config_path() -> Option<Utf8PathBuf> {
 
 /// A text file that a person wrote; none if it is not there. Binary junk and endless files are refused.
 pub(crate) fn read_text(path: &Utf8Path) -> Result<Option<String>, CliError> {
-    let length = match fs_err::metadata(path) {
+    match fs_err::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(CliError::usage(format!("`{path}` is a directory")));
         }
-        Ok(metadata) => metadata.len(),
+        // A pipe would be waited for, and a device never ends.
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(CliError::usage(format!("`{path}` is not a regular file")));
+        }
+        Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
-    };
-    if length > LONGEST_FILE {
-        return Err(CliError::usage(format!(
-            "`{path}` is too large: {length} bytes, at most {LONGEST_FILE} are read"
-        )));
     }
-    let bytes = fs_err::read(path)?;
-    text_of(bytes, path.as_str()).map(Some)
+    read_all(fs_err::File::open(path)?, path.as_str(), LONGEST_FILE).map(Some)
 }
 
-/// Bytes that should be text. Says where they are not.
-pub(crate) fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, CliError> {
+/// A text from standard input.
+pub(crate) fn read_stdin() -> Result<String, CliError> {
+    read_all(std::io::stdin(), "standard input", LONGEST_FILE)
+}
+
+/// All of a text, up to a limit.
+pub(crate) fn read_all(from: impl std::io::Read, name: &str, limit: u64) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    from.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(CliError::usage(format!("`{name}` is too large: at most {} MiB are read", limit >> 20)));
+    }
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let before = String::from_utf8_lossy(&error.as_bytes()[..at]);
-        let line = before.matches('\n').count() + 1;
-        CliError::usage(format!("`{name}` is not text: line {line} is not valid UTF-8"))
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        // What comes before is valid: a character begins with a byte that does not continue one.
+        let column = 1 + before[begin..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64;
+        let place = Some(Place { line, column });
+        CliError::in_file(SourceError::at(place, "this is not text: it is not valid UTF-8"), name)
     })
 }

@@ -150,6 +150,7 @@ impl SessionLoop {
     pub async fn run(&self) -> Result<LoopSummary, LoopError> {
         let session = self.session().await?;
         let mut progress = Progress::new(self.clock.now());
+        self.check_prompt().await?;
         self.recover(&progress.worker).await?;
         progress.rest_of = self.stored_rest().await?;
         let counts = self.counts().await?;
@@ -175,6 +176,15 @@ impl SessionLoop {
             }
         };
         self.summary(end, progress).await
+    }
+
+    /// A template that cannot be used is found before anything is begun.
+    async fn check_prompt(&self) -> Result<(), LoopError> {
+        let next = self.store.next_task(Some(&self.options.session), self.clock.now()).await?;
+        if let Some(task) = next {
+            self.request(&RunId::from_random(crate::random_bits()), &task, 1, &[]).await?;
+        }
+        Ok(())
     }
 
     /// Looks at the session as it is now: people edit it while the loop runs.

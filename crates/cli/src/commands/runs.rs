@@ -168,7 +168,8 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
                 ));
             }
             for file in end.files_changed.iter().take(50) {
-                ui.say(format!("changed {}", harmless(file)));
+                // A name may hold a line break, and must not look like two lines of ours.
+                ui.say(format!("changed {}", harmless(file).replace('\n', "\u{fffd}")));
             }
         }
     }

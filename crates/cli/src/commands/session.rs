@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
+use crate::project::read_stdin;
 use crate::ui::{BOLD, styled, table};
 use crate::words;
 
@@ -226,7 +227,7 @@ async fn context_of(args: ContextArgs, context: &Context) -> Done {
     } else {
         InsideRun::refuse_changes()?;
         let text = match args.set.as_deref() {
-            Some("-") => Some(std::io::read_to_string(std::io::stdin())?),
+            Some("-") => Some(read_stdin()?),
             other => other.map(ToOwned::to_owned),
         };
         let edit = SessionEdit { context: text, description: args.description, criteria: None };

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
+use crate::project::read_stdin;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -67,7 +68,7 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let project = context.project()?;
     let store = project.store().await?;
-    let body = if args.body == "-" { std::io::read_to_string(std::io::stdin())? } else { args.body };
+    let body = if args.body == "-" { read_stdin()? } else { args.body };
     let new = NewTask {
         session: Some(the_session(&*store, args.session).await?),
         title: args.title,

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
+use crate::project::read_stdin;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal task done k3f")]
@@ -88,7 +89,7 @@ pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
     let store = context.store().await?;
     let task = store.find_task(&args.task).await?;
     let body = match args.body.as_deref() {
-        Some("-") => Some(std::io::read_to_string(std::io::stdin())?),
+        Some("-") => Some(read_stdin()?),
         _ => args.body,
     };
     let depends_on = match &args.depends_on {

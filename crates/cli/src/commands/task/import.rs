@@ -1,7 +1,6 @@
 //! `task import`.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
@@ -18,7 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
-use crate::project::text_of;
+use crate::project::read_all;
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -57,7 +56,7 @@ pub(crate) struct ImportDocument {
 }
 
 /// More than any backlog, less than memory.
-const LARGEST_FILE: u64 = 64 << 20;
+const LARGEST_FILE: u64 = 16 << 20;
 
 pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
@@ -102,19 +101,15 @@ fn format_of(file: &camino::Utf8Path) -> Option<Format> {
 }
 
 fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> {
-    let mut bytes = Vec::new();
     if file == "-" {
-        std::io::stdin().take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    } else {
-        fs_err::File::open(context.directory.join(file))
-            .map_err(|error| CliError::usage(error.to_string()))?
-            .take(LARGEST_FILE + 1)
-            .read_to_end(&mut bytes)?;
+        return read_all(std::io::stdin(), "standard input", LARGEST_FILE);
     }
-    if bytes.len() as u64 > LARGEST_FILE {
-        return Err(CliError::usage(format!("`{file}` is larger than 64 MiB")).hint("split it"));
+    let opened = fs_err::File::open(context.directory.join(file))
+        .map_err(|error| CliError::usage(error.to_string()))?;
+    if opened.metadata()?.is_dir() {
+        return Err(CliError::usage(format!("`{file}` is a directory")));
     }
-    text_of(bytes, file.as_str())
+    read_all(opened, file.as_str(), LARGEST_FILE)
 }
 
 /// Draws ids, and turns the file's keys into them.

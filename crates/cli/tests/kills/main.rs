@@ -1,0 +1,13 @@
+//! The program is killed, its supervisor is killed, its disk is full: nothing is lost, nothing is doubled, no
+//! process is left, and the next run goes on.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "a random test tells its seed")]
+
+mod dice;
+mod full_disk;
+mod ledger;
+mod loop_killed;
+mod processes;
+mod stage;
+mod supervisor_killed;

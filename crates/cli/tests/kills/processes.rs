@@ -31,6 +31,10 @@ impl Process {
         self.command.get(1).is_some_and(|argument| argument == "__shim")
     }
 
+    pub(crate) fn has_child(&self) -> bool {
+        all().any(|pid| !is_dead(pid) && parent(pid) == Some(self.pid))
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.pid).unwrap(), signal).unwrap();
     }
@@ -38,15 +42,23 @@ impl Process {
 
 /// All that was started on a stage: they run its own copy of the binary, or live in its home directory.
 pub(crate) fn living(binary: &Utf8Path, home: &Utf8Path) -> Vec<Process> {
-    let numbers = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let home = format!("HOME={home}");
-    numbers
+    all()
         .filter(|pid| !is_dead(*pid))
         .filter(|pid| executable(*pid).as_deref() == Some(binary) || has_variable(*pid, &home))
         .map(|pid| Process { pid, command: command(pid) })
         .collect()
+}
+
+fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    let stat = read(pid, "stat");
+    let stat = String::from_utf8_lossy(&stat).into_owned();
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 fn read(pid: i32, file: &str) -> Vec<u8> {

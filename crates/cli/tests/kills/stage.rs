@@ -151,7 +151,9 @@ impl Stage {
 
     /// The supervisor of the agent that works now.
     pub(crate) fn shim(&self) -> Process {
-        let mut shims = self.processes().into_iter().filter(Process::is_shim);
+        // Another one waits for the next run: this one has an agent.
+        let mut shims =
+            self.processes().into_iter().filter(|process| process.is_shim() && process.has_child());
         let shim = shims.next().unwrap();
         assert_eq!(shims.next(), None, "one agent has one supervisor");
         shim

@@ -41,6 +41,7 @@ mod report;
 mod script;
 mod wire;
 
+pub use script::script_schema;
 pub use wire::WireFormat;
 
 use error::MockError;

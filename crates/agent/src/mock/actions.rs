@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{ReportedDecision, ResultOutcome};
+use schemars::JsonSchema;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -12,19 +13,32 @@ use serde_json::{Map, Value};
 use super::wire::{FaultKind, ToolEnd};
 
 /// One step of a run. Texts may name `{task}` and `{iteration}`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Action {
     /// Writes text for people. The last of them is the final text.
     Say(String),
     /// Writes a file.
-    Write { path: Utf8PathBuf, content: String },
+    Write {
+        #[schemars(with = "String")]
+        path: Utf8PathBuf,
+        content: String,
+    },
     /// Adds to a file.
-    Append { path: Utf8PathBuf, content: String },
+    Append {
+        #[schemars(with = "String")]
+        path: Utf8PathBuf,
+        content: String,
+    },
     /// Replaces the first occurrence of a text in a file.
-    Patch { path: Utf8PathBuf, find: String, replace: String },
+    Patch {
+        #[schemars(with = "String")]
+        path: Utf8PathBuf,
+        find: String,
+        replace: String,
+    },
     /// Deletes a file.
-    Delete(Utf8PathBuf),
+    Delete(#[schemars(with = "String")] Utf8PathBuf),
     /// Commits all that is there.
     Commit { message: String },
     /// Runs a command in a shell; with `status`, any other exit status is an error.
@@ -82,6 +96,7 @@ pub(super) enum Action {
     Stderr(String),
     /// Writes a file that is not in the worktree.
     WriteOutside {
+        #[schemars(with = "String")]
         path: Utf8PathBuf,
         #[serde(default)]
         content: String,
@@ -97,7 +112,7 @@ pub(super) enum Action {
 }
 
 /// A tool call for show.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToldTool {
     pub(super) name: String,
@@ -110,7 +125,7 @@ pub(super) struct ToldTool {
 }
 
 /// What a run used; `cached` is a part of `input`.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Usage {
     pub(super) input: u64,
@@ -122,7 +137,7 @@ pub(super) struct Usage {
 }
 
 /// What goes to `result.json`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToldResult {
     #[serde(default)]
@@ -136,7 +151,7 @@ pub(super) struct ToldResult {
 }
 
 /// A process that is left behind.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpawnChild {
     /// In a session of its own, where a signal to the process group does not reach it.
@@ -153,17 +168,18 @@ pub(super) struct SpawnChild {
     pub(super) lifetime: Option<Span>,
     /// Where its process id is written.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     pub(super) pid_file: Option<Utf8PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Crash {
     Signal(SignalName),
     Exit(i32),
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SignalName {
     Abrt,
@@ -227,7 +243,8 @@ impl Action {
 }
 
 /// A duration as people write it; a bare number is seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
+#[schemars(with = "SpanSchema")]
 pub(super) struct Span(pub(super) Duration);
 
 impl Span {
@@ -255,8 +272,27 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+/// `300ms`, `2s`, `5m`, `1h`, or seconds.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its form is wanted")]
+enum SpanSchema {
+    Text(String),
+    Seconds(f64),
+}
+
+/// A task id, `current`, or several of them.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its form is wanted")]
+enum TaskIdsSchema {
+    One(String),
+    Several(Vec<String>),
+}
+
 /// One task or several.
-#[derive(Debug)]
+#[derive(Debug, JsonSchema)]
+#[schemars(with = "TaskIdsSchema")]
 pub(super) struct TaskIds(pub(super) Vec<String>);
 
 impl<'de> Deserialize<'de> for TaskIds {

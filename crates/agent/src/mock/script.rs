@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use rehearsal_core::Place;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -15,13 +16,23 @@ pub(super) enum Script {
     Each(Vec<Vec<Action>>),
 }
 
-#[derive(Deserialize)]
+/// What a stand-in does: the same at every call, or one run a call.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ScriptFile {
+    /// The actions of every call.
     #[serde(default)]
+    #[schemars(with = "Option<Vec<Action>>")]
     run: Option<Vec<Spanned<Action>>>,
+    /// The actions of the first call, of the second, and so on.
     #[serde(default)]
+    #[schemars(with = "Option<Vec<Vec<Action>>>")]
     runs: Option<Vec<Vec<Spanned<Action>>>>,
+}
+
+/// The JSON Schema of a script.
+pub fn script_schema() -> Schema {
+    schema_for!(ScriptFile)
 }
 
 impl Script {

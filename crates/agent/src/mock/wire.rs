@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{Timestamp, Tokens};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -144,7 +145,7 @@ pub(super) enum Tool {
 }
 
 /// How a tool call ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ToolEnd {
     #[default]
@@ -203,7 +204,7 @@ pub(super) struct Fault {
     pub(super) wait: Option<Duration>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FaultKind {
     Auth,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest};
-use rehearsal_core::transition::TaskInput;
+use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
     Actor, Budget, Fence, Outcome, Promise, ReportedTask, RunEnd, RunId, RunStart, SessionName, Task, TaskId,
     Timestamp,
@@ -271,7 +271,7 @@ impl SessionLoop {
             match self.store.commit(actor.clone(), self.clock.now(), changes.clone()).await {
                 Ok(committed) => return Ok(committed),
                 Err(CommitError::Refused { index, refusal }) => {
-                    self.tell(LoopEvent::Warning { message: format!("not taken over: {refusal}") });
+                    self.tell(LoopEvent::Warning { message: not_taken_over(&refusal) });
                     changes.remove(index);
                 }
                 Err(error) => return Err(error.into()),
@@ -318,6 +318,17 @@ impl SessionLoop {
 
     pub(super) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
         self.runs_dir.join(run.as_str())
+    }
+}
+
+fn not_taken_over(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Stale { task, .. } => {
+            format!(
+                "task `{task}` was taken from the run while it worked; what it reported on it does not count"
+            )
+        }
+        other => format!("not taken over: {other}"),
     }
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn read_text(path: &Utf8Path) -> Result<Option<String>, CliError> {
         Ok(text) => Ok(Some(text)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+            let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
             Err(CliError::usage(format!("`{path}` is not valid UTF-8: line {line}, byte {at}")))
         }
     }

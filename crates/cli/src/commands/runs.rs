@@ -74,7 +74,7 @@ async fn list(args: ListArgs, context: &Context) -> Done {
         (None, Some(task)) => Scope::Task(store.find_task(&task).await?.id),
         (None, None) => Scope::All,
     };
-    let runs = store.runs(&RunQuery { scope, limit: Some(args.limit), ..RunQuery::default() }).await?;
+    let runs = store.runs(&RunQuery { scope, limit: Some(args.limit) }).await?;
     if runs.is_empty() {
         context.ui.say("no runs yet; `rehearsal run SESSION` makes some");
     } else {

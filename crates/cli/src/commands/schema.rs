@@ -8,7 +8,9 @@ use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
 use schemars::{JsonSchema, Schema, schema_for};
 
-use super::{Done, agent, config, demo, doctor, flow, init, logs, run, runs, session, status, task};
+use super::{
+    Done, agent, config, demo, doctor, flow, generate, init, logs, run, runs, session, status, task,
+};
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
 use crate::ui::{Document, Ui};
@@ -34,6 +36,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
+    ("mock-script", "a script of `mock-agent`", rehearsal_agent::mock::script_schema),
     ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
     ("activity", "a line of activity.jsonl in a run's directory", || schema_for!(Activity)),
     ("event", "an event of the log", || schema_for!(Event)),
@@ -62,6 +65,9 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config-show", "config show", document::<config::ConfigDocument>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),
     ("flow-graph", "flow graph", document::<flow::FlowGraph>),
+    ("schema-list", "schema without a name", document::<SchemaNames>),
+    ("generate", "generate", document::<generate::Generated>),
+    ("completions", "completions", document::<generate::Completions>),
 ];
 
 /// `schema --json` without a name.

@@ -28,11 +28,9 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
         ui.say(format!("- {}", harmless(reason)));
     }
     if let Some(until) = why.until {
-        ui.say(format!(
-            "- it may go on {} ({})",
-            words::relative(until, context.now()),
-            words::moment(until)
-        ));
+        let now = context.now();
+        let when = if until > now { words::relative(until, now) } else { "now".to_owned() };
+        ui.say(format!("- it may go on {when} ({})", words::moment(until)));
     }
     for command in &why.next {
         ui.say(format!("next: {command}"));

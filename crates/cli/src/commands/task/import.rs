@@ -84,7 +84,11 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
     let flow = Arc::new(project.flow("loop")?);
     context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
-    let ignored = if left_out == 0 { String::new() } else { format!(", {left_out} done ones left out") };
+    let ignored = match left_out {
+        0 => String::new(),
+        1 => ", 1 that is done left out".to_owned(),
+        more => format!(", {more} that are done left out"),
+    };
     context
         .ui
         .say(format!("{} added to session `{session}`{ignored}", words::count(added.len() as u64, "task")));
@@ -115,7 +119,7 @@ fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> 
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
         CliError::usage(format!("`{file}` is not text: line {line} is not valid UTF-8"))
     })
 }

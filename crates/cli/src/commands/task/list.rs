@@ -118,7 +118,7 @@ fn row(task: &Task) -> Vec<String> {
 pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     let store = context.store().await?;
     let task = store.find_task(&args.task).await?;
-    let query = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(20), ..RunQuery::default() };
+    let query = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(20) };
     let runs = store.runs(&query).await?;
     let ui = context.ui;
     ui.say(format!("{}  {}", styled(BOLD, &task.id), harmless(&task.title)));

@@ -35,7 +35,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     match &cli.command {
         Command::Schema(args) => return schema::run(args, ui),
         Command::Generate(args) => return generate::run(args, ui),
-        Command::Completions(args) => return Ok(generate::completions(args)),
+        Command::Completions(args) => return Ok(generate::completions(args, ui)),
         _ => {}
     }
     let context = Context::new(ui, cli.repo)?;

@@ -96,6 +96,14 @@ impl CliError {
         harmless(&text)
     }
 
+    /// What is wrong and where, without what to do about it.
+    pub(crate) fn in_a_line(&self) -> String {
+        match &self.place {
+            Some(place) => format!("{place}: {}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     pub(crate) fn document(self) -> ErrorDocument {
         ErrorDocument {
             error: ErrorBody {

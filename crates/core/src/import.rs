@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::source::near_hint;
 use crate::{Budget, Place, Priority, SourceError};
 
 /// A task as an import file has it. In JSON lines: one object a line.
@@ -42,7 +43,13 @@ pub fn json_lines(text: &str) -> Result<Vec<ImportedTask>, SourceError> {
         let task: ImportedTask = serde_json::from_str(line).map_err(|error| {
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-            SourceError::at(Some(Place { line: number, column: error.column().max(1) as u64 }), message)
+            let hint = near_hint(&message);
+            let place = Place { line: number, column: error.column().max(1) as u64 };
+            let told = SourceError::at(Some(place), message);
+            match hint {
+                Some(hint) => told.hint(hint),
+                None => told,
+            }
         })?;
         if task.title.trim().is_empty() {
             return Err(SourceError::at(Some(Place { line: number, column: 1 }), "a task needs a `title`"));

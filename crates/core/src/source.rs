@@ -60,16 +60,28 @@ pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     let message = message.split(" at line ").next().unwrap_or(message).trim_end_matches(&[':', ','][..]);
     // Advice to whoever calls the library, not to whoever wrote the file.
     let message = message.split(", set DuplicateKeyPolicy").next().unwrap_or(message);
+    let message = message.strip_prefix("invalid ").and_then(number_expected).unwrap_or(message);
     let error = SourceError::at(place, message);
-    match unknown_key_hint(message) {
+    match near_hint(message) {
         Some(hint) => error.hint(hint),
         None => error,
     }
 }
 
+/// The library names its own types.
+fn number_expected(name: &str) -> Option<&'static str> {
+    match name {
+        "u8" | "u16" | "u32" | "u64" | "i64" => Some("expected a whole number"),
+        "f64" => Some("expected a number"),
+        _ => None,
+    }
+}
+
 /// ``unknown field `agnts`, expected one of agents, …`` tells all names: find the one that was meant.
-fn unknown_key_hint(message: &str) -> Option<String> {
-    let (written, known) = message.strip_prefix("unknown field `")?.split_once("`, expected")?;
+pub(crate) fn near_hint(message: &str) -> Option<String> {
+    let rest =
+        message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `"))?;
+    let (written, known) = rest.split_once("`, expected")?;
     let known = known.trim_start_matches(" one of").split(',').map(|name| name.trim().trim_matches('`'));
     nearest(written, known.filter(|name| !name.is_empty())).map(|near| format!("did you mean `{near}`?"))
 }

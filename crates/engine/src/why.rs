@@ -41,7 +41,8 @@ pub async fn why(
     match &task.standing {
         Standing::Ended { end } => explain_end(task, *end, &mut why),
         Standing::Claimed(claim) => {
-            why.reasons.push(format!("run {} works on it since {}", claim.run, claim.since));
+            let seconds = now.since(claim.since).as_secs();
+            why.reasons.push(format!("run {} has worked on it for {seconds} s", claim.run));
             if loop_holder.is_none() {
                 why.reasons.push("but no loop is running here: its worker has died".into());
                 why.next.push(run_command(task));

@@ -17,6 +17,7 @@ use crate::ui::table;
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommand {
     /// List the agents of the configuration, and whether their programs are here
+    #[command(after_help = "Example: rehearsal agent list")]
     List,
     /// Run an agent's CLI through a short list of what it must be able to do
     Check(check::CheckArgs),

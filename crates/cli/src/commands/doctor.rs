@@ -68,20 +68,23 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
     let mut checks = vec![check_git().await, check_supervision()];
     match context.project() {
         Ok(project) => check_project(&project, context, &mut checks).await,
-        Err(error) => checks.push(Check::bad(
-            "repository",
-            first_line(&error),
-            "go to a git repository, or run `git init`",
-        )),
+        Err(error) => {
+            checks.push(Check::bad(
+                "repository",
+                error.in_a_line(),
+                "go to a git repository, or run `git init`",
+            ));
+        }
     }
     let healthy = checks.iter().all(|check| check.health != Health::Bad);
+    let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
     for check in &checks {
         let mark = match check.health {
             Health::Ok => styled(GOOD, "ok  "),
             Health::Note => styled(ODD, "note"),
             Health::Bad => styled(BAD, "bad "),
         };
-        context.ui.say(format!("{mark}  {:<14}  {}", check.what, harmless(&check.found)));
+        context.ui.say(format!("{mark}  {:<width$}  {}", check.what, harmless(&check.found)));
         if let Some(hint) = &check.hint {
             context.ui.say(format!("      hint: {}", harmless(hint)));
         }
@@ -104,7 +107,7 @@ async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Ch
         }
         Err(error) => checks.push(Check::bad(
             "configuration",
-            told(&error),
+            error.in_a_line(),
             "mend the file; `rehearsal schema config` has its form",
         )),
     }
@@ -180,12 +183,14 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
     let names = match project.own_flows() {
         Ok(names) => names,
         Err(error) => {
-            return checks.push(Check::bad("flows", told(&error), "check the directory's mode"));
+            return checks.push(Check::bad("flows", error.in_a_line(), "check the directory's mode"));
         }
     };
     let broken: Vec<CliError> = names.iter().filter_map(|name| project.flow(name).err()).collect();
     match broken.first() {
-        Some(error) => checks.push(Check::bad("flows", told(error), "`rehearsal flow check` shows it whole")),
+        Some(error) => {
+            checks.push(Check::bad("flows", error.in_a_line(), "`rehearsal flow check` shows it whole"))
+        }
         None => checks.push(Check::ok("flows", format!("{} of your own", names.len()))),
     }
 }
@@ -196,7 +201,7 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         Err(error) => {
             checks.push(Check::bad(
                 "store",
-                told(&error),
+                error.in_a_line(),
                 "restore `.rehearsal/state` from a backup, or move it away",
             ));
             return;
@@ -242,12 +247,4 @@ fn check_disk(root: &Utf8Path, checks: &mut Vec<Check>) {
     } else {
         Check::ok("disk", found)
     });
-}
-
-fn told(error: &CliError) -> String {
-    error.render().trim_end().trim_start_matches("error: ").replace('\n', " ")
-}
-
-fn first_line(error: &CliError) -> String {
-    told(error).lines().next().unwrap_or_default().to_owned()
 }

@@ -3,6 +3,8 @@
 use camino::Utf8PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Done, schema};
 use crate::cli::Cli;
@@ -26,14 +28,28 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs) -> Exit {
-    clap_complete::generate(args.shell, &mut Cli::command(), "rehearsal", &mut std::io::stdout());
+/// `completions --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Completions {
+    /// For which shell.
+    shell: String,
+    /// The script.
+    script: String,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs, ui: Ui) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "rehearsal", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    ui.say(script.trim_end());
+    ui.document(Completions { shell: args.shell.to_string(), script });
     Exit::Ok
 }
 
 /// `generate --json`.
-#[derive(Debug, serde::Serialize)]
-struct Generated {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Generated {
+    /// How many files were written.
     files: u64,
 }
 

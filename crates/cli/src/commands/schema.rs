@@ -9,7 +9,9 @@ use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
 use schemars::{JsonSchema, Schema, schema_for};
 
-use super::{Done, agent, config, demo, doctor, flow, init, logs, run, runs, session, status, task};
+use super::{
+    Done, agent, config, demo, doctor, flow, generate, init, logs, run, runs, session, status, task,
+};
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
 use crate::ui::{Document, Ui};
@@ -64,6 +66,9 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config-show", "config show", document::<config::ConfigDocument>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),
     ("flow-graph", "flow graph", document::<flow::FlowGraph>),
+    ("schema-list", "schema without a name", document::<SchemaNames>),
+    ("generate", "generate", document::<generate::Generated>),
+    ("completions", "completions", document::<generate::Completions>),
 ];
 
 /// `schema --json` without a name.

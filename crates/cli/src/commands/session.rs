@@ -24,9 +24,14 @@ pub(crate) enum SessionCommand {
     /// Make a session
     New(NewArgs),
     /// List all sessions
+    #[command(after_help = "Example: rehearsal session list")]
     List,
     /// Show a session, its tasks and the last lines of its journal
-    Show { session: SessionName },
+    #[command(after_help = "Example: rehearsal session show api")]
+    Show {
+        /// Its name
+        session: SessionName,
+    },
     /// Print the context that every run of a session is told, or set it
     Context(ContextArgs),
     /// Print a session's journal, or write a line to it

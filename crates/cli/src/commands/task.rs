@@ -24,14 +24,18 @@ pub(crate) enum TaskCommand {
     /// Change a task; also while a loop runs
     Edit(change::EditArgs),
     /// Mark a task as done
+    #[command(after_help = "Example: rehearsal task done k3f")]
     Done(change::OneTask),
     /// Mark a task as needing a human
     Block(change::BlockArgs),
     /// Let a blocked task go on
+    #[command(after_help = "Example: rehearsal task unblock k3f")]
     Unblock(change::OneTask),
     /// Give a task up
+    #[command(after_help = "Example: rehearsal task cancel k3f")]
     Cancel(change::OneTask),
     /// Begin a task anew
+    #[command(after_help = "Example: rehearsal task retry k3f")]
     Retry(change::OneTask),
     /// Add tasks from a Markdown checklist or JSON lines
     Import(import::ImportArgs),

@@ -29,12 +29,8 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
     }
     if let Some(until) = why.until {
         let now = context.now();
-        let when = if until <= now {
-            "now".into()
-        } else {
-            format!("{} ({})", words::relative(until, now), words::moment(until))
-        };
-        ui.say(format!("- it may go on {when}"));
+        let when = if until > now { words::relative(until, now) } else { "now".to_owned() };
+        ui.say(format!("- it may go on {when} ({})", words::moment(until)));
     }
     for command in &why.next {
         ui.say(format!("next: {command}"));

@@ -9,16 +9,21 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use crate::running::Running;
+use crate::running::{Running, wait_until};
 use crate::stable::Stable;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rehearsal");
 
 /// What agents and git need; nothing else of this machine is on the PATH, above all no real agent.
-const TOOLS: [&str; 14] = [
-    "git", "sh", "cat", "env", "grep", "head", "ls", "mkdir", "printf", "pwd", "rm", "sleep", "tail", "touch",
+const TOOLS: [&str; 15] = [
+    "git", "sh", "cat", "cut", "env", "grep", "head", "ls", "mkdir", "printf", "pwd", "rm", "sleep", "tail",
+    "touch",
 ];
+
+/// An action of a script: to wait until the test lets it go on. Leaves the id of its process.
+pub(crate) const WAITS: &str = "run: { command: 'echo $$ > ../agent/pid; touch ../agent/ready; \
+     until [ -e ../agent/go ]; do sleep 0.02; done', status: 0 }";
 
 /// A repository, the sessions and tasks in it, and the agent that it is configured with.
 pub(crate) struct TestEnv {
@@ -144,14 +149,15 @@ impl TestEnv {
 
     fn configure(self) -> Self {
         let state = self.scratch.join("agent/calls");
-        let mut text = "agents:\n  implementer:\n".to_owned();
+        let mut lines = vec!["agents:".to_owned(), "  implementer:".to_owned()];
         if let Some(ScriptedAgent { driver, args }) = &self.agent {
-            text += &format!("    driver: {driver}\n    program: {PROGRAM}\n    args: {args}\n");
-            text += &format!("    env: {{ REHEARSAL_MOCK_STATE: {state} }}\n");
+            lines.push(format!("    driver: {driver}"));
+            lines.push(format!("    program: {PROGRAM}"));
+            lines.push(format!("    args: {args}"));
+            lines.push(format!("    env: {{ REHEARSAL_MOCK_STATE: {state} }}"));
         }
-        for line in &self.settings {
-            text += &format!("    {line}\n");
-        }
+        lines.extend(self.settings.iter().map(|line| format!("    {line}")));
+        let text = lines.join("\n");
         self.file(".rehearsal/config.yaml", &text).commit("Configure");
         self
     }
@@ -218,7 +224,7 @@ impl TestEnv {
         let mut child = command.spawn().unwrap();
         // A program that does not read its input may be gone already.
         let _ = child.stdin.take().unwrap().write_all(input);
-        Output::new(child.wait_with_output().unwrap(), &self.stable())
+        Output::new(&child.wait_with_output().unwrap(), &self.stable())
     }
 
     /// Starts the program and leaves it running.
@@ -266,6 +272,17 @@ impl TestEnv {
     /// A task as `task show --json` has it.
     pub(crate) fn task_now(&self, number: usize) -> Value {
         self.json(&["task", "show", &self.task_id(number)])
+    }
+
+    /// Waits until the agent has come to [`WAITS`] in its script.
+    #[track_caller]
+    pub(crate) fn until_the_agent_waits(&self) {
+        wait_until("the agent", || self.scratch.join("agent/ready").exists());
+    }
+
+    /// Lets an agent go on that waits.
+    pub(crate) fn let_the_agent_go_on(&self) {
+        std::fs::write(self.scratch.join("agent/go"), "").unwrap();
     }
 
     /// How often the stand-in was called.
@@ -322,19 +339,15 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn new(output: std::process::Output, stable: &Stable<'_>) -> Self {
+    pub(crate) fn new(output: &std::process::Output, stable: &Stable<'_>) -> Self {
         use std::os::unix::process::ExitStatusExt;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let code = output.status.code().unwrap_or_else(|| -output.status.signal().unwrap());
-        let mut shown = stdout.clone();
-        if !stderr.is_empty() {
-            shown += &format!("[stderr]\n{stderr}");
-        }
-        if code != 0 {
-            shown += &format!("[exit {code}]\n");
-        }
-        Self { stdout, stderr, code, shown: stable.text(&shown) }
+        let aside = if stderr.is_empty() { String::new() } else { format!("[stderr]\n{stderr}") };
+        let end = if code == 0 { String::new() } else { format!("[exit {code}]\n") };
+        let shown = stable.text(&format!("{stdout}{aside}{end}"));
+        Self { stdout, stderr, code, shown }
     }
 
     /// The one JSON document on standard output.

@@ -1,13 +1,23 @@
 //! Everything through the real program, as a person or an agent calls it: one module a command or a story.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod agents;
+mod configuration;
 mod env;
 mod failures;
+mod help;
+mod importing;
+mod inside;
+mod json;
+mod meanwhile;
 mod prompt;
 mod running;
 mod session_loop;
+mod setting_up;
+mod signals;
 mod stable;
+mod tasks;
+mod why;
 
 #[test]
 fn no_file_of_this_directory_is_forgotten() {

@@ -57,7 +57,7 @@ impl<'a> Running<'a> {
         wait_until("the end of the program", || self.child.try_wait().unwrap().is_some());
         let status = self.child.wait().unwrap();
         let output = std::process::Output { status, stdout: self.stdout.all(), stderr: self.stderr.all() };
-        Output::new(output, &self.env.stable())
+        Output::new(&output, &self.env.stable())
     }
 }
 

@@ -25,7 +25,7 @@ static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\b\d+(\.\d)? s\b", "[TIME]"),
         (r"\bprocess \d+", "process [PID]"),
         (r"\b\d+ GiB free", "[SIZE] free"),
-        (r"git version [\w.]+|ok    git             [\w.]+", "git [VERSION]"),
+        (r"(?m)^(ok    git +)[\w.]+", "$1[VERSION]"),
         (r"\brehearsal \d+\.\d+\.\d+", "rehearsal [VERSION]"),
         (r"version [0-9a-f]{12}\b", "version [HASH]"),
     ]

@@ -173,12 +173,16 @@ impl Checker<'_> {
         let server = silent_server().await?;
         let offline = Offline::at(kind, server.port(), self.scratch)?;
         let cancel = CancellationToken::new();
-        let stop = cancel.clone();
-        let connected = async move {
-            server.connected(PATIENCE).await;
-            stop.cancel();
+        let run = self.run(kind, probed, "Say hello.", &offline, cancel.clone());
+        tokio::pin!(run);
+        // One that ends by itself is not waited for.
+        let report = tokio::select! {
+            report = &mut run => report,
+            () = server.connected(PATIENCE) => {
+                cancel.cancel();
+                run.await
+            }
         };
-        let (report, ()) = tokio::join!(self.run(kind, probed, "Say hello.", &offline, cancel), connected);
         let left = processes_of_run(&run_id());
         let ok = left.is_empty();
         let seen = if ok {

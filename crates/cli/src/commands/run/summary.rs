@@ -59,8 +59,11 @@ fn what_happened(end: &LoopEnd, summary: &LoopSummary, context: &Context) -> Str
         LoopEnd::NeedsHuman { .. } => (ODD, "what is left needs a human:".into()),
         LoopEnd::SomeFailed { failed } => (BAD, format!("{} failed", words::count(*failed, "task"))),
         LoopEnd::MaxIterations => {
-            let used = words::count(u64::from(summary.iterations), "iteration");
-            (ODD, format!("all {used} are used"))
+            let used = match summary.iterations {
+                1 => "the one iteration is used".to_owned(),
+                used => format!("all {used} iterations are used"),
+            };
+            (ODD, used)
         }
         LoopEnd::BudgetReached { spent_usd } => {
             (ODD, format!("the budget is reached: {} spent", words::cost(Some(*spent_usd))))

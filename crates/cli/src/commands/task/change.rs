@@ -15,7 +15,6 @@ use crate::inside::InsideRun;
 use crate::project::read_stdin;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal task done k3f")]
 pub(crate) struct OneTask {
     /// The task's id, or a unique prefix of it
     task: String,
@@ -33,10 +32,10 @@ pub(crate) struct BlockArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal task edit k3f --priority urgent --criterion 'no warnings'")]
-#[group(required = true, multiple = true, id = "what")]
+#[group(skip)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(crate) struct EditArgs {
     /// The task's id, or a unique prefix of it
-    #[arg(group = "which")]
     task: String,
     /// A new title
     #[arg(long, group = "what")]

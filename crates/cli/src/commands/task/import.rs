@@ -84,7 +84,11 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
     let flow = Arc::new(project.loop_flow()?);
     context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
-    let ignored = if left_out == 0 { String::new() } else { format!(", {left_out} done ones left out") };
+    let ignored = match left_out {
+        0 => String::new(),
+        1 => ", 1 that is done left out".to_owned(),
+        more => format!(", {more} that are done left out"),
+    };
     context
         .ui
         .say(format!("{} added to session `{session}`{ignored}", words::count(added.len() as u64, "task")));

@@ -1,0 +1,214 @@
+//! The configuration and flows: loud about mistakes, and open about where a setting comes from.
+
+use insta::assert_snapshot;
+
+use crate::env::TestEnv;
+
+fn with_config(text: &str) -> TestEnv {
+    let env = TestEnv::new().session("greet").task("Say hello");
+    env.file(".rehearsal/config.yaml", text);
+    env
+}
+
+#[test]
+fn broken_yaml_is_shown_with_its_place() {
+    assert_snapshot!(with_config("agents:\n  implementer: [\n").run(&["run"]), @r"
+    [stderr]
+    error: expected mapping start
+      --> .rehearsal/config.yaml:2:16
+    [exit 2]
+    ");
+    assert_snapshot!(with_config("agents:\n  implementer:\n    driver: claude\n    driver: codex\n").run(&["run"]), @r"
+    [stderr]
+    error: duplicate mapping key: driver
+      --> .rehearsal/config.yaml:4:5
+    [exit 2]
+    ");
+}
+
+#[test]
+fn an_unknown_key_is_an_error_with_what_was_meant() {
+    assert_snapshot!(with_config("agnts:\n  implementer: {}\n").run(&["run"]), @r"
+    [stderr]
+    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing
+      --> .rehearsal/config.yaml:1:1
+    hint: did you mean `agents`?
+    [exit 2]
+    ");
+    assert_snapshot!(with_config("loop:\n  iteration: 3\n").run(&["config", "show"]), @r"
+    [stderr]
+    error: unknown field `iteration`, expected one of iterations, max_failures, max_cost, max_wait, accept_complete
+      --> .rehearsal/config.yaml:2:3
+    hint: did you mean `iterations`?
+    [exit 2]
+    ");
+}
+
+#[test]
+fn a_wrong_value_says_what_is_right() {
+    assert_snapshot!(with_config("agents:\n  implementer:\n    driver: cloude\n").run(&["run"]), @r"
+    [stderr]
+    error: unknown variant `cloude`, expected one of claude, codex, gemini, opencode, command
+      --> .rehearsal/config.yaml:3:13
+    hint: did you mean `claude`?
+    [exit 2]
+    ");
+    assert_snapshot!(with_config("agents:\n  implementer:\n    timeout: soon\n").run(&["run"]), @r"
+    [stderr]
+    error: `soon` is not a duration: write `90s`, `30m`, `1h30m` or `2d`
+      --> .rehearsal/config.yaml:3:14
+    [exit 2]
+    ");
+    assert_snapshot!(with_config("loop:\n  iterations: many\n").run(&["run"]), @r"
+    [stderr]
+    error: expected a whole number
+      --> .rehearsal/config.yaml:2:15
+    [exit 2]
+    ");
+}
+
+#[test]
+fn an_unknown_agent_is_an_error_with_what_was_meant() {
+    let env = with_config("agents:\n  reviewer:\n    driver: codex\n");
+    assert_snapshot!(env.run(&["run", "--agent", "reviewr"]), @r"
+    [stderr]
+    error: unknown agent `reviewr`
+      --> .rehearsal/config.yaml
+    hint: did you mean `reviewer`?
+    [exit 2]
+    ");
+    assert_snapshot!(with_config("agent: nobody\n").run(&["run"]), @r"
+    [stderr]
+    error: unknown agent `nobody`
+      --> .rehearsal/config.yaml
+    hint: no agents are configured; without a configuration there is only `implementer`
+    [exit 2]
+    ");
+}
+
+#[test]
+fn what_is_no_text_is_refused() {
+    let env = TestEnv::new().session("greet");
+    env.file(".rehearsal/config.yaml", b"agent: \xff\xfe\n");
+    assert_snapshot!(env.run(&["config", "show"]), @r"
+    [stderr]
+    error: `[REPO]/.rehearsal/config.yaml` is not valid UTF-8: line 1, byte 7
+    [exit 2]
+    ");
+    let env = TestEnv::new();
+    env.file(".rehearsal/config.yaml", vec![b'#'; 5 << 20]);
+    assert_snapshot!(env.run(&["config", "show"]), @r"
+    [stderr]
+    error: `[REPO]/.rehearsal/config.yaml` is too large: 5242880 bytes, at most 4194304 are read
+    [exit 2]
+    ");
+}
+
+#[test]
+fn each_setting_says_where_it_comes_from() {
+    let env = with_config("agents:\n  implementer:\n    model: sonnet\nloop:\n  iterations: 5\n")
+        .var("REHEARSAL_MAX_COST", "2.5");
+    std::fs::create_dir_all(env.scratch.join("home/.config/rehearsal")).unwrap();
+    std::fs::write(
+        env.scratch.join("home/.config/rehearsal/config.yaml"),
+        "loop: { iterations: 7, max_failures: 1 }\n",
+    )
+    .unwrap();
+    assert_snapshot!(env.run(&["config", "show", "--origin"]), @r"
+    SETTING                           VALUE         ORIGIN
+    base_branch                       -             default
+    agent                             implementer   default
+    loop.iterations                   5             .rehearsal/config.yaml
+    loop.max_failures                 1             [SCRATCH]/home/.config/rehearsal/config.yaml
+    loop.max_cost                     2.5           environment
+    loop.max_wait                     6h            default
+    loop.accept_complete              false         default
+    testing.command                   -             default
+    agents.implementer.driver         claude        default
+    agents.implementer.program        -             default
+    agents.implementer.args           -             default
+    agents.implementer.model          sonnet        .rehearsal/config.yaml
+    agents.implementer.permission     accept_edits  default
+    agents.implementer.system_prompt  -             default
+    agents.implementer.timeout        1h            default
+    agents.implementer.idle_timeout   15m           default
+    agents.implementer.budget         -             default
+    agents.implementer.pass_env       -             default
+    agents.implementer.env            -             default
+    ");
+}
+
+#[test]
+fn a_wrong_variable_names_the_environment() {
+    let env = TestEnv::new().var("REHEARSAL_ITERATIONS", "many");
+    assert_snapshot!(env.run(&["config", "show"]), @r"
+    [stderr]
+    error: the variable `REHEARSAL_ITERATIONS` cannot be used: invalid digit found in string
+      --> the environment
+    [exit 2]
+    ");
+}
+
+#[test]
+fn flows_are_checked_and_drawn() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["flow", "check"]), @"loop: ok, 4 states, version [HASH]");
+    assert_snapshot!(env.run(&["flow", "graph", "loop"]), @r"
+    stateDiagram-v2
+        [*] --> s_todo
+        s_todo : todo (implementer)
+        s_todo --> s_done : done
+        s_todo --> s_todo : continue
+        s_todo --> s_todo : no_changes
+        s_todo --> s_todo : needs_continuation
+        s_todo --> s_blocked : blocked
+        s_todo --> s_todo : failed, at most 3
+        s_todo --> s_failed : failed, after that
+        s_todo --> s_todo : crashed, at most 3
+        s_todo --> s_failed : crashed, after that
+        s_blocked : blocked (waits for human)
+        s_done --> [*]
+        s_failed --> [*]
+    ");
+    assert_snapshot!(env.run(&["flow", "graph", "loops"]), @r"
+    [stderr]
+    error: there is no flow `loops`
+    hint: shipped: loop; your own go to `.rehearsal/flows/NAME.yaml`
+    [exit 2]
+    ");
+    env.file(".rehearsal/flows/mine.yaml", "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on:\n      done: finished\n  done: { end: success }\n");
+    assert_snapshot!(env.run(&["flow", "check"]), @r"
+    [stderr]
+    error: unknown state `finished`
+      --> .rehearsal/flows/mine.yaml:7:13
+    hint: known states: todo, done
+    [exit 2]
+    ");
+    assert_snapshot!(env.run(&["flow", "check", ".rehearsal/flows/missing.yaml"]), @r"
+    [stderr]
+    error: there is no file `.rehearsal/flows/missing.yaml`
+    [exit 2]
+    ");
+}
+
+#[test]
+fn outside_of_a_repository_there_is_nothing_to_work_on() {
+    let env = TestEnv::without_repository();
+    assert_snapshot!(env.run(&["status"]), @r"
+    [stderr]
+    error: `[REPO]` is not inside a git repository
+    hint: run `git init`, or go to a repository, or name one with `--repo DIR`
+    [exit 4]
+    ");
+    assert_snapshot!(env.run(&["run"]), @r"
+    [stderr]
+    error: `[REPO]` is not inside a git repository
+    hint: run `git init`, or go to a repository, or name one with `--repo DIR`
+    [exit 4]
+    ");
+    assert_snapshot!(env.run(&["status", "--repo", "nowhere"]), @r"
+    [stderr]
+    error: there is no directory `[REPO]/nowhere`
+    [exit 2]
+    ");
+}

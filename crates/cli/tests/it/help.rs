@@ -1,0 +1,91 @@
+//! `--help` of every command.
+
+use crate::env::TestEnv;
+
+/// All commands without sub-commands, as they are written.
+pub(crate) fn leaves(env: &TestEnv) -> Vec<Vec<String>> {
+    let mut leaves = Vec::new();
+    let mut left = vec![Vec::new()];
+    while let Some(path) = left.pop() {
+        let below = subcommands(env, &path);
+        if below.is_empty() {
+            leaves.push(path);
+            continue;
+        }
+        left.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));
+    }
+    leaves.sort();
+    leaves
+}
+
+fn help(env: &TestEnv, path: &[String]) -> String {
+    let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+    env.run(&args).ends_with(0).stdout
+}
+
+fn subcommands(env: &TestEnv, path: &[String]) -> Vec<String> {
+    let help = help(env, path);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    listed
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_command_has_an_example() {
+    let env = TestEnv::without_repository();
+    let leaves = leaves(&env);
+    assert!(leaves.len() > 25, "{leaves:?}");
+    for path in leaves {
+        let help = help(&env, &path);
+        let command = format!("rehearsal {}", path.join(" "));
+        let examples: Vec<&str> = help.lines().skip_while(|line| !line.starts_with("Example")).collect();
+        assert!(examples.iter().any(|line| line.contains(&command)), "{command}:\n{help}");
+    }
+}
+
+#[test]
+fn exit_codes_are_listed() {
+    let env = TestEnv::without_repository();
+    let help = help(&env, &[]);
+    for line in ["  2    usage or configuration", "  75   rate-limited: try again later", "  124  timeout"] {
+        assert!(help.lines().any(|listed| listed == line), "{help}");
+    }
+}
+
+#[test]
+fn no_arguments_show_the_help_and_a_wrong_one_says_what_was_meant() {
+    let env = TestEnv::without_repository();
+    env.run(&[]).ends_with(2).says("Usage: rehearsal");
+    insta::assert_snapshot!(env.run(&["taks", "list"]), @r"
+    [stderr]
+    error: unrecognized subcommand 'taks'
+
+      tip: some similar subcommands exist: 'status', 'task'
+
+    Usage: rehearsal [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(env.run(&["run", "--iteration", "3"]), @r"
+    [stderr]
+    error: unexpected argument '--iteration' found
+
+      tip: a similar argument exists: '--iterations'
+
+    Usage: rehearsal run --iterations <N> [SESSION]
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(env.run(&["run", "--timeout", "soon"]), @r"
+    [stderr]
+    error: invalid value 'soon' for '--timeout <DURATION>': `soon` is not a duration: write `90s`, `30m`, `1h30m` or `2d`
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+}

@@ -1,0 +1,171 @@
+//! `--json`: one document on standard output, and it has the form that `rehearsal schema` tells.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::env::{Output, TestEnv};
+use crate::help::leaves;
+
+pub(crate) fn schema(env: &TestEnv, name: &str) -> jsonschema::Validator {
+    let document = env.must(&["schema", name]).document();
+    jsonschema::validator_for(&document).unwrap_or_else(|error| panic!("schema {name}: {error}"))
+}
+
+#[track_caller]
+pub(crate) fn validate(schema: &jsonschema::Validator, document: &Value) {
+    let errors: Vec<String> =
+        schema.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{document:#}\n{errors:#?}");
+}
+
+/// Calls of every command, each with the name of its schema.
+struct Calls {
+    env: TestEnv,
+    called: BTreeSet<String>,
+}
+
+impl Calls {
+    #[track_caller]
+    fn call(&mut self, name: &str, args: &[&str]) -> Output {
+        self.call_with_input(name, args, "")
+    }
+
+    #[track_caller]
+    fn call_with_input(&mut self, name: &str, args: &[&str], input: &str) -> Output {
+        let output = self.env.run_with_input(&[args, &["--json"]].concat(), input);
+        let document = output.document();
+        validate(&schema(&self.env, name), &document);
+        assert_eq!(document["schema_version"], 1, "{args:?}");
+        let command: Vec<&str> = args
+            .iter()
+            .copied()
+            .take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
+            .collect();
+        self.called.insert(command[..1].join(" "));
+        self.called.extend((2..=command.len().min(2)).map(|words| command[..words].join(" ")));
+        output
+    }
+}
+
+#[test]
+fn every_command_answers_with_one_document_of_its_schema() {
+    let env = TestEnv::new().session("greet").task("Say hello").task("Say goodbye").agent_script(
+        "
+        runs:
+          - - write: { path: hello.txt, content: hi }
+            - commit: { message: Say hi }
+            - usage: { input: 1200, output: 340, cost_usd: 0.05 }
+            - progress: halfway
+            - task_done: current
+            - say: One is done.
+        ",
+    );
+    let (one, two) = (env.task_id(1), env.task_id(2));
+    let mut calls = Calls { env, called: BTreeSet::new() };
+    calls.call("run-dry", &["run", "--dry-run"]);
+    calls.call("run", &["run", "--iterations", "1"]).ends_with(0);
+    let run = calls.env.runs()[0].clone();
+    calls.call("runs", &["runs", "list"]);
+    calls.call("runs-show", &["runs", "show", &run]);
+    calls.call("status", &["status"]);
+    calls.call("why", &["why", &two]);
+    calls.call("session", &["session", "new", "other"]);
+    calls.call("session", &["session", "show", "greet"]);
+    calls.call("session", &["session", "context", "greet"]);
+    calls.call("session-list", &["session", "list"]);
+    calls.call("session-progress", &["session", "progress", "--session", "greet"]);
+    calls.call("task", &["task", "add", "Third", "--session", "greet"]);
+    calls.call("task", &["task", "edit", &two, "--priority", "low"]);
+    calls.call("task", &["task", "block", &two, "--reason", "why"]);
+    calls.call("task", &["task", "unblock", &two]);
+    calls.call("task", &["task", "done", &two]);
+    calls.call("task", &["task", "retry", &two]);
+    calls.call("task", &["task", "cancel", &two]);
+    calls.call("task-list", &["task", "list", "--all"]);
+    calls.call("task-show", &["task", "show", &one]);
+    let import = ["task", "import", "-", "--format", "markdown", "--session", "greet"];
+    calls.call_with_input("task-import", &import, "- [ ] More\n");
+    calls.call("config-show", &["config", "show"]);
+    calls.call("flow-check", &["flow", "check"]);
+    calls.call("flow-graph", &["flow", "graph", "loop"]);
+    calls.call("agent-list", &["agent", "list"]);
+    calls.call("agent-check", &["agent", "check", "implementer"]);
+    calls.call_with_input(
+        "agent-explain",
+        &["agent", "explain", "claude", "--stdout", "-", "--exit", "1"],
+        "junk",
+    );
+    calls.call("doctor", &["doctor"]);
+    calls.call("init", &["init", "--force"]);
+    calls.call("demo", &["demo"]);
+    calls.call("schema-list", &["schema"]);
+    calls.call("generate", &["generate", "out"]);
+    calls.call("completions", &["completions", "bash"]);
+    // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays.
+    calls.called.extend(["logs".into(), "mock-agent".into()]);
+    let missing: Vec<String> = leaves(&calls.env)
+        .into_iter()
+        .map(|path| path.join(" "))
+        .filter(|command| !calls.called.contains(command))
+        .collect();
+    assert!(missing.is_empty(), "not called: {missing:?}");
+
+    let line = schema(&calls.env, "logs");
+    let logs = calls.env.must(&["logs", &run, "--json"]);
+    assert!(logs.stdout.lines().count() > 3, "{logs}");
+    for text in logs.stdout.lines() {
+        validate(&line, &serde_json::from_str(text).unwrap());
+    }
+}
+
+#[test]
+fn errors_are_documents_too() {
+    let env = TestEnv::new().session("greet").task("Say hello");
+    let error = schema(&env, "error");
+    for (args, code) in [
+        (&["task", "show", "nosuchid"][..], 2),
+        (&["session", "show", "gret"], 2),
+        (&["run"], 6),
+        (&["run", "--agent", "nobody"], 2),
+        (&["schema", "nothing"], 2),
+        (&["task", "list", "--no-such-flag"], 2),
+        (&["taks"], 2),
+    ] {
+        let output = env.run(&[args, &["--json"]].concat()).ends_with(code);
+        let document = output.document();
+        validate(&error, &document);
+        assert_eq!(document["error"]["code"], code, "{document}");
+        assert!(output.stderr.starts_with("error: "), "{output}");
+    }
+    let document = env.run(&["session", "show", "gret", "--json"]).document();
+    assert_eq!(document["error"]["hints"][0], "did you mean `greet`?");
+    env.file(".rehearsal/config.yaml", "agnts: {}\n");
+    let document = env.run(&["config", "show", "--json"]).document();
+    assert_eq!(document["error"]["place"], ".rehearsal/config.yaml:1:1");
+}
+
+#[test]
+fn files_that_people_write_have_schemas_that_fit_them() {
+    let env = TestEnv::without_repository();
+    let config = schema(&env, "config");
+    validate(
+        &config,
+        &serde_json::json!({
+            "agents": { "implementer": { "driver": "claude", "timeout": "45m", "budget": { "usd": 5 } } },
+            "loop": { "iterations": 3 }, "testing": { "command": "./test" },
+        }),
+    );
+    assert!(!config.is_valid(&serde_json::json!({ "agnts": {} })));
+    let script = schema(&env, "mock-script");
+    validate(
+        &script,
+        &serde_json::json!({
+            "runs": [
+                [{ "say": "hi" }, { "task_done": "current" }, { "sleep": "2s" }, "hang"],
+                [{ "rate_limit": { "retry_after": 30 } }],
+            ],
+        }),
+    );
+    assert!(!script.is_valid(&serde_json::json!({ "run": [{ "sya": "hi" }] })));
+}

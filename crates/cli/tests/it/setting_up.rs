@@ -1,0 +1,161 @@
+//! `init`, `doctor`, `demo`, `generate`, `completions`, `schema`.
+
+use insta::assert_snapshot;
+
+use crate::env::TestEnv;
+
+#[test]
+fn init_looks_around_and_writes_a_configuration_once() {
+    let env = TestEnv::new();
+    env.file("Cargo.toml", "");
+    assert_snapshot!(env.run(&["init"]), @r"
+    base branch: main
+    tests: cargo test
+    agents: none found
+    .rehearsal/config.yaml is written; read it, then:
+    next: rehearsal session new NAME
+    next: rehearsal doctor
+    ");
+    assert_snapshot!(env.read(".rehearsal/config.yaml"), @r"
+    # Settings of this repository for `rehearsal`. Everything is optional; `rehearsal config show --origin` shows
+    # what holds and why, and `rehearsal schema config` the JSON Schema of this file.
+
+    # The branch that work starts from.
+    base_branch: main
+
+    # The agent that `rehearsal run` uses.
+    agent: implementer
+
+    agents:
+      implementer:
+        driver: claude              # claude, codex, gemini, opencode, or command (any program)
+        # model: MODEL                # the agent's own choice otherwise
+        # permission: accept_edits    # plan: only look; everything only with `run --trust`
+        # timeout: 1h                 # the longest a run may take
+        # idle_timeout: 15m           # the longest it may be silent
+        # budget: { usd: 5, turns: 100 }
+        # pass_env: [MY_API_KEY]      # variables it may see beyond its own keys
+
+    loop:
+      iterations: 10
+      # max_failures: 3               # failed runs in a row that end the loop
+      # max_cost: 10                  # dollars
+      # max_wait: 6h                  # for rate limits and quotas
+
+    testing:
+      command: cargo test
+    ");
+    assert_snapshot!(env.run(&["init"]), @r"
+    [stderr]
+    error: `.rehearsal/config.yaml` is already there
+    hint: `rehearsal config show --origin` shows what it says; `rehearsal init --force` writes it anew
+    [exit 2]
+    ");
+    env.file(".rehearsal/config.yaml", "agent: [");
+    env.must(&["init", "--force"]);
+    env.must(&["config", "show"]);
+}
+
+#[test]
+fn a_healthy_repository_has_nothing_bad() {
+    let env = TestEnv::new()
+        .session("greet")
+        .agent_script("runs: []")
+        .var("ANTHROPIC_API_KEY", "sk-ant-api03-Zq3vT8xYw1LmN5pR7sUb");
+    assert_snapshot!(env.run(&["doctor"]), @r"
+    ok    git                [VERSION]
+    ok    supervision        agents and all that they start can be ended
+    ok    repository         [REPO]
+    ok    configuration      .rehearsal/config.yaml
+    ok    agent implementer  claude: [PROGRAM]
+    ok    flows              0 of your own
+    ok    store              every task is what its events say
+    ok    disk               [SIZE] free
+    ");
+}
+
+#[test]
+fn what_does_not_work_is_told_with_what_to_do() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["doctor"]), @r"
+    ok    git                [VERSION]
+    ok    supervision        agents and all that they start can be ended
+    ok    repository         [REPO]
+    ok    configuration      defaults only
+    bad   agent implementer  claude: `claude` is not on the PATH
+          hint: install it, or set `program:`; `rehearsal agent list` shows what is found
+    ok    flows              0 of your own
+    ok    store              every task is what its events say
+    ok    disk               [SIZE] free
+    [exit 3]
+    ");
+    let env = TestEnv::new();
+    env.file(".rehearsal/config.yaml", "agnts: {}\n");
+    env.file(".rehearsal/flows/mine.yaml", "name: [\n");
+    env.file(".rehearsal/state/rehearsal.db", "this is no database, and long enough to be looked at");
+    assert_snapshot!(env.run(&["doctor"]), @r"
+    ok    git            [VERSION]
+    ok    supervision    agents and all that they start can be ended
+    ok    repository     [REPO]
+    bad   configuration  .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing
+          hint: mend the file; `rehearsal schema config` has its form
+    bad   flows          .rehearsal/flows/mine.yaml:1:7: expected string scalar
+          hint: `rehearsal flow check` shows it whole
+    bad   store          `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
+          hint: restore `.rehearsal/state` from a backup, or move it away
+    ok    disk           [SIZE] free
+    [exit 3]
+    ");
+    assert_snapshot!(TestEnv::without_repository().run(&["doctor"]), @r"
+    ok    git          [VERSION]
+    ok    supervision  agents and all that they start can be ended
+    bad   repository   `[REPO]` is not inside a git repository
+          hint: go to a git repository, or run `git init`
+    [exit 3]
+    ");
+}
+
+#[test]
+fn the_demo_shows_a_whole_loop_and_can_be_kept() {
+    let env = TestEnv::without_repository();
+    let output = env.run(&["demo", "--keep", "greet"]).ends_with(0);
+    for text in [
+        "tests before: 0 passed, 3 failed",
+        "tests after:  3 passed, 0 failed",
+        "3 iterations",
+        "Tell how to use it",
+    ] {
+        assert!(output.stdout.contains(text), "{output}");
+    }
+    env.run(&["--repo", "greet", "runs", "list"]).ends_with(0);
+    assert_eq!(env.json(&["--repo", "greet", "status"])["sessions"][0]["done"], 3);
+    assert_snapshot!(env.run(&["demo", "--keep", "greet"]), @r"
+    [stderr]
+    error: `[REPO]/greet` is not empty
+    hint: name a new directory
+    [exit 2]
+    ");
+    let document = env.json(&["demo"]);
+    assert_eq!(document["after"]["failed"], 0);
+    let left: Vec<_> = std::fs::read_dir(env.scratch.join("tmp")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn schemas_completions_and_man_pages_are_written_to_a_directory() {
+    let env = TestEnv::without_repository();
+    env.run(&["generate", "out"]).ends_with(0).says("files written to out");
+    let names = env.json(&["schema"]);
+    for schema in names["schemas"].as_array().unwrap() {
+        let name = schema["name"].as_str().unwrap();
+        assert!(env.repo.join(format!("out/schemas/{name}.schema.json")).is_file(), "{name}");
+    }
+    assert!(env.repo.join("out/man/rehearsal.1").is_file());
+    assert!(env.run(&["completions", "bash"]).ends_with(0).stdout.contains("_rehearsal()"));
+    assert_snapshot!(env.run(&["schema", "nothing"]), @r"
+    [stderr]
+    error: there is no schema `nothing`
+    hint: `rehearsal schema` lists all of them
+    [exit 2]
+    ");
+}

@@ -16,11 +16,13 @@ fn success(text: &str) -> Evidence {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it reads as the field that it fills")]
 fn git(changed: bool) -> Option<GitFacts> {
     let files_changed = if changed { vec!["a.txt".into()] } else { Vec::new() };
     Some(GitFacts { files_changed, ..GitFacts::default() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it reads as the field that it fills")]
 fn error(kind: WireErrorKind) -> Option<WireEnd> {
     Some(WireEnd::Error(WireError { kind, status: None, message: "told so".into() }))
 }

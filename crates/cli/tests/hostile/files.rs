@@ -147,6 +147,7 @@ fn an_import_file_with_one_bad_line_adds_nothing() {
     assert_snapshot!(import("a.jsonl", b"{\"title\":\"good\"}\n{\"titel\":\"b\"}\n"), @r"
     error: unknown field `titel`, expected one of `key`, `title`, `body`, `criteria`, `priority`, `labels`, `depends_on`, `budget`, `done`
       --> $DIR/repo/a.jsonl:2:8
+    hint: did you mean `title`?
     ");
     assert_snapshot!(import("a.jsonl", b"{\"title\":\"good\"}\n{\"title\": "), @r"
     error: EOF while parsing a value

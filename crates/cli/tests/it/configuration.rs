@@ -92,7 +92,8 @@ fn what_is_no_text_is_refused() {
     env.file(".rehearsal/config.yaml", b"agent: \xff\xfe\n");
     assert_snapshot!(env.run(&["config", "show"]), @r"
     [stderr]
-    error: `[REPO]/.rehearsal/config.yaml` is not valid UTF-8: line 1, byte 7
+    error: this is not text: it is not valid UTF-8
+      --> [REPO]/.rehearsal/config.yaml:1:8
     [exit 2]
     ");
     let env = TestEnv::new();

@@ -200,7 +200,6 @@ fn a_rate_limit_beyond_the_longest_wait_says_when_to_come_back() {
     [TASK-1]  Say hello is waiting
     - rate_limited
     - it waits because of the system (rate_limited), which costs it no attempt
-    - its last run ended with rate_limited (0 attempts so far)
     - it may go on in [TIME] ([MOMENT])
     ");
     assert_snapshot!(env.run(&["task", "list"]), @r"

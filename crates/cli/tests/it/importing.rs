@@ -91,7 +91,8 @@ fn what_is_no_list_of_tasks_is_refused() {
     env.file("junk.md", b"# Plan\n- [ ] \xff\xfe\x00\x01 junk\n");
     assert_snapshot!(env.run(&["task", "import", "junk.md"]), @r"
     [stderr]
-    error: `junk.md` is not text: line 2 is not valid UTF-8
+    error: this is not text: it is not valid UTF-8
+      --> junk.md:2:7
     [exit 2]
     ");
     env.file("binary.jsonl", [0_u8, 159, 146, 150, 10, 0, 1, 2]);

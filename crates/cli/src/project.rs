@@ -175,11 +175,9 @@ pub(crate) fn read_all(from: impl std::io::Read, name: &str, limit: u64) -> Resu
         return Err(CliError::usage(format!("`{name}` is too large: at most {} MiB are read", limit >> 20)));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        // What comes before is valid: a character begins with a byte that does not continue one.
-        let column = 1 + before[begin..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64;
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let line = 1 + before.matches('\n').count() as u64;
+        let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
         let place = Some(Place { line, column });
         CliError::in_file(SourceError::at(place, "this is not text: it is not valid UTF-8"), name)
     })

@@ -70,11 +70,12 @@ fn nesting_without_end_and_alias_bombs_need_neither_time_nor_memory() {
         let told = config(format!("agents: {}", open.repeat(100_000)));
         assert!(told.contains("--> .rehearsal/config.yaml:1:"), "{told}");
     }
-    let mut bomb = "agents:\n  x:\n    env:\n      a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for level in 1..20 {
+    let fuse = "agents:\n  x:\n    env:\n      a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+    let level = |level: usize| {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
-        bomb.push_str(&format!("      a{level}: &a{level} [{aliases}]\n"));
-    }
+        format!("      a{level}: &a{level} [{aliases}]\n")
+    };
+    let bomb = format!("{fuse}{}", (1..20).map(level).collect::<String>());
     let told = config(bomb);
     assert!(told.contains("--> .rehearsal/config.yaml:"), "{told}");
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 use camino::Utf8PathBuf;
 
 use crate::ledger::Ledger;
+use crate::processes::eventually;
 use crate::stage::{DILIGENT, SESSION, Stage, told};
 
 /// A small file system in place of the state directory.
@@ -21,8 +22,13 @@ impl SmallDisk {
         mounted.is_ok_and(|output| output.status.success()).then_some(Self { path })
     }
 
-    /// Leaves no room.
+    /// Leaves no room. This process may still be closing the database, whose files give room back, also when
+    /// they are removed already: that is waited for.
     fn fill(&self) {
+        eventually("the database is closed", || {
+            let open = fs_err::read_dir("/proc/self/fd").unwrap().flatten();
+            !open.flat_map(|entry| entry.path().read_link()).any(|file| file.starts_with(&self.path))
+        });
         let mut chunk = 64 << 10;
         let mut file = fs_err::File::create(self.path.join("ballast")).unwrap();
         while chunk > 0 {

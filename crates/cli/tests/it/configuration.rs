@@ -100,7 +100,7 @@ fn what_is_no_text_is_refused() {
     env.file(".rehearsal/config.yaml", vec![b'#'; 5 << 20]);
     assert_snapshot!(env.run(&["config", "show"]), @r"
     [stderr]
-    error: `[REPO]/.rehearsal/config.yaml` is too large: 5242880 bytes, at most 4194304 are read
+    error: `[REPO]/.rehearsal/config.yaml` is too large: at most 4 MiB are read
     [exit 2]
     ");
 }

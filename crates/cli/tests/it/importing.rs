@@ -98,7 +98,8 @@ fn what_is_no_list_of_tasks_is_refused() {
     env.file("binary.jsonl", [0_u8, 159, 146, 150, 10, 0, 1, 2]);
     assert_snapshot!(env.run(&["task", "import", "binary.jsonl"]), @r"
     [stderr]
-    error: `binary.jsonl` is not text: line 1 is not valid UTF-8
+    error: this is not text: it is not valid UTF-8
+      --> binary.jsonl:1:2
     [exit 2]
     ");
     env.file("nul.jsonl", "\0\0\0\0");

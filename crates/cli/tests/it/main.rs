@@ -11,6 +11,7 @@ mod inside;
 mod json;
 mod meanwhile;
 mod prompt;
+mod real_agents;
 mod running;
 mod session_loop;
 mod setting_up;

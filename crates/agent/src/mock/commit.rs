@@ -20,6 +20,8 @@ fn git(worktree: &Utf8Path, args: &[&str]) -> Result<(), MockError> {
     command
         .current_dir(worktree)
         .args(["-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"])
+        // Its own housekeeping goes on in the background, and would be ended as a process that was left behind.
+        .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
         .args(args)
         .envs([("GIT_AUTHOR_NAME", NAME), ("GIT_COMMITTER_NAME", NAME)])
         .envs([("GIT_AUTHOR_EMAIL", EMAIL), ("GIT_COMMITTER_EMAIL", EMAIL)]);

@@ -147,7 +147,7 @@ impl SessionLoop {
             match self.store.commit(actor.clone(), self.now(), changes.clone()).await {
                 Ok(committed) => return Ok(committed),
                 Err(CommitError::Refused { index, refusal }) => {
-                    self.tell(LoopEvent::Warning { message: format!("not taken over: {refusal}") });
+                    self.tell(LoopEvent::Warning { message: not_taken_over(&refusal) });
                     let refused = changes.remove(index);
                     if let (Refusal::NoEdge { .. }, Some(release)) = (&refusal, release(refused)) {
                         changes.insert(index, release);
@@ -184,5 +184,16 @@ fn outcome_for_task(outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInp
         (_, Some(TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
         (Outcome::Done, _) => Outcome::Continue { message: String::new() },
         _ => outcome.clone(),
+    }
+}
+
+fn not_taken_over(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Stale { task, .. } => {
+            format!(
+                "task `{task}` was taken from the run while it worked; what it reported on it does not count"
+            )
+        }
+        other => format!("not taken over: {other}"),
     }
 }

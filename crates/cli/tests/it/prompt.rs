@@ -96,8 +96,6 @@ fn a_users_own_template_makes_the_prompt() {
     env.file(".rehearsal/prompts/loop.md", "First line\nDo {{ curent.title }} now.\n");
     assert_snapshot!(env.run(&["run"]), @r"
     [stderr]
-    loop session greet, 1 open task, agent implementer
-    1/10 [TASK-2] Another
     error: the prompt template cannot be used: undefined value: `curent` is undefined
       --> .rehearsal/prompts/loop.md:2
     hint: `rehearsal run SESSION --dry-run` renders it and runs nothing

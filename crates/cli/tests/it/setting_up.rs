@@ -17,6 +17,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
     next: rehearsal doctor
     ");
     assert_snapshot!(env.read(".rehearsal/config.yaml"), @r"
+    # yaml-language-server: $schema=config.schema.json
     # Settings of this repository for `rehearsal`. Everything is optional; `rehearsal config show --origin` shows
     # what holds and why, and `rehearsal schema config` the JSON Schema of this file.
 

@@ -85,7 +85,6 @@ fn a_key_that_is_missing_is_the_systems_fault() {
     [TASK-1]  Say hello is waiting
     - auth_failed: Invalid API key · Fix external API key
     - it waits because of the system (auth_failed), which costs it no attempt
-    - its last run ended with auth_failed: Invalid API key · Fix external API key (0 attempts so far)
     - it may go on now ([MOMENT])
     next: rehearsal run greet
     ");

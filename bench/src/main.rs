@@ -13,12 +13,22 @@ use std::time::Duration;
 
 fn main() {
     let program = program();
+    let wanted = std::env::args().nth(1);
+    let is_wanted = |part: &str| wanted.as_deref().is_none_or(|wanted| wanted == part);
     println!("measuring {}", program.display());
     println!("{:<44} {:>12} {:>12} {:>8}  goal", "what", "ours", "beside", "ratio");
-    starting::measure(&program);
-    looping::measure(&program);
-    storing::measure(&program);
-    parsing::measure();
+    if is_wanted("start") {
+        starting::measure(&program);
+    }
+    if is_wanted("loop") {
+        looping::measure(&program);
+    }
+    if is_wanted("store") {
+        storing::measure(&program);
+    }
+    if is_wanted("parse") {
+        parsing::measure();
+    }
 }
 
 /// The release binary next to this one.

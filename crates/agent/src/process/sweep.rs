@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rehearsal_core::RunId;
@@ -18,8 +19,13 @@ const FREEZE_ROUNDS: u32 = 16;
 /// Makes this process inherit what a killed shim leaves behind, so that it can be ended. For the worker, once,
 /// at its start.
 pub fn become_subreaper() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    IS_SUBREAPER.store(true, Ordering::SeqCst);
+    Ok(())
 }
+
+/// Whether what loses its parent becomes our child.
+static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 
 /// The living processes that were started for a run, wherever they are by now: for the recovery after a worker
 /// and its shim both died. Processes of other users are not ours to see.
@@ -33,13 +39,28 @@ pub fn kill_processes_of_run(run: &RunId) -> Escaped {
     kill_all(|table| marked(table, run))
 }
 
-/// Ends what a run left behind when its shim is gone: by the run's mark, and by the shim's session.
+/// Ends what a run left behind when its shim is gone: by the run's mark, by the shim's session, and what came to
+/// us as an orphan.
 pub(super) fn kill_orphans(run: Option<&RunId>, session: i32) -> Escaped {
     kill_all(|table| {
         let mut found = run.map(|run| marked(table, run)).unwrap_or_default();
         found.extend(table.iter().filter(|entry| entry.session == session && !entry.is_dead()).cloned());
+        found.extend(adopted(table));
         found
     })
+}
+
+/// Orphans that a killed shim left to us: we start only shims in sessions of their own.
+fn adopted(table: &[Entry]) -> Vec<Entry> {
+    if !IS_SUBREAPER.load(Ordering::SeqCst) {
+        return Vec::new();
+    }
+    let me = own_pid();
+    let our_session = table.iter().find(|entry| entry.id.pid == me).map(|entry| entry.session);
+    let is_stranger = |entry: &&Entry| {
+        entry.parent == me && Some(entry.session) != our_session && !entry.is_dead() && !entry.is_shim()
+    };
+    table.iter().filter(is_stranger).cloned().collect()
 }
 
 fn marked(table: &[Entry], run: &RunId) -> Vec<Entry> {

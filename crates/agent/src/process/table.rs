@@ -79,6 +79,13 @@ impl Entry {
         matches!(self.state, b'Z' | b'X')
     }
 
+    /// Whether it was started as a shim.
+    pub(super) fn is_shim(&self) -> bool {
+        std::fs::read(format!("/proc/{}/cmdline", self.id.pid)).is_ok_and(|line| {
+            line.split(|byte| *byte == 0).nth(1).is_some_and(|word| word == super::SHIM_ARGUMENT.as_bytes())
+        })
+    }
+
     /// Whether the process was started with exactly this variable. Not ours to read: no.
     pub(super) fn has_variable(&self, assignment: &str) -> bool {
         std::fs::read(format!("/proc/{}/environ", self.id.pid)).is_ok_and(|environment| {

@@ -7,7 +7,7 @@ mod view;
 use std::sync::Arc;
 
 use clap::Args;
-use rehearsal_agent::process::SpawnError;
+use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
 use rehearsal_engine::{
@@ -112,6 +112,8 @@ pub(crate) async fn run_loop(
     context: &Context,
 ) -> Result<(LoopSummary, Exit), CliError> {
     let (session_loop, _) = prepare(args, project, context).await?;
+    // Should a supervisor be killed, what it supervised comes to us and not to the init process.
+    process::become_subreaper()?;
     let _lock = LoopLock::take(&project.state_dir())?;
     let interruption = signals::listen(session_loop.stop.clone(), context.ui)?;
     let summary = session_loop.run().await?;

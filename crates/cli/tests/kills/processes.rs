@@ -66,7 +66,7 @@ fn read(pid: i32, file: &str) -> Vec<u8> {
 }
 
 /// A zombie is nobody's burden but its parent's.
-fn is_dead(pid: i32) -> bool {
+pub(crate) fn is_dead(pid: i32) -> bool {
     let stat = read(pid, "stat");
     let stat = String::from_utf8_lossy(&stat);
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))

@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 
 use crate::ledger::Ledger;
+use crate::processes::is_dead;
 use crate::stage::{DILIGENT, SESSION, Stage, told};
 
 /// Leaves a runaway, and hangs.
@@ -45,6 +46,22 @@ fn when_the_supervisor_is_killed_the_agent_and_its_runaways_go_with_it() {
     assert!(said.contains("note: ended processes that had outlived the agent: "), "{said}");
     assert!(said.contains("crashed: signal 9 (SIGKILL)"), "{said}");
     stage.until_nothing_lives();
+    goes_on(&stage);
+}
+
+#[test]
+fn a_runaway_without_any_mark_comes_to_the_loop_when_its_supervisor_is_killed() {
+    let stage = Stage::new(
+        "run:\n  - run: { command: 'setsid env -i /bin/sleep 600 >/dev/null 2>&1 </dev/null & echo $! > new.pid; mv new.pid child.pid' }\n  - hang\n",
+    );
+    stage.add_tasks(&["do it".to_owned()]);
+    let child = stage.start_loop(&["--iterations", "1"]);
+    stage.until_written("child.pid");
+    let runaway: i32 = std::fs::read_to_string(stage.repo.join("child.pid")).unwrap().trim().parse().unwrap();
+    assert!(!is_dead(runaway));
+    stage.shim().signal(Signal::KILL);
+    let output = child.wait_with_output().unwrap();
+    assert!(is_dead(runaway), "{}", told(&output.stderr));
     goes_on(&stage);
 }
 

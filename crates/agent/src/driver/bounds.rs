@@ -26,6 +26,9 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
 
 /// The beginning of a text as one line.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
+    if text.len() <= limit && is_one_plain_line(text) {
+        return text.to_owned();
+    }
     // What is cut off below is not worth looking at, and may be megabytes.
     let start = &text[..text.floor_char_boundary(4 * limit)];
     let mut line = String::with_capacity(start.len().min(limit));
@@ -39,6 +42,18 @@ pub(super) fn one_line(text: &str, limit: usize) -> String {
         line.push('…');
     }
     cut(&line, limit)
+}
+
+/// Names and paths nearly always are; looking for words in them is dear.
+fn is_one_plain_line(text: &str) -> bool {
+    let mut after_space = true;
+    let plain = text.bytes().all(|byte| {
+        let is_space = byte == b' ';
+        let fits = (b' '..0x7f).contains(&byte) && !(is_space && after_space);
+        after_space = is_space;
+        fits
+    });
+    plain && !after_space
 }
 
 /// The beginning and the end of a text, each within `end` bytes.
@@ -111,6 +126,9 @@ mod tests {
         assert_eq!(cut("äöü", 3), "ä…");
         assert_eq!(cut("äöü", 6), "äöü");
         assert_eq!(one_line("  two\n\twords  ", 20), "two words");
+        assert_eq!(one_line("two  words ", 20), "two words");
+        assert_eq!(one_line("two words", 20), "two words");
+        assert_eq!(one_line("", 20), "");
         assert_eq!(one_line(&"word ".repeat(100), 9), "word word…");
     }
 

@@ -9,9 +9,19 @@ use serde::Deserialize;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+/// A text that is not copied if it needs no unescaping. `Option<Cow<str>>` would always be: serde borrows only a
+/// `Cow` that it sees by name.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
 
 /// The value, if it is a text.
 pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {

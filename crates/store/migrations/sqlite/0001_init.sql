@@ -50,6 +50,37 @@ CREATE INDEX tasks_claimable_of_session ON tasks (session, priority, created_at,
     WHERE claimable_at IS NOT NULL AND open_deps = 0;
 CREATE INDEX tasks_status ON tasks (session, status, standing, done);
 
+-- How many tasks there are of each kind, kept by the triggers below: a count must not read every task.
+CREATE TABLE task_counts (
+    session TEXT NOT NULL,                     -- empty: of no session
+    status  TEXT NOT NULL,
+    open    INTEGER NOT NULL CHECK (open IN (0, 1)),
+    done    INTEGER NOT NULL CHECK (done IN (0, 1)),
+    total   INTEGER NOT NULL,
+    PRIMARY KEY (session, status, open, done)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER tasks_are_counted AFTER INSERT ON tasks
+BEGIN
+    INSERT INTO task_counts (session, status, open, done, total)
+    VALUES (coalesce(NEW.session, ''), NEW.status, NEW.standing <> 'ended', NEW.done, 1)
+    ON CONFLICT DO UPDATE SET total = total + 1;
+END;
+CREATE TRIGGER tasks_are_not_counted AFTER DELETE ON tasks
+BEGIN
+    UPDATE task_counts SET total = total - 1
+    WHERE session = coalesce(OLD.session, '') AND status = OLD.status
+      AND open = (OLD.standing <> 'ended') AND done = OLD.done;
+END;
+CREATE TRIGGER tasks_are_counted_anew AFTER UPDATE OF session, status, standing, done ON tasks
+BEGIN
+    UPDATE task_counts SET total = total - 1
+    WHERE session = coalesce(OLD.session, '') AND status = OLD.status
+      AND open = (OLD.standing <> 'ended') AND done = OLD.done;
+    INSERT INTO task_counts (session, status, open, done, total)
+    VALUES (coalesce(NEW.session, ''), NEW.status, NEW.standing <> 'ended', NEW.done, 1)
+    ON CONFLICT DO UPDATE SET total = total + 1;
+END;
+
 CREATE TABLE task_deps (
     task       TEXT NOT NULL REFERENCES tasks (id),
     depends_on TEXT NOT NULL REFERENCES tasks (id),

@@ -43,10 +43,10 @@ pub(super) async fn near(
 pub(super) async fn sessions(connection: &mut SqliteConnection) -> Result<Vec<SessionSummary>, StoreError> {
     // One statement sees one moment; two could count tasks of a session that was not listed.
     let rows: Vec<(String, String, Option<String>, i64, i64, i64)> = query_as(
-        "SELECT s.name, s.doc, t.status, count(t.num), coalesce(sum(t.standing <> 'ended'), 0),
-                coalesce(sum(t.done), 0)
-         FROM sessions s LEFT JOIN tasks t ON t.session = s.name
-         GROUP BY s.name, t.status ORDER BY s.created_at, s.rowid",
+        "SELECT s.name, s.doc, c.status, coalesce(sum(c.total), 0), coalesce(sum(c.total * c.open), 0),
+                coalesce(sum(c.total * c.done), 0)
+         FROM sessions s LEFT JOIN task_counts c ON c.session = s.name AND c.total > 0
+         GROUP BY s.name, c.status ORDER BY s.created_at, s.rowid",
     )
     .fetch_all(connection)
     .await?;

@@ -103,9 +103,9 @@ pub(super) async fn next(
 macro_rules! count_where {
     ($condition:literal) => {
         concat!(
-            "SELECT status, count(*), sum(standing <> 'ended'), sum(done) FROM tasks WHERE ",
+            "SELECT status, sum(total), sum(total * open), sum(total * done) FROM task_counts WHERE ",
             $condition,
-            " GROUP BY status"
+            " AND total > 0 GROUP BY status"
         )
     };
 }

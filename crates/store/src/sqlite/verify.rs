@@ -31,6 +31,7 @@ pub(super) async fn verify(
     if findings.0.is_empty() {
         sessions::check(&mut moment, &mut findings).await?;
         tasks::check(&mut moment, flows, &mut findings).await?;
+        check_counts(&mut moment, &mut findings).await?;
         runs::check(&mut moment, &mut findings).await?;
     }
     Ok(findings.0)
@@ -53,6 +54,23 @@ impl Findings {
     fn readable<T>(&mut self, read: Result<T, StoreError>) -> Option<T> {
         read.map_err(|error| self.add(error.to_string())).ok()
     }
+}
+
+/// The counts that triggers keep must be what a count finds.
+async fn check_counts(connection: &mut SqliteConnection, findings: &mut Findings) -> Result<(), StoreError> {
+    let wrong: Vec<(String, String)> = query_as(
+        "SELECT session, status FROM (
+             SELECT session, status, open, done, total FROM task_counts WHERE total <> 0
+             UNION ALL
+             SELECT coalesce(session, ''), status, standing <> 'ended', done, -count(*) FROM tasks GROUP BY 1, 2, 3, 4
+         ) GROUP BY session, status, open, done HAVING sum(total) <> 0 LIMIT 20",
+    )
+    .fetch_all(connection)
+    .await?;
+    for (session, status) in wrong {
+        findings.add(format!("the number of tasks of session `{session}` that are {status} is wrong"));
+    }
+    Ok(())
 }
 
 async fn check_file(connection: &mut SqliteConnection, findings: &mut Findings) -> Result<(), StoreError> {

@@ -153,6 +153,10 @@ fn a_doctor_finds_what_does_not_fit_together() {
             "task `two`: its open dependencies are miscounted",
         ),
         (
+            "UPDATE task_counts SET total = total + 1 WHERE status = 'todo'",
+            "the number of tasks of session `` that are todo is wrong",
+        ),
+        (
             "UPDATE tasks SET doc = '{' WHERE id = 'one'",
             "the database is damaged: a task cannot be read: EOF while parsing an object at line 1 column 1",
         ),

@@ -18,11 +18,11 @@ pub(super) const SYNTHETIC: &str = "<synthetic>";
 #[derive(Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow)]
-    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) id: Option<json::Text<'a>>,
     #[serde(borrow)]
-    role: Option<Cow<'a, str>>,
+    role: Option<json::Text<'a>>,
     #[serde(borrow)]
-    pub(super) model: Option<Cow<'a, str>>,
+    pub(super) model: Option<json::Text<'a>>,
     pub(super) usage: Option<Usage>,
     #[serde(borrow, default)]
     content: Content<'a>,
@@ -57,15 +57,15 @@ struct Block<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<json::Text<'a>>,
     #[serde(borrow)]
-    id: Option<Cow<'a, str>>,
+    id: Option<json::Text<'a>>,
     #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
+    name: Option<json::Text<'a>>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     #[serde(borrow)]
-    tool_use_id: Option<Cow<'a, str>>,
+    tool_use_id: Option<json::Text<'a>>,
     is_error: Option<bool>,
 }
 

@@ -22,9 +22,9 @@ struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    subtype: Option<Cow<'a, str>>,
+    subtype: Option<json::Text<'a>>,
     #[serde(borrow)]
-    session_id: Option<Cow<'a, str>>,
+    session_id: Option<json::Text<'a>>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -17,9 +17,9 @@ struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    thread_id: Option<Cow<'a, str>>,
+    thread_id: Option<json::Text<'a>>,
     #[serde(borrow)]
-    item: Option<&'a RawValue>,
+    item: Option<Item<'a>>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -33,18 +33,18 @@ struct Item<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<json::Text<'a>>,
     #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
+    status: Option<json::Text<'a>>,
     exit_code: Option<i64>,
     #[serde(borrow)]
-    command: Option<Cow<'a, str>>,
+    command: Option<json::Text<'a>>,
     #[serde(borrow)]
     changes: Option<&'a RawValue>,
     #[serde(borrow)]
-    server: Option<Cow<'a, str>>,
+    server: Option<json::Text<'a>>,
     #[serde(borrow)]
-    tool: Option<Cow<'a, str>>,
+    tool: Option<json::Text<'a>>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -111,13 +111,13 @@ impl CodexFormat {
             }
             "error" => self.error(&json::text(event.message).unwrap_or_default(), out),
             "item.started" | "item.completed" => {
-                let Some(item) = json::read::<Item<'_>>(event.item) else {
-                    return Reading::Broken("an item of unknown form".to_owned());
+                let Some(item) = &event.item else {
+                    return Reading::Broken("an item event without an item".to_owned());
                 };
                 if event.kind == "item.started" {
-                    started(&item, out);
+                    started(item, out);
                 } else {
-                    self.item_completed(&item, out);
+                    self.item_completed(item, out);
                 }
             }
             _ => {}

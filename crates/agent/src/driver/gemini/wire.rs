@@ -25,19 +25,19 @@ struct Event<'a> {
     #[serde(borrow)]
     model: Option<&'a RawValue>,
     #[serde(borrow)]
-    role: Option<Cow<'a, str>>,
+    role: Option<json::Text<'a>>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
-    tool_name: Option<Cow<'a, str>>,
+    tool_name: Option<json::Text<'a>>,
     #[serde(borrow)]
-    tool_id: Option<Cow<'a, str>>,
+    tool_id: Option<json::Text<'a>>,
     #[serde(borrow)]
     parameters: Option<&'a RawValue>,
     #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
+    status: Option<json::Text<'a>>,
     #[serde(borrow)]
-    severity: Option<Cow<'a, str>>,
+    severity: Option<json::Text<'a>>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]

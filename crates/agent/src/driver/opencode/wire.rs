@@ -17,7 +17,7 @@ struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow, rename = "sessionID")]
-    session_id: Option<Cow<'a, str>>,
+    session_id: Option<json::Text<'a>>,
     #[serde(borrow)]
     part: Option<Part<'a>>,
     #[serde(borrow)]
@@ -27,13 +27,13 @@ struct Event<'a> {
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<json::Text<'a>>,
     #[serde(borrow)]
-    tool: Option<Cow<'a, str>>,
+    tool: Option<json::Text<'a>>,
     #[serde(borrow)]
     state: Option<State<'a>>,
     #[serde(borrow)]
-    reason: Option<Cow<'a, str>>,
+    reason: Option<json::Text<'a>>,
     #[serde(borrow)]
     tokens: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -43,7 +43,7 @@ struct Part<'a> {
 #[derive(Deserialize)]
 struct State<'a> {
     #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
+    status: Option<json::Text<'a>>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     #[serde(borrow)]

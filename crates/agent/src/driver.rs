@@ -20,6 +20,7 @@ mod kind;
 mod lines;
 mod offer;
 mod opencode;
+mod program;
 mod stream;
 mod tool;
 mod wait;
@@ -32,6 +33,7 @@ pub use flags::Capabilities;
 pub use gemini::GeminiDriver;
 pub use kind::{DriverKind, driver_for, driver_with};
 pub use opencode::OpencodeDriver;
+pub use program::Program;
 
 /// A kind of agent.
 pub trait Driver: Send + Sync {

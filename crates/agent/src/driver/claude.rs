@@ -4,7 +4,7 @@ use rehearsal_core::Timestamp;
 
 use super::offer::Offer;
 use super::stream::JsonLines;
-use super::{Capabilities, CommandLine, Driver, DriverKind, WireParser};
+use super::{CommandLine, Driver, DriverKind, Program, WireParser};
 use crate::{Permission, RunRequest};
 
 mod end;
@@ -14,27 +14,15 @@ mod wire;
 /// Drives Claude Code.
 #[derive(Debug, Clone)]
 pub struct ClaudeDriver {
-    program: String,
-    args: Vec<String>,
-    capabilities: Option<Capabilities>,
+    program: Program,
     is_root: bool,
 }
 
 impl ClaudeDriver {
     /// A driver of this program.
-    pub fn new(program: impl Into<String>) -> Self {
+    pub fn new(program: impl Into<Program>) -> Self {
         let is_root = rustix::process::geteuid().is_root();
-        Self { program: program.into(), args: Vec::new(), capabilities: None, is_root }
-    }
-
-    /// With arguments of the user's own.
-    pub fn with_args(self, args: Vec<String>) -> Self {
-        Self { args, ..self }
-    }
-
-    /// With what the program said about itself.
-    pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self { capabilities: capabilities.into(), ..self }
+        Self { program: program.into(), is_root }
     }
 
     /// Run by root or not; by default as this process is.
@@ -63,8 +51,7 @@ impl Driver for ClaudeDriver {
     }
 
     fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = Offer::new(&self.program, DriverKind::Claude, self.capabilities.as_ref());
-        offer.args(&self.args);
+        let mut offer = self.program.offer(DriverKind::Claude);
         offer.flag("--print", &[]);
         offer.flag("--output-format", &["stream-json"]);
         offer.flag("--verbose", &[]);

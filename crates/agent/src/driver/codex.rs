@@ -4,7 +4,7 @@ use rehearsal_core::Timestamp;
 
 use super::offer::Offer;
 use super::stream::JsonLines;
-use super::{Capabilities, CommandLine, Driver, DriverKind, WireParser};
+use super::{CommandLine, Driver, DriverKind, Program, WireParser};
 use crate::{Permission, RunRequest};
 
 mod wire;
@@ -12,25 +12,13 @@ mod wire;
 /// Drives Codex.
 #[derive(Debug, Clone)]
 pub struct CodexDriver {
-    program: String,
-    args: Vec<String>,
-    capabilities: Option<Capabilities>,
+    program: Program,
 }
 
 impl CodexDriver {
     /// A driver of this program.
-    pub fn new(program: impl Into<String>) -> Self {
-        Self { program: program.into(), args: Vec::new(), capabilities: None }
-    }
-
-    /// With arguments of the user's own.
-    pub fn with_args(self, args: Vec<String>) -> Self {
-        Self { args, ..self }
-    }
-
-    /// With what the program said about itself.
-    pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self { capabilities: capabilities.into(), ..self }
+    pub fn new(program: impl Into<Program>) -> Self {
+        Self { program: program.into() }
     }
 }
 
@@ -40,8 +28,7 @@ impl Driver for CodexDriver {
     }
 
     fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = Offer::new(&self.program, DriverKind::Codex, self.capabilities.as_ref());
-        offer.args(&self.args);
+        let mut offer = self.program.offer(DriverKind::Codex);
         offer.args(&["exec"]);
         let resumed = request.resume.as_deref().filter(|_| offer.has("resume"));
         if let Some(thread) = resumed {

@@ -2,9 +2,8 @@
 
 use rehearsal_core::Timestamp;
 
-use super::offer::Offer;
 use super::stream::JsonLines;
-use super::{Capabilities, CommandLine, Driver, DriverKind, WireParser};
+use super::{CommandLine, Driver, DriverKind, Program, WireParser};
 use crate::{Permission, RunRequest};
 
 mod document;
@@ -14,25 +13,13 @@ mod wire;
 /// Drives Gemini CLI.
 #[derive(Debug, Clone)]
 pub struct GeminiDriver {
-    program: String,
-    args: Vec<String>,
-    capabilities: Option<Capabilities>,
+    program: Program,
 }
 
 impl GeminiDriver {
     /// A driver of this program.
-    pub fn new(program: impl Into<String>) -> Self {
-        Self { program: program.into(), args: Vec::new(), capabilities: None }
-    }
-
-    /// With arguments of the user's own.
-    pub fn with_args(self, args: Vec<String>) -> Self {
-        Self { args, ..self }
-    }
-
-    /// With what the program said about itself.
-    pub fn with_capabilities(self, capabilities: impl Into<Option<Capabilities>>) -> Self {
-        Self { capabilities: capabilities.into(), ..self }
+    pub fn new(program: impl Into<Program>) -> Self {
+        Self { program: program.into() }
     }
 }
 
@@ -42,8 +29,7 @@ impl Driver for GeminiDriver {
     }
 
     fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = Offer::new(&self.program, DriverKind::Gemini, self.capabilities.as_ref());
-        offer.args(&self.args);
+        let mut offer = self.program.offer(DriverKind::Gemini);
         offer.flag("--output-format", &["stream-json"]);
         let mode = match request.permission {
             Permission::Plan => "plan",

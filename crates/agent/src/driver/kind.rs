@@ -9,6 +9,7 @@ use super::command::CommandDriver;
 use super::flags::Capabilities;
 use super::gemini::GeminiDriver;
 use super::opencode::OpencodeDriver;
+use super::program::Program;
 
 /// The driver of a kind, for a program (or the usual one) with arguments of its own.
 pub fn driver_for(kind: DriverKind, program: Option<String>, args: Vec<String>) -> Box<dyn Driver> {
@@ -23,19 +24,12 @@ pub fn driver_with(
     capabilities: Option<Capabilities>,
 ) -> Box<dyn Driver> {
     let program = program.unwrap_or_else(|| kind.as_str().to_owned());
+    let known = |args| Program::from(program.as_str()).with_args(args).with_capabilities(capabilities);
     match kind {
-        DriverKind::Claude => {
-            Box::new(ClaudeDriver::new(program).with_args(args).with_capabilities(capabilities))
-        }
-        DriverKind::Codex => {
-            Box::new(CodexDriver::new(program).with_args(args).with_capabilities(capabilities))
-        }
-        DriverKind::Gemini => {
-            Box::new(GeminiDriver::new(program).with_args(args).with_capabilities(capabilities))
-        }
-        DriverKind::Opencode => {
-            Box::new(OpencodeDriver::new(program).with_args(args).with_capabilities(capabilities))
-        }
+        DriverKind::Claude => Box::new(ClaudeDriver::new(known(args))),
+        DriverKind::Codex => Box::new(CodexDriver::new(known(args))),
+        DriverKind::Gemini => Box::new(GeminiDriver::new(known(args))),
+        DriverKind::Opencode => Box::new(OpencodeDriver::new(known(args))),
         DriverKind::Command => Box::new(CommandDriver::new(program, args)),
     }
 }

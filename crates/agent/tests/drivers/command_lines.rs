@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use rehearsal_agent::driver::{
-    Capabilities, ClaudeDriver, CodexDriver, CommandDriver, GeminiDriver, OpencodeDriver,
+    Capabilities, ClaudeDriver, CodexDriver, CommandDriver, GeminiDriver, OpencodeDriver, Program,
 };
 use rehearsal_agent::{CommandLine, Driver, Permission, RunRequest};
 use rehearsal_core::{Budget, RunId, TaskId};
@@ -76,7 +76,8 @@ fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
 fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
     let help = "Options:\n  -p, --print  P\n  --output-format <f>  F\n  --verbose  V\n  --permission-mode <m>  M\n  --model <m>  M\n  --setting-sources <s>  S\n  --disable-slash-commands  D\n  --resume [id]  R\n  --append-system-prompt <p>  A\n";
     let old = Capabilities::parse(help, "1.0.3 (Claude Code)");
-    let line = ClaudeDriver::new("claude").with_capabilities(old).command(&full(Permission::AcceptEdits));
+    let line = ClaudeDriver::new(Program::from("claude").with_capabilities(old))
+        .command(&full(Permission::AcceptEdits));
     assert!(!line.args.contains(&"--max-budget-usd".to_owned()));
     assert!(line.args.contains(&"--max-turns".to_owned()), "it is hidden from the help, and works");
     assert_eq!(line.warnings, ["`claude` 1.0.3 has no `--max-budget-usd`: the cost limit is left out"]);
@@ -137,10 +138,10 @@ fn the_users_own_arguments_come_first_and_the_prompt_never_on_the_line() {
     let secret = RunRequest { prompt: "the secret plan".to_owned(), ..request(Permission::AcceptEdits) };
     let own = vec!["--oss".to_owned()];
     let drivers: [Box<dyn Driver>; 4] = [
-        Box::new(ClaudeDriver::new("claude").with_args(own.clone())),
-        Box::new(CodexDriver::new("codex").with_args(own.clone())),
-        Box::new(GeminiDriver::new("gemini").with_args(own.clone())),
-        Box::new(OpencodeDriver::new("opencode").with_args(own)),
+        Box::new(ClaudeDriver::new(Program::from("claude").with_args(own.clone()))),
+        Box::new(CodexDriver::new(Program::from("codex").with_args(own.clone()))),
+        Box::new(GeminiDriver::new(Program::from("gemini").with_args(own.clone()))),
+        Box::new(OpencodeDriver::new(Program::from("opencode").with_args(own))),
     ];
     for driver in drivers {
         let line = driver.command(&secret);

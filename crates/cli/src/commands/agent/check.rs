@@ -175,22 +175,22 @@ impl Checker<'_> {
         let cancel = CancellationToken::new();
         let run = self.run(kind, probed, "Say hello.", &offline, cancel.clone());
         tokio::pin!(run);
-        // One that ends by itself is not waited for.
+        // One that ends by itself is not waited for. The connection is held, or it would.
         let report = tokio::select! {
             report = &mut run => report,
-            () = server.connected(PATIENCE) => {
+            _held = server.connected(PATIENCE) => {
                 cancel.cancel();
                 run.await
             }
         };
         let left = processes_of_run(&run_id());
-        let ok = left.is_empty();
-        let seen = if ok {
-            format!("{}, nothing left", report.verdict.outcome)
-        } else {
-            format!("{} processes left", left.len())
+        let was_killed = report.verdict.outcome == Outcome::Cancelled;
+        let seen = match (left.len(), was_killed) {
+            (0, true) => "ended while it waited for its model, nothing left".to_owned(),
+            (0, false) => format!("not shown, it ended before: {}", report.verdict.outcome),
+            (left, _) => format!("{left} processes left"),
         };
-        Ok(CheckRow { what: "kill works", ok, seen })
+        Ok(CheckRow { what: "kill works", ok: left.is_empty() && was_killed, seen })
     }
 
     async fn check_live(&self, kind: DriverKind, probed: &Probed) -> CheckRow {

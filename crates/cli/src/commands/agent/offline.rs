@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::driver::DriverKind;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::error::CliError;
 
@@ -92,9 +92,9 @@ impl SilentServer {
         self.port
     }
 
-    /// Returns once someone has connected, or patience is at its end.
-    pub(super) async fn connected(self, patience: Duration) {
-        // Either way the caller goes on to end the process; the connection may drop with us.
-        let _ = tokio::time::timeout(patience, self.listener.accept()).await;
+    /// Returns once someone has connected, or patience is at its end: the connection, to be held.
+    pub(super) async fn connected(self, patience: Duration) -> Option<TcpStream> {
+        let accepted = tokio::time::timeout(patience, self.listener.accept()).await;
+        accepted.ok().and_then(Result::ok).map(|(stream, _)| stream)
     }
 }

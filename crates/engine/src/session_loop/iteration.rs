@@ -72,7 +72,7 @@ impl SessionLoop {
         progress: &mut Progress,
     ) -> Result<(), LoopError> {
         let end = end_of(report, self.now());
-        let reported = Reported { tasks: report.tasks.clone(), journal: report.progress.clone() };
+        let reported = Reported::of(report, &start.task);
         let reported = self.take_over(Actor::Run(start.id.clone()), start, &end, reported).await?;
         progress.tally.add(&end);
         self.tell(LoopEvent::IterationEnded {

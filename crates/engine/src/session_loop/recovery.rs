@@ -33,9 +33,7 @@ impl SessionLoop {
             .ok()
             .and_then(|bytes| serde_json::from_slice::<RunReport>(&bytes).ok());
         let (end, reported) = match report {
-            Some(report) => {
-                (end_of(&report, self.now()), Reported { tasks: report.tasks, journal: report.progress })
-            }
+            Some(report) => (end_of(&report, self.now()), Reported::of(&report, &start.task)),
             None => {
                 let because = "the process that ran it died before it ended".to_owned();
                 (self.end_without_blame(because), Reported::default())

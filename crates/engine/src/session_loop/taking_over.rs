@@ -1,8 +1,9 @@
 //! What a run came to, taken over into the store: its end, its task's next state, and what it reported.
 
+use rehearsal_agent::RunReport;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Actor, Blame, Outcome, Promise, ReportedTask, RunEnd, RunStart, Task, TaskId, Timestamp,
+    Actor, Blame, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId, Timestamp,
 };
 use rehearsal_store::policy::LONGEST_LINE;
 use rehearsal_store::{Change, CommitError, Committed, FindError};
@@ -14,6 +15,20 @@ use super::{LoopError, LoopEvent, SessionLoop};
 pub(super) struct Reported {
     pub(super) tasks: Vec<ReportedTask>,
     pub(super) journal: Vec<String>,
+}
+
+impl Reported {
+    /// All that a run reported. `success` in its `result.json` speaks for the task that the run was for; what it
+    /// says about that task by name comes later, and counts more.
+    pub(super) fn of(report: &RunReport, task: &TaskId) -> Self {
+        let result = report.evidence.result_file.as_ref().and_then(|result| result.as_ref().ok());
+        let succeeded = result.is_some_and(|file| file.outcome == Some(ResultOutcome::Success));
+        let mut tasks = report.tasks.clone();
+        if succeeded {
+            tasks.insert(0, ReportedTask::Done { id: task.to_string() });
+        }
+        Self { tasks, journal: report.progress.clone() }
+    }
 }
 
 impl SessionLoop {

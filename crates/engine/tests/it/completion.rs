@@ -220,13 +220,28 @@ fn more_runs_than_were_scripted_fail_aloud() {
 }
 
 #[test]
-fn a_result_file_that_says_success_is_not_the_end_of_the_task() {
+fn a_result_file_that_says_success_speaks_for_the_task_of_its_run_and_no_other() {
+    play(async |stage| {
+        stage.options.iterations = 1;
+        stage.tasks(&["parse", "print"]).await;
+        let file = ResultFile { outcome: Some(ResultOutcome::Success), ..ResultFile::default() };
+        let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("done").result_file(file)));
+        assert_eq!(stage.run(&agent).await.end, LoopEnd::MaxIterations);
+        assert_eq!(
+            (stage.status("parse").await, stage.status("print").await),
+            ("done".into(), "todo".into())
+        );
+    });
+}
+
+#[test]
+fn what_a_run_says_about_its_task_by_name_counts_more_than_its_result_file() {
     play(async |stage| {
         stage.options.iterations = 1;
         stage.tasks(&["parse"]).await;
         let file = ResultFile { outcome: Some(ResultOutcome::Success), ..ResultFile::default() };
-        let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("done").result_file(file)));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::MaxIterations);
-        assert_eq!(stage.status("parse").await, "todo");
+        let run = ScriptedRun::done("done").result_file(file).task_blocked("parse", "needs a key");
+        stage.run(&Arc::new(ScriptedAgent::new().then(run))).await;
+        assert_eq!(stage.status("parse").await, "blocked");
     });
 }

@@ -175,7 +175,8 @@ pub(super) fn write_outcome(run_dir: &Utf8Path, record: &impl Serialize) -> Resu
     let path = run_dir.join(OUTCOME_FILE);
     let write = || -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(run_dir)?;
-        serde_json::to_writer_pretty(&mut file, record)?;
+        // At once: the writer would call the system for every comma.
+        file.write_all(&serde_json::to_vec_pretty(record)?)?;
         file.write_all(b"\n")?;
         file.persist(&path)?;
         Ok(())

@@ -1,0 +1,241 @@
+//! What a test run says in the end, in one form for every runner.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Framework, Problem, Verdict};
+
+/// The whole result of one run. It always comes back, whatever happened to the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestReport {
+    /// The runner.
+    pub framework: Framework,
+    /// Its version, where it told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framework_version: Option<String>,
+    /// Whether the verdict is `passed`. Nothing else is green.
+    pub success: bool,
+    /// What to think of the run.
+    pub verdict: Verdict,
+    /// Why the verdict is not better, the most telling first.
+    pub reasons: Vec<String>,
+    /// In milliseconds, the whole run.
+    pub duration: u64,
+    /// The tests. Of a very large run only as many as memory allows are here, failures before others;
+    /// `summary` counts all, and `tests_file` has all.
+    pub tests: Vec<TestCase>,
+    /// All of them, as JSON lines, if they were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_file: Option<String>,
+    /// How many of each kind.
+    pub summary: TestSummary,
+    /// Compiler and other errors because of which tests could not be built.
+    pub build_errors: Vec<Problem>,
+    /// Files, classes or groups that could not be loaded or set up.
+    pub suite_errors: Vec<Problem>,
+    /// What went wrong outside of any test.
+    pub run_errors: Vec<Problem>,
+    /// The output: beginning and end, if it is long.
+    pub raw_output: String,
+    /// The output whole, if it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_output_file: Option<String>,
+    /// The exit status of the runner: none if it was killed, or is not known.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Whether our time limit ended it.
+    pub timed_out: bool,
+    /// Whether tests may be missing, since the run did not come to its own end.
+    pub partial: bool,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TestCase {
+    /// The name that its runner knows it by.
+    pub name: String,
+    /// Its package, class or file: what its name is unique in.
+    pub package: String,
+    /// How it ended.
+    pub status: TestStatus,
+    /// In milliseconds.
+    pub duration: u64,
+    /// What it printed: beginning and end, if that is long.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// Why it failed or was skipped, in the runner's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// The frames as the runner printed them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stack_trace: String,
+    /// What kind of failure it is, as far as the runner's structure tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<FailureKind>,
+    /// The file to look at, relative to the project: where it failed, else where the test stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What was expected, where the runner gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// How often it ran, if more than once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TestStatus {
+    /// Good.
+    #[default]
+    Pass,
+    /// An assertion, or its own time limit.
+    Fail,
+    /// It could not be carried out: its set-up or its clean-up failed.
+    Error,
+    /// Left out on purpose, or only planned (todo).
+    Skip,
+    /// It failed, and was declared to.
+    Xfail,
+    /// It failed and then passed, with nothing changed between.
+    Flaky,
+    /// It was running when the whole run was stopped from outside: time limit, kill, cancel.
+    Timeout,
+    /// The process died while it ran.
+    Crash,
+    /// It was to run and never began.
+    NotRun,
+}
+
+impl TestStatus {
+    /// Whether it counts as failed.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Fail | Self::Error | Self::Crash)
+    }
+}
+
+/// What kind of failure, as far as the runner's own structure tells; the analysis goes further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// A comparison did not hold.
+    Assertion,
+    /// An exception, panic or error that is not an assertion.
+    Error,
+    /// Null, nil, None or undefined was used as if it were something.
+    NullDeref,
+    /// The test's own time limit.
+    Timeout,
+    /// A panic.
+    Panic,
+    /// The process died.
+    Crash,
+    /// The set-up of the test or its group.
+    Setup,
+    /// The clean-up.
+    Teardown,
+    /// A snapshot differs.
+    Snapshot,
+    /// It passed though it was declared to fail.
+    UnexpectedPass,
+    /// A module could not be found or loaded.
+    Import,
+    /// Source that does not compile or parse.
+    Compile,
+    /// The runner's configuration.
+    Config,
+    /// A dependency could not be resolved.
+    Dependency,
+    /// A program ended with a bad status, and nothing more is known.
+    Exit,
+}
+
+/// Counts. `total = passed + failed + skipped + xfailed + timed_out`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TestSummary {
+    /// The tests that began, and those left out on purpose.
+    pub total: u64,
+    /// Good ones, flaky ones included.
+    pub passed: u64,
+    /// Failed, in error or crashed.
+    pub failed: u64,
+    /// Left out on purpose.
+    pub skipped: u64,
+    /// Failed as declared.
+    pub xfailed: u64,
+    /// Running when the run was stopped.
+    pub timed_out: u64,
+    /// Of the failed: those in error.
+    pub errors: u64,
+    /// Of the failed: those that died.
+    pub crashed: u64,
+    /// Of the passed: those that failed first.
+    pub flaky: u64,
+    /// Never began; not in the total.
+    pub not_run: u64,
+}
+
+impl TestSummary {
+    /// Counts one more.
+    pub fn add(&mut self, status: TestStatus) {
+        self.change(status, 1);
+    }
+
+    /// Counts one less, for a test that a later attempt decides.
+    pub(crate) fn remove(&mut self, status: TestStatus) {
+        self.change(status, u64::MAX);
+    }
+
+    /// Adds all of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.total += other.total;
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.xfailed += other.xfailed;
+        self.timed_out += other.timed_out;
+        self.errors += other.errors;
+        self.crashed += other.crashed;
+        self.flaky += other.flaky;
+        self.not_run += other.not_run;
+    }
+
+    /// `by` is 1, or the wrapping minus one.
+    fn change(&mut self, status: TestStatus, by: u64) {
+        let step = |count: &mut u64| *count = count.wrapping_add(by);
+        if status == TestStatus::NotRun {
+            step(&mut self.not_run);
+            return;
+        }
+        step(&mut self.total);
+        match status {
+            TestStatus::Pass => step(&mut self.passed),
+            TestStatus::Flaky => {
+                step(&mut self.passed);
+                step(&mut self.flaky);
+            }
+            TestStatus::Fail => step(&mut self.failed),
+            TestStatus::Error => {
+                step(&mut self.failed);
+                step(&mut self.errors);
+            }
+            TestStatus::Crash => {
+                step(&mut self.failed);
+                step(&mut self.crashed);
+            }
+            TestStatus::Skip => step(&mut self.skipped),
+            TestStatus::Xfail => step(&mut self.xfailed),
+            TestStatus::Timeout => step(&mut self.timed_out),
+            TestStatus::NotRun => {}
+        }
+    }
+}

@@ -28,6 +28,7 @@ mod run;
 mod session;
 mod source;
 mod task;
+mod tested;
 pub mod transition;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
@@ -44,3 +45,4 @@ pub use run::{Run, RunEnd, RunStart};
 pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
 pub use source::{Place, SourceError, nearest};
 pub use task::{Budget, Claim, NewTask, Priority, Standing, Task, TaskEdit, Wait, WaitFor};
+pub use tested::{TestResult, TestRun, TestStatus};

@@ -22,6 +22,7 @@ pub use lines::{Line, Lines};
 pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
 pub use read::{Recorded, read};
-pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
+pub use rehearsal_core::TestStatus;
+pub use report::{FailureKind, TestCase, TestReport, TestSummary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

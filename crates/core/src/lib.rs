@@ -17,6 +17,7 @@
 mod activity;
 mod clock;
 pub mod config;
+mod delivery;
 mod event;
 mod evidence;
 pub mod flow;
@@ -33,6 +34,7 @@ pub mod transition;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 pub use clock::{Clock, Timestamp, VirtualClock};
+pub use delivery::{Delivery, Feedback, PendingSteps, PullRequestRef, RedVerdict, StepFailure};
 pub use event::{Actor, Event, EventKind};
 pub use evidence::{
     Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError, ResultOutcome,

@@ -1,7 +1,12 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod by_line;
 mod generic;
+mod js_failure;
 mod json_elements;
+mod place;
+mod python_failure;
+mod reporter;
 
 use crate::{Framework, Sink};
 
@@ -63,13 +68,43 @@ pub struct Head<'a> {
 }
 
 /// The formats, the most telling first: the first that recognises a text gets it. The last recognises all.
-static FORMATS: &[Format] = &[Format {
-    name: "generic",
-    framework: Framework::Generic,
-    trust: Trust::ExitStatus,
-    looks_like: |_| true,
-    parser: || Box::new(generic::Generic),
-}];
+static FORMATS: &[Format] = &[
+    Format {
+        name: "pytest-events",
+        framework: Framework::Pytest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("pytest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "jest-events",
+        framework: Framework::Jest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("jest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "vitest-events",
+        framework: Framework::Vitest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("vitest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "rspec-events",
+        framework: Framework::Rspec,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("rspec", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "generic",
+        framework: Framework::Generic,
+        trust: Trust::ExitStatus,
+        looks_like: |_| true,
+        parser: || Box::new(generic::Generic),
+    },
+];
 
 impl Format {
     /// Every format.

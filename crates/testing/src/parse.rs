@@ -5,6 +5,9 @@ mod generic;
 mod js_failure;
 mod json_elements;
 mod place;
+mod pytest_json;
+mod pytest_log;
+mod pytest_phases;
 mod python_failure;
 mod reporter;
 
@@ -98,6 +101,20 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(reporter::Reporter::default()),
     },
     Format {
+        name: "pytest-reportlog",
+        framework: Framework::Pytest,
+        trust: Trust::Stream,
+        looks_like: pytest_log::looks_like,
+        parser: || Box::new(pytest_log::PytestLog::default()),
+    },
+    Format {
+        name: "pytest-json-report",
+        framework: Framework::Pytest,
+        trust: Trust::Report,
+        looks_like: pytest_json::looks_like,
+        parser: || Box::new(pytest_json::PytestJson::default()),
+    },
+    Format {
         name: "generic",
         framework: Framework::Generic,
         trust: Trust::ExitStatus,
@@ -134,6 +151,12 @@ impl Format {
     pub fn parser(&self) -> Box<dyn Parser> {
         (self.parser)()
     }
+}
+
+/// Odd numbers are none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+fn milliseconds(ms: f64) -> u64 {
+    ms.max(0.0).round() as u64
 }
 
 impl std::fmt::Debug for Format {

@@ -1,7 +1,7 @@
 //! What a failure in Python says: message, place and kind, from tracebacks as Python and as pytest print them.
 
 use super::place::{is_own, leading};
-use crate::{FailureKind, Place};
+use crate::{FailureKind, Place, Problem, ProblemScope};
 
 /// Where a traceback points: its last place that is the project's own. Python prints the deepest frame last.
 pub(super) fn place(text: &str) -> Option<Place<'_>> {
@@ -51,6 +51,23 @@ pub(super) fn marked_message(text: &str) -> Option<String> {
     let indent = |line: &&str| line.len() - line.trim_start().len();
     let indent = lines.first().map_or(0, indent);
     Some(lines.iter().map(|line| line.get(indent..).unwrap_or("")).collect::<Vec<_>>().join("\n"))
+}
+
+/// A file that could not be collected, from the whole text that pytest has of it.
+pub(super) fn collection_problem(node: &str, text: &str) -> Problem {
+    let message = marked_message(text).unwrap_or_else(|| text.trim().to_owned());
+    // A syntax error is marked together with its place, and stands at the end.
+    let exception = message.lines().rev().find(|line| !line.starts_with(' ')).unwrap_or_default();
+    let kind = kind(exception);
+    let at = place(text);
+    Problem {
+        scope: ProblemScope::Suite,
+        name: node.to_owned(),
+        kind: Some(kind),
+        file: Some(at.and_then(|at| at.file).unwrap_or(node)).filter(|file| !file.is_empty()).map(str::to_owned),
+        line: at.and_then(|at| at.line),
+        message,
+    }
 }
 
 /// The exception of a plain traceback: what stands after its last frame.

@@ -9,7 +9,7 @@ mod early;
 use serde::Deserialize;
 
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, js_failure, place, python_failure};
+use super::{Head, Parser, Stream, js_failure, milliseconds, place, python_failure};
 use crate::event::Event as Told;
 use crate::{Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
@@ -234,12 +234,6 @@ fn ruby_kind(message: &str) -> FailureKind {
     } else {
         FailureKind::Error
     }
-}
-
-/// Odd numbers are none.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, and no test runs so long")]
-pub(super) fn milliseconds(ms: f64) -> u64 {
-    ms.max(0.0).round() as u64
 }
 
 #[cfg(test)]

@@ -1,17 +1,12 @@
 //! The shapes that our reporters wrote before they had one schema: recorded streams of pytest (a line a phase), `RSpec`
 //! and Vitest are still read.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 
-use super::milliseconds;
 use crate::event::Event as Told;
-use crate::parse::{js_failure, place, python_failure};
-use crate::{Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
-
-/// More tests than this do not run at the same time.
-const MOST_OPEN: usize = 10_000;
+use crate::parse::pytest_phases::{Phase, Phases, test_id};
+use crate::parse::{js_failure, milliseconds, place, python_failure};
+use crate::{Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
 /// Whether a recorded stream begins like those of this runner.
 pub(super) fn is_of(runner: &str, text: &str) -> bool {
@@ -25,17 +20,10 @@ pub(super) fn is_of(runner: &str, text: &str) -> bool {
     }
 }
 
-/// Puts the phases of a test together.
+/// Reads a line at a time.
 #[derive(Debug, Default)]
 pub(super) struct Early {
-    open: HashMap<String, Phases>,
-}
-
-#[derive(Debug)]
-struct Phases {
-    status: TestStatus,
-    seconds: f64,
-    line: Line,
+    phases: Phases,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -107,8 +95,13 @@ impl Early {
                 Some(id) => start_item(id, &line, sink),
                 None => sink.event(Told::Declared(line.count.unwrap_or(0))),
             },
-            "phase" => self.phase(line, sink),
-            "collect_error" => sink.event(Told::Problem(collect_error(&line))),
+            "phase" => {
+                let id = line.id.clone().unwrap_or_default();
+                self.phases.phase(&id, phase(line), sink);
+            }
+            "collect_error" => {
+                sink.event(Told::Problem(python_failure::collection_problem(&line.nodeid, &line.longrepr)));
+            }
             "file_start" => sink.event(Told::SuiteStarted(&line.path)),
             "file" => file_ended(&line, sink),
             "case_start" => start_case(&line, sink),
@@ -124,110 +117,34 @@ impl Early {
         }
     }
 
-    /// Tests whose clean-up was never told did not end; what they did until then is told by their failure, if any.
     pub(super) fn finish(&mut self, sink: &mut dyn Sink) {
-        let mut open: Vec<_> = self.open.drain().collect();
-        open.sort_by(|a, b| a.0.cmp(&b.0));
-        for (id, phases) in open {
-            if phases.status.is_failure() {
-                end_item(&id, &phases, sink);
-            }
-        }
+        self.phases.finish(sink);
     }
-
-    fn phase(&mut self, line: Line, sink: &mut dyn Sink) {
-        let Some(id) = line.id.clone() else { return };
-        if self.open.len() >= MOST_OPEN {
-            return;
-        }
-        let (status, last) = (phase_status(&line), matches!(line.when.as_str(), "teardown" | "???"));
-        let phases = self.open.entry(id.clone()).or_insert_with(|| Phases {
-            status: TestStatus::Pass,
-            seconds: 0.0,
-            line: Line::default(),
-        });
-        phases.seconds += line.dur;
-        if status != TestStatus::Pass && !phases.status.is_failure() {
-            phases.status = status;
-            phases.line = line;
-        } else if phases.line.rerun.is_none() {
-            phases.line.rerun = line.rerun;
-        }
-        if last && let Some(phases) = self.open.remove(&id) {
-            end_item(&id, &phases, sink);
-        }
-    }
-}
-
-fn phase_status(line: &Line) -> TestStatus {
-    match (line.outcome.as_str(), line.when.as_str()) {
-        (_, "???") => TestStatus::Crash,
-        ("failed" | "rerun", "call") => TestStatus::Fail,
-        ("failed" | "rerun", _) => TestStatus::Error,
-        ("skipped", _) if line.wasxfail.is_some() => TestStatus::Xfail,
-        ("skipped", _) => TestStatus::Skip,
-        _ => TestStatus::Pass,
-    }
-}
-
-fn item(id: &str) -> TestId<'_> {
-    TestId { suite: id.split_once("::").map_or(id, |(file, _)| file), name: id }
 }
 
 fn start_item(id: &str, line: &Line, sink: &mut dyn Sink) {
-    sink.event(Told::Started { test: item(id), at: Place { file: line.file.as_deref(), line: line.line } });
+    sink.event(Told::Started { test: test_id(id), at: Place { file: line.file.as_deref(), line: line.line } });
 }
 
-fn end_item(id: &str, phases: &Phases, sink: &mut dyn Sink) {
-    let line = &phases.line;
-    for (_, text) in line.sections.iter().filter(|_| phases.status.is_failure()) {
-        sink.event(Told::Output { test: item(id), text });
-    }
-    let message = match (&line.crash, &line.wasxfail, line.skip.last()) {
-        (Some(crash), ..) => crash.message.as_str(),
-        (None, Some(reason), _) => reason,
-        (None, None, Some(reason)) => reason.strip_prefix("Skipped: ").unwrap_or(reason),
-        (None, None, None) => &line.text,
+fn phase(line: Line) -> Phase {
+    let message = match (&line.crash, line.skip.last()) {
+        (Some(crash), _) => crash.message.clone(),
+        (None, Some(reason)) => reason.strip_prefix("Skipped: ").unwrap_or(reason).to_owned(),
+        (None, None) => line.text.clone(),
     };
-    let mut frames = line.frames.iter().rev().map(|(file, line, _)| Place::new(file, *line));
-    let crash = line.crash.as_ref().map(|crash| Place { file: Some(&crash.path), line: crash.line });
-    let kind = match (phases.status, line.when.as_str()) {
-        (TestStatus::Crash, _) => Some(FailureKind::Crash),
-        (_, "setup") => Some(FailureKind::Setup),
-        (_, "teardown") => Some(FailureKind::Teardown),
-        _ => Some(python_failure::kind(message)),
-    };
-    let failure = Failure {
-        kind: kind.filter(|_| phases.status.is_failure()),
+    Phase {
+        when: line.when,
+        outcome: line.outcome,
+        xfail: line.wasxfail,
+        seconds: line.dur,
+        retried: line.rerun.is_some(),
+        subtest: false,
         message,
-        stack: &line.text,
-        at: frames.find(place::is_own).or(crash).unwrap_or_default(),
-        ..Failure::default()
-    };
-    let told = phases.status != TestStatus::Pass;
-    sink.event(Told::Finished(Finished {
-        failure: told.then_some(failure),
-        attempt: if line.rerun.is_some() { Attempt::Retry } else { Attempt::Only },
-        ..Finished::new(item(id), phases.status, milliseconds(phases.seconds * 1000.0))
-    }));
-}
-
-fn collect_error(line: &Line) -> Problem {
-    let message = python_failure::marked_message(&line.longrepr).unwrap_or_else(|| line.longrepr.clone());
-    let at = python_failure::place(&line.longrepr);
-    Problem {
-        scope: ProblemScope::Suite,
-        name: line.nodeid.clone(),
-        kind: Some(python_failure::kind(last_line(&message))),
-        file: Some(at.and_then(|at| at.file).unwrap_or(&line.nodeid).to_owned()),
-        line: at.and_then(|at| at.line),
-        message,
+        stack: line.text,
+        at: line.crash.map(|crash| (crash.path, crash.line)),
+        frames: line.frames.into_iter().rev().map(|(file, line, _)| (file, line)).collect(),
+        output: line.sections.into_iter().map(|(_, text)| text).collect(),
     }
-}
-
-/// A syntax error stands at the end of what was marked.
-fn last_line(message: &str) -> &str {
-    message.lines().rev().find(|line| !line.starts_with(' ')).unwrap_or(message)
 }
 
 /// Vitest's groups and names were joined by `>`, `RSpec`'s stand in full.

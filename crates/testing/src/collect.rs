@@ -368,6 +368,7 @@ impl Sink for Collector {
                 let case = self.case(&Finished::new(test, TestStatus::NotRun, 0), None);
                 self.settle(case, None, Attempt::Only);
             }
+            Event::Counted { status, count } => self.run.summary.add_many(status, count),
             Event::Problem(problem) => self.problem(problem),
             Event::Complaint(complaint) => self.run.complaints.push(complaint.to_owned()),
             Event::Ended { counted } => {

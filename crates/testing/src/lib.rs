@@ -12,6 +12,7 @@ mod parse;
 mod paths;
 mod read;
 mod report;
+mod reporters;
 mod text;
 mod verdict;
 
@@ -24,5 +25,6 @@ pub use paths::is_foreign;
 pub use read::{Recorded, read};
 pub use rehearsal_core::TestStatus;
 pub use report::{FailureKind, TestCase, TestReport, TestSummary};
+pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

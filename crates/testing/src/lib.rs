@@ -12,6 +12,7 @@ mod parse;
 mod paths;
 mod read;
 mod report;
+mod streak;
 mod text;
 mod verdict;
 

@@ -13,6 +13,7 @@ mod paths;
 mod read;
 mod report;
 mod reporters;
+mod streak;
 mod text;
 mod verdict;
 

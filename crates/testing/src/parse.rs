@@ -1,7 +1,9 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
 mod by_line;
+mod frames;
 mod generic;
+mod go;
 mod js_failure;
 mod json_elements;
 mod place;
@@ -113,6 +115,20 @@ static FORMATS: &[Format] = &[
         trust: Trust::Report,
         looks_like: pytest_json::looks_like,
         parser: || Box::new(pytest_json::PytestJson::default()),
+    },
+    Format {
+        name: "go-json",
+        framework: Framework::Go,
+        trust: Trust::Stream,
+        looks_like: go::looks_like_json,
+        parser: || Box::new(go::GoJson::default()),
+    },
+    Format {
+        name: "go-text",
+        framework: Framework::Go,
+        trust: Trust::Text,
+        looks_like: go::looks_like_text,
+        parser: || Box::new(go::GoText::default()),
     },
     Format {
         name: "generic",

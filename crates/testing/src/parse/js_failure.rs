@@ -49,7 +49,9 @@ pub(super) fn kind(message: &str, stack: &str) -> FailureKind {
         FailureKind::Snapshot
     } else if says(&["process.exit unexpectedly called", "process.exit called with"]) {
         FailureKind::Exit
-    } else if says(&["AssertionError", "expect(", "JestAssertionError", "AssertionError"]) || is_comparison(message) {
+    } else if says(&["AssertionError", "expect(", "JestAssertionError", "AssertionError"])
+        || is_comparison(message)
+    {
         FailureKind::Assertion
     } else if is_null_deref(message) {
         FailureKind::NullDeref
@@ -74,7 +76,14 @@ pub(super) fn load_kind(message: &str) -> FailureKind {
         FailureKind::Config
     } else if is_import(message) {
         FailureKind::Import
-    } else if says(&["SyntaxError", "Unexpected token", "Transform failed", "PARSE_ERROR", "Parse failure", "error TS"]) {
+    } else if says(&[
+        "SyntaxError",
+        "Unexpected token",
+        "Transform failed",
+        "PARSE_ERROR",
+        "Parse failure",
+        "error TS",
+    ]) {
         FailureKind::Compile
     } else {
         kind(message, "")
@@ -96,7 +105,13 @@ fn is_import(message: &str) -> bool {
 
 fn is_null_deref(message: &str) -> bool {
     let nothing = message.contains("undefined") || message.contains("null");
-    let used = ["Cannot read propert", "Cannot set propert", "Cannot destructure", "is not an object", "is undefined"];
+    let used = [
+        "Cannot read propert",
+        "Cannot set propert",
+        "Cannot destructure",
+        "is not an object",
+        "is undefined",
+    ];
     nothing && used.iter().any(|word| message.contains(word))
 }
 

@@ -1,6 +1,11 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod frames;
 mod generic;
+mod java;
+mod junit;
+mod wording;
+mod xml;
 
 use crate::{Framework, Sink};
 
@@ -62,13 +67,22 @@ pub struct Head<'a> {
 }
 
 /// The formats, the most telling first: the first that recognises a text gets it. The last recognises all.
-static FORMATS: &[Format] = &[Format {
-    name: "generic",
-    framework: Framework::Generic,
-    trust: Trust::ExitStatus,
-    looks_like: |_| true,
-    parser: || Box::new(generic::Generic),
-}];
+static FORMATS: &[Format] = &[
+    Format {
+        name: "junit",
+        framework: Framework::Junit,
+        trust: Trust::Interchange,
+        looks_like: junit::looks_like,
+        parser: || Box::<junit::Junit>::default(),
+    },
+    Format {
+        name: "generic",
+        framework: Framework::Generic,
+        trust: Trust::ExitStatus,
+        looks_like: |_| true,
+        parser: || Box::new(generic::Generic),
+    },
+];
 
 impl Format {
     /// Every format.

@@ -12,6 +12,10 @@ mod pytest_log;
 mod pytest_phases;
 mod python_failure;
 mod reporter;
+mod java;
+mod junit;
+mod wording;
+mod xml;
 
 use crate::{Framework, Sink};
 
@@ -129,6 +133,13 @@ static FORMATS: &[Format] = &[
         trust: Trust::Text,
         looks_like: go::looks_like_text,
         parser: || Box::new(go::GoText::default()),
+    },
+    Format {
+        name: "junit",
+        framework: Framework::Junit,
+        trust: Trust::Interchange,
+        looks_like: junit::looks_like,
+        parser: || Box::<junit::Junit>::default(),
     },
     Format {
         name: "generic",

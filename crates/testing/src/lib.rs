@@ -3,11 +3,15 @@
 //! **Invariant:** a report always comes back. Output of any size and any content is read in bounded memory; a text
 //! that a test prints cannot fake a result; nothing but a complete, consistent, good run is green.
 
+mod analyse;
+mod changes;
 mod collect;
 mod combine;
 mod event;
 mod framework;
 mod lines;
+#[cfg(test)]
+mod made;
 mod parse;
 mod paths;
 mod read;
@@ -15,6 +19,11 @@ mod report;
 mod text;
 mod verdict;
 
+pub use analyse::{
+    Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
+    Pattern, Withheld, analyse, blocked_by_sandbox,
+};
+pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;

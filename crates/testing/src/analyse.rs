@@ -26,13 +26,13 @@ pub use blocked::blocked_by_sandbox;
 use cause::{Evidence, cascades, root_cause};
 pub use denial::{Denial, DenialKind, Withheld};
 use failing::{Failing, Source};
-pub(crate) use failing::{failed, headline};
+pub(crate) use failing::failed;
 use group::{Group, NAMED, groups, patterns};
-pub use pattern::Pattern;
+pub use pattern::FailurePattern;
 use tree::Tree;
 pub(crate) use tree::is_test_file;
 
-use crate::{ChangedPlace, Changes, Relation, TestReport, TestStatus};
+use crate::{ChangedPlace, Changes, ProblemScope, Relation, TestReport, TestStatus};
 
 /// What is known of a run besides its report.
 #[derive(Clone, Copy, Default)]
@@ -98,7 +98,7 @@ pub struct FailedTest {
     pub line: Option<u32>,
     /// What kind of failure it is.
     #[serde(rename = "type")]
-    pub pattern: Pattern,
+    pub pattern: FailurePattern,
     /// What it has to do with the latest changes, if those are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<Relation>,
@@ -109,7 +109,7 @@ pub struct FailedTest {
 pub struct ErrorPattern {
     /// What kind of failure it is.
     #[serde(rename = "type")]
-    pub pattern: Pattern,
+    pub pattern: FailurePattern,
     /// The message; of several, what they have in common.
     pub message: String,
     /// How often it came.
@@ -123,9 +123,12 @@ pub struct ErrorPattern {
 pub struct FailureGroup {
     /// What kind of failure it is.
     #[serde(rename = "type")]
-    pub pattern: Pattern,
+    pub pattern: FailurePattern,
     /// What the first of them says.
     pub message: String,
+    /// What it stands in the way of, if it is no failure of tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ProblemScope>,
     /// How many.
     pub frequency: u64,
     /// Which; not all of them if they are many.

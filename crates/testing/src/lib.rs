@@ -3,6 +3,8 @@
 //! **Invariant:** a report always comes back. Output of any size and any content is read in bounded memory; a text
 //! that a test prints cannot fake a result; nothing but a complete, consistent, good run is green.
 
+mod action;
+mod agent_report;
 mod analyse;
 mod changes;
 mod collect;
@@ -16,12 +18,19 @@ mod parse;
 mod paths;
 mod read;
 mod report;
+mod rerun;
 mod text;
 mod verdict;
+mod words;
 
+pub use action::{
+    ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
+    RunTestsParameters,
+};
+pub use agent_report::{AgentBudget, agent_report};
 pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
-    Pattern, Withheld, analyse, blocked_by_sandbox,
+    FailurePattern, Withheld, analyse, blocked_by_sandbox,
 };
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
@@ -32,5 +41,6 @@ pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
 pub use read::{Recorded, read};
 pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
+pub use rerun::rerun_command;
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::failing::{Failing, Source};
 use super::group::{Group, NAMED, names};
-use super::pattern::Pattern;
+use super::pattern::FailurePattern;
 use super::suggest::{environment, place};
 use super::tree::is_test_file;
 use super::{Cascade, Denial, FailureContext};
@@ -66,7 +66,7 @@ fn set_up(evidence: &Evidence<'_, '_>) -> Option<String> {
     let group = evidence.groups.iter().find(|group| {
         let pattern = group.first().pattern;
         let of_many = group.members.len() > 1 || matches!(group.first().source, Source::Problem(_));
-        matches!(pattern, Pattern::Setup | Pattern::Config | Pattern::Import | Pattern::Dependency) && of_many
+        matches!(pattern, FailurePattern::Setup | FailurePattern::Config | FailurePattern::Import | FailurePattern::Dependency) && of_many
     })?;
     if group.members.len() * 2 < evidence.all.len() {
         return None;
@@ -180,7 +180,7 @@ pub(super) fn cascades(evidence: &Evidence<'_, '_>) -> Vec<Cascade> {
 /// Several files or tests that could not begin for one and the same reason, at one place.
 fn follow_from_one(group: &Group<'_>) -> Option<Cascade> {
     let first = group.first();
-    let never_began = matches!(first.source, Source::Problem(_)) || first.pattern == Pattern::Setup;
+    let never_began = matches!(first.source, Source::Problem(_)) || first.pattern == FailurePattern::Setup;
     (never_began && group.members.len() > 1)
         .then(|| cascade(first, group.members.len() as u64, names(&group.members)))
 }

@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pattern::{Pattern, Said};
+use super::pattern::{FailurePattern, Said};
 
 /// What the sandbox of a run kept from its tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,13 +110,13 @@ pub(crate) struct Denied {
 /// Whether what a text says is the sandbox's doing.
 pub(crate) fn denied(said: Said<'_>, withheld: &Withheld) -> Option<Denied> {
     let (kind, what) = match said.pattern {
-        Pattern::Network if withheld.network => (DenialKind::Network, host_in(said.line)),
-        Pattern::ReadOnly if withheld.filesystem => (DenialKind::Filesystem, path_in(said.line)),
+        FailurePattern::Network if withheld.network => (DenialKind::Network, host_in(said.line)),
+        FailurePattern::ReadOnly if withheld.filesystem => (DenialKind::Filesystem, path_in(said.line)),
         // Files that the project itself made unreadable are the test's own affair: a name has to be outside.
-        Pattern::Permission if withheld.filesystem => (DenialKind::Filesystem, Some(path_in(said.line)?)),
-        Pattern::OutOfMemory if withheld.memory.is_some() => (DenialKind::Memory, None),
-        Pattern::TooManyFiles if withheld.open_files.is_some() => (DenialKind::Fds, None),
-        Pattern::ProcessLimit if withheld.processes.is_some() => (DenialKind::Processes, None),
+        FailurePattern::Permission if withheld.filesystem => (DenialKind::Filesystem, Some(path_in(said.line)?)),
+        FailurePattern::OutOfMemory if withheld.memory.is_some() => (DenialKind::Memory, None),
+        FailurePattern::TooManyFiles if withheld.open_files.is_some() => (DenialKind::Fds, None),
+        FailurePattern::ProcessLimit if withheld.processes.is_some() => (DenialKind::Processes, None),
         _ => return None,
     };
     let allowed = match (&what, kind) {

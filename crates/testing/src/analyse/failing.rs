@@ -2,11 +2,11 @@
 
 use super::denial::{Denied, Withheld, denied};
 use super::frames::{Frame, frames};
-use super::pattern::{Pattern, pattern_of, said};
+use super::pattern::{FailurePattern, pattern_of, said};
 use super::signature::{Quoted, signature};
 use super::tree::Tree;
 use crate::text::floor_char;
-use crate::{Problem, TestCase, TestReport, TestStatus};
+use crate::{Problem, ProblemScope, TestCase, TestReport, TestStatus};
 
 /// One thing that failed.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Failing<'a> {
     pub name: &'a str,
     pub source: Source<'a>,
     pub message: &'a str,
-    pub pattern: Pattern,
+    pub pattern: FailurePattern,
     pub signature: String,
     /// Where to look, relative to the project.
     pub place: Option<(String, u32)>,
@@ -64,8 +64,8 @@ impl<'a> Failing<'a> {
             Source::Output => ("", report.raw_output.as_str(), None, ""),
         };
         let pattern = match source {
-            Source::Test(test) if test.status == TestStatus::Timeout => Pattern::Timeout,
-            Source::Test(test) if test.status == TestStatus::Crash && message.is_empty() => Pattern::Crash,
+            Source::Test(test) if test.status == TestStatus::Timeout => FailurePattern::Timeout,
+            Source::Test(test) if test.status == TestStatus::Crash && message.is_empty() => FailurePattern::Crash,
             Source::Test(test) => pattern_of(kind, message, test.expected.is_some() && test.actual.is_some()),
             Source::Problem(_) | Source::Output => pattern_of(kind, message, false),
         };
@@ -86,6 +86,14 @@ impl<'a> Failing<'a> {
 
     pub(crate) const fn is_test(&self) -> bool {
         matches!(self.source, Source::Test(_))
+    }
+
+    pub(crate) const fn scope(&self) -> Option<ProblemScope> {
+        match self.source {
+            Source::Test(_) => None,
+            Source::Problem(problem) => Some(problem.scope),
+            Source::Output => Some(ProblemScope::Run),
+        }
     }
 
     /// The part of the message that says what happened.

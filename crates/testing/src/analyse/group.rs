@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::failing::Failing;
-use super::pattern::Pattern;
+use super::pattern::FailurePattern;
 use super::{ErrorPattern, FailureContext, FailureGroup, suggest};
 use crate::Relation;
 
@@ -34,6 +34,7 @@ impl<'a> Group<'a> {
         FailureGroup {
             pattern: first.pattern,
             message: first.headline().to_owned(),
+            scope: first.scope(),
             frequency: self.members.len() as u64,
             test_names: names(&self.members),
             file,
@@ -53,7 +54,7 @@ pub(super) fn names(members: &[&Failing<'_>]) -> Vec<String> {
 
 /// All groups: those in changed lines first, then the large ones.
 pub(super) fn groups<'a>(all: &'a [Failing<'a>], context: &FailureContext<'_>) -> Vec<Group<'a>> {
-    type Key<'k> = (Pattern, &'k str, Option<&'k (String, u32)>);
+    type Key<'k> = (FailurePattern, &'k str, Option<&'k (String, u32)>);
     let mut at: HashMap<Key<'a>, usize> = HashMap::new();
     let mut groups: Vec<Group<'a>> = Vec::new();
     for failing in all {
@@ -82,7 +83,7 @@ fn relation(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<Relat
 
 /// The messages that come again, whatever place they come from.
 pub(super) fn patterns(all: &[Failing<'_>]) -> Vec<ErrorPattern> {
-    let mut at: HashMap<(Pattern, &str), usize> = HashMap::new();
+    let mut at: HashMap<(FailurePattern, &str), usize> = HashMap::new();
     let mut patterns: Vec<ErrorPattern> = Vec::new();
     for failing in all {
         let index = *at.entry((failing.pattern, failing.signature.as_str())).or_insert_with(|| {

@@ -13,7 +13,7 @@ use crate::text::floor_char;
 /// A kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Pattern {
+pub enum FailurePattern {
     /// Something outside of the machine was to be reached and could not be.
     Network,
     /// A file was to be written where only reading is possible.
@@ -84,7 +84,7 @@ pub enum Pattern {
     Error,
 }
 
-impl Pattern {
+impl FailurePattern {
     /// Whether the surroundings are to blame, and not what the test is about.
     pub const fn is_environment(self) -> bool {
         matches!(
@@ -159,40 +159,40 @@ impl Pattern {
 /// What a text says: the most telling pattern, and the line that says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Said<'a> {
-    pub pattern: Pattern,
+    pub pattern: FailurePattern,
     pub line: &'a str,
 }
 
 /// What a failure is, by its structure where that is telling, and else by its words.
-pub(crate) fn pattern_of(kind: Option<FailureKind>, message: &str, compared: bool) -> Pattern {
+pub(crate) fn pattern_of(kind: Option<FailureKind>, message: &str, compared: bool) -> FailurePattern {
     use FailureKind as Kind;
     let said = said(message).map(|said| said.pattern);
     // No structure knows that the surroundings are to blame: there the words win.
     if let Some(pattern) = said.filter(|pattern| pattern.is_environment())
-        && !matches!(kind, Some(Kind::Setup) if pattern == Pattern::ConnectionRefused)
+        && !matches!(kind, Some(Kind::Setup) if pattern == FailurePattern::ConnectionRefused)
         && !matches!(kind, Some(Kind::Compile | Kind::Snapshot | Kind::UnexpectedPass))
     {
         return pattern;
     }
     match kind {
-        Some(Kind::Assertion) => said.filter(|it| *it == Pattern::Snapshot).unwrap_or(Pattern::Assertion),
-        Some(Kind::NullDeref) => Pattern::Nil,
-        Some(Kind::Timeout) => Pattern::Timeout,
-        Some(Kind::Setup) => Pattern::Setup,
-        Some(Kind::Teardown) => Pattern::Teardown,
-        Some(Kind::Snapshot) => Pattern::Snapshot,
-        Some(Kind::UnexpectedPass) => Pattern::UnexpectedPass,
-        Some(Kind::Import) => Pattern::Import,
-        Some(Kind::Compile) => Pattern::Compile,
-        Some(Kind::Config) => Pattern::Config,
-        Some(Kind::Dependency) => Pattern::Dependency,
-        Some(Kind::Panic) => said.unwrap_or(Pattern::Panic),
-        Some(Kind::Crash) => said.unwrap_or(Pattern::Crash),
-        Some(Kind::Exit) => said.unwrap_or(Pattern::Exit),
+        Some(Kind::Assertion) => said.filter(|it| *it == FailurePattern::Snapshot).unwrap_or(FailurePattern::Assertion),
+        Some(Kind::NullDeref) => FailurePattern::Nil,
+        Some(Kind::Timeout) => FailurePattern::Timeout,
+        Some(Kind::Setup) => FailurePattern::Setup,
+        Some(Kind::Teardown) => FailurePattern::Teardown,
+        Some(Kind::Snapshot) => FailurePattern::Snapshot,
+        Some(Kind::UnexpectedPass) => FailurePattern::UnexpectedPass,
+        Some(Kind::Import) => FailurePattern::Import,
+        Some(Kind::Compile) => FailurePattern::Compile,
+        Some(Kind::Config) => FailurePattern::Config,
+        Some(Kind::Dependency) => FailurePattern::Dependency,
+        Some(Kind::Panic) => said.unwrap_or(FailurePattern::Panic),
+        Some(Kind::Crash) => said.unwrap_or(FailurePattern::Crash),
+        Some(Kind::Exit) => said.unwrap_or(FailurePattern::Exit),
         Some(Kind::Error) | None if compared => {
-            said.filter(|it| *it == Pattern::Snapshot).unwrap_or(Pattern::Assertion)
+            said.filter(|it| *it == FailurePattern::Snapshot).unwrap_or(FailurePattern::Assertion)
         }
-        Some(Kind::Error) | None => said.unwrap_or(Pattern::Error),
+        Some(Kind::Error) | None => said.unwrap_or(FailurePattern::Error),
     }
 }
 
@@ -213,7 +213,7 @@ pub(crate) fn said(text: &str) -> Option<Said<'_>> {
     let line = line_around(text, at);
     let pattern = match RANKS.get(rank).copied()? {
         // Node says the same of a file and of a program.
-        Pattern::MissingFile if line.contains("spawn ") => Pattern::MissingProgram,
+        FailurePattern::MissingFile if line.contains("spawn ") => FailurePattern::MissingProgram,
         pattern => pattern,
     };
     Some(Said { pattern, line })
@@ -234,7 +234,7 @@ fn line_around(text: &str, at: usize) -> &str {
     text[start..end].trim()
 }
 
-static RANKS: LazyLock<Vec<Pattern>> =
+static RANKS: LazyLock<Vec<FailurePattern>> =
     LazyLock::new(|| WORDS.iter().flat_map(|(pattern, words)| words.iter().map(|_| *pattern)).collect());
 
 #[expect(clippy::expect_used, reason = "the words are a constant, and a test builds the search from it")]
@@ -254,47 +254,47 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::go_nil("panic: runtime error: invalid memory address or nil pointer dereference", Pattern::Nil)]
-    #[case::go_map("panic: assignment to entry in nil map", Pattern::Nil)]
-    #[case::go_index("panic: runtime error: index out of range [5] with length 3", Pattern::Index)]
-    #[case::go_type("interface conversion: interface {} is string, not int", Pattern::Type)]
-    #[case::go_import("cart.go:3:2: no required module provides package example.com/x", Pattern::Import)]
-    #[case::go_timeout("panic: test timed out after 1s", Pattern::Timeout)]
-    #[case::go_race("testing.go:1: race detected during execution of test", Pattern::Race)]
-    #[case::go_deadlock("fatal error: all goroutines are asleep - deadlock!", Pattern::Deadlock)]
-    #[case::js_nil("TypeError: Cannot read properties of undefined (reading 'name')", Pattern::Nil)]
-    #[case::js_type("TypeError: total is not a function", Pattern::Type)]
-    #[case::js_name("ReferenceError: total is not defined", Pattern::Undefined)]
-    #[case::js_import("Cannot find module './nope' from 'a.test.js'", Pattern::Import)]
-    #[case::js_syntax("SyntaxError: Unexpected token (2:5)", Pattern::Compile)]
-    #[case::jest_esm("SyntaxError: Cannot use import statement outside a module", Pattern::Config)]
-    #[case::jest_snapshot("expect(received).toMatchSnapshot()\nSnapshot name: `a 1`", Pattern::Snapshot)]
-    #[case::jest_timeout("thrown: \"Exceeded timeout of 5000 ms for a test.", Pattern::Timeout)]
-    #[case::py_nil("AttributeError: 'NoneType' object has no attribute 'name'", Pattern::Nil)]
-    #[case::py_attribute("AttributeError: 'Cart' object has no attribute 'nmae'", Pattern::Type)]
-    #[case::py_key("KeyError: 'x'", Pattern::Key)]
-    #[case::py_import("E   ModuleNotFoundError: No module named 'nope'", Pattern::Import)]
-    #[case::py_fixture("fixture 'db' not found", Pattern::Setup)]
-    #[case::py_recursion("RecursionError: maximum recursion depth exceeded", Pattern::StackOverflow)]
-    #[case::py_assert("AssertionError: 4 != 5", Pattern::Assertion)]
-    #[case::rust_nil("called `Option::unwrap()` on a `None` value", Pattern::Nil)]
-    #[case::rust_index("index out of bounds: the len is 3 but the index is 7", Pattern::Index)]
-    #[case::rust_assert("assertion `left == right` failed: math", Pattern::Assertion)]
-    #[case::rust_type("error[E0308]: mismatched types", Pattern::Type)]
-    #[case::java_nil("java.lang.NullPointerException: Cannot invoke \"String.length()\"", Pattern::Nil)]
-    #[case::java_assert("math ==> expected: <5> but was: <4>", Pattern::Assertion)]
-    #[case::java_class("java.lang.ClassCastException: class A cannot be cast", Pattern::Type)]
-    #[case::ruby_nil("NoMethodError: undefined method `name' for nil:NilClass", Pattern::Nil)]
-    #[case::php_nil("Error: Call to a member function length() on null", Pattern::Nil)]
-    #[case::php_zero("DivisionByZeroError: Division by zero", Pattern::Arithmetic)]
-    #[case::dotnet_nil("System.NullReferenceException : Object reference not set", Pattern::Nil)]
-    #[case::lua_nil("cart.lua:3: attempt to index a nil value (local 'x')", Pattern::Nil)]
-    #[case::shell("line 3: jq: command not found", Pattern::MissingProgram)]
-    #[case::node_spawn("Error: spawn git ENOENT", Pattern::MissingProgram)]
-    #[case::refused("connect ECONNREFUSED 127.0.0.1:5432", Pattern::ConnectionRefused)]
-    #[case::segfault("Fatal Python error: Segmentation fault", Pattern::Crash)]
-    #[case::other("boom", Pattern::Error)]
-    fn the_words_of_each_language_are_known(#[case] message: &str, #[case] pattern: Pattern) {
+    #[case::go_nil("panic: runtime error: invalid memory address or nil pointer dereference", FailurePattern::Nil)]
+    #[case::go_map("panic: assignment to entry in nil map", FailurePattern::Nil)]
+    #[case::go_index("panic: runtime error: index out of range [5] with length 3", FailurePattern::Index)]
+    #[case::go_type("interface conversion: interface {} is string, not int", FailurePattern::Type)]
+    #[case::go_import("cart.go:3:2: no required module provides package example.com/x", FailurePattern::Import)]
+    #[case::go_timeout("panic: test timed out after 1s", FailurePattern::Timeout)]
+    #[case::go_race("testing.go:1: race detected during execution of test", FailurePattern::Race)]
+    #[case::go_deadlock("fatal error: all goroutines are asleep - deadlock!", FailurePattern::Deadlock)]
+    #[case::js_nil("TypeError: Cannot read properties of undefined (reading 'name')", FailurePattern::Nil)]
+    #[case::js_type("TypeError: total is not a function", FailurePattern::Type)]
+    #[case::js_name("ReferenceError: total is not defined", FailurePattern::Undefined)]
+    #[case::js_import("Cannot find module './nope' from 'a.test.js'", FailurePattern::Import)]
+    #[case::js_syntax("SyntaxError: Unexpected token (2:5)", FailurePattern::Compile)]
+    #[case::jest_esm("SyntaxError: Cannot use import statement outside a module", FailurePattern::Config)]
+    #[case::jest_snapshot("expect(received).toMatchSnapshot()\nSnapshot name: `a 1`", FailurePattern::Snapshot)]
+    #[case::jest_timeout("thrown: \"Exceeded timeout of 5000 ms for a test.", FailurePattern::Timeout)]
+    #[case::py_nil("AttributeError: 'NoneType' object has no attribute 'name'", FailurePattern::Nil)]
+    #[case::py_attribute("AttributeError: 'Cart' object has no attribute 'nmae'", FailurePattern::Type)]
+    #[case::py_key("KeyError: 'x'", FailurePattern::Key)]
+    #[case::py_import("E   ModuleNotFoundError: No module named 'nope'", FailurePattern::Import)]
+    #[case::py_fixture("fixture 'db' not found", FailurePattern::Setup)]
+    #[case::py_recursion("RecursionError: maximum recursion depth exceeded", FailurePattern::StackOverflow)]
+    #[case::py_assert("AssertionError: 4 != 5", FailurePattern::Assertion)]
+    #[case::rust_nil("called `Option::unwrap()` on a `None` value", FailurePattern::Nil)]
+    #[case::rust_index("index out of bounds: the len is 3 but the index is 7", FailurePattern::Index)]
+    #[case::rust_assert("assertion `left == right` failed: math", FailurePattern::Assertion)]
+    #[case::rust_type("error[E0308]: mismatched types", FailurePattern::Type)]
+    #[case::java_nil("java.lang.NullPointerException: Cannot invoke \"String.length()\"", FailurePattern::Nil)]
+    #[case::java_assert("math ==> expected: <5> but was: <4>", FailurePattern::Assertion)]
+    #[case::java_class("java.lang.ClassCastException: class A cannot be cast", FailurePattern::Type)]
+    #[case::ruby_nil("NoMethodError: undefined method `name' for nil:NilClass", FailurePattern::Nil)]
+    #[case::php_nil("Error: Call to a member function length() on null", FailurePattern::Nil)]
+    #[case::php_zero("DivisionByZeroError: Division by zero", FailurePattern::Arithmetic)]
+    #[case::dotnet_nil("System.NullReferenceException : Object reference not set", FailurePattern::Nil)]
+    #[case::lua_nil("cart.lua:3: attempt to index a nil value (local 'x')", FailurePattern::Nil)]
+    #[case::shell("line 3: jq: command not found", FailurePattern::MissingProgram)]
+    #[case::node_spawn("Error: spawn git ENOENT", FailurePattern::MissingProgram)]
+    #[case::refused("connect ECONNREFUSED 127.0.0.1:5432", FailurePattern::ConnectionRefused)]
+    #[case::segfault("Fatal Python error: Segmentation fault", FailurePattern::Crash)]
+    #[case::other("boom", FailurePattern::Error)]
+    fn the_words_of_each_language_are_known(#[case] message: &str, #[case] pattern: FailurePattern) {
         assert_eq!(pattern_of(None, message, false), pattern);
     }
 
@@ -302,16 +302,16 @@ mod tests {
     #[case::quoted_words(
         Some(FailureKind::Assertion),
         "expected 'index out of range', got ''",
-        Pattern::Assertion
+        FailurePattern::Assertion
     )]
-    #[case::told_as_timeout(Some(FailureKind::Timeout), "KeyError", Pattern::Timeout)]
-    #[case::setup(Some(FailureKind::Setup), "connect ECONNREFUSED 127.0.0.1:1", Pattern::Setup)]
-    #[case::reported_error(Some(FailureKind::Assertion), "Get: network is unreachable", Pattern::Network)]
-    #[case::panicked(Some(FailureKind::Panic), "boom", Pattern::Panic)]
+    #[case::told_as_timeout(Some(FailureKind::Timeout), "KeyError", FailurePattern::Timeout)]
+    #[case::setup(Some(FailureKind::Setup), "connect ECONNREFUSED 127.0.0.1:1", FailurePattern::Setup)]
+    #[case::reported_error(Some(FailureKind::Assertion), "Get: network is unreachable", FailurePattern::Network)]
+    #[case::panicked(Some(FailureKind::Panic), "boom", FailurePattern::Panic)]
     fn structure_goes_before_words_but_not_before_the_surroundings(
         #[case] kind: Option<FailureKind>,
         #[case] message: &str,
-        #[case] pattern: Pattern,
+        #[case] pattern: FailurePattern,
     ) {
         assert_eq!(pattern_of(kind, message, false), pattern);
     }

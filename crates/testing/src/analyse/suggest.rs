@@ -3,7 +3,7 @@
 use super::FailureContext;
 use super::facts;
 use super::failing::{Failing, Source};
-use super::pattern::Pattern;
+use super::pattern::FailurePattern;
 use super::tree::{is_test_file, subject_of};
 use crate::Relation;
 use crate::is_foreign;
@@ -26,41 +26,41 @@ fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
         return Some(damage);
     }
     match failing.pattern {
-        Pattern::Assertion => assertion(failing, context),
-        Pattern::Snapshot => {
+        FailurePattern::Assertion => assertion(failing, context),
+        FailurePattern::Snapshot => {
             Some(format!("{}: update the snapshot if the new text is right", at(failing, "it differs")?))
         }
-        Pattern::Nil => nil(failing, context),
-        Pattern::Index => {
+        FailurePattern::Nil => nil(failing, context),
+        FailurePattern::Index => {
             let used = match facts::index_and_length(message) {
                 Some((index, length)) => format!("index {index} is used on length {length}"),
                 None => "an index is beyond the end".to_owned(),
             };
             with_source(at(failing, &used)?, failing, context)
         }
-        Pattern::Import => Some(import(failing)),
-        Pattern::Timeout => timeout(failing),
-        Pattern::ConnectionRefused | Pattern::AddressInUse | Pattern::MissingProgram => environment(failing),
-        Pattern::DiskFull => Some("the disk is full".to_owned()),
-        Pattern::Setup | Pattern::Teardown => set_up(failing),
-        Pattern::Compile | Pattern::Config | Pattern::Dependency => at(failing, failing.headline()),
-        Pattern::Crash | Pattern::StackOverflow | Pattern::Deadlock | Pattern::Race | Pattern::Panic => {
+        FailurePattern::Import => Some(import(failing)),
+        FailurePattern::Timeout => timeout(failing),
+        FailurePattern::ConnectionRefused | FailurePattern::AddressInUse | FailurePattern::MissingProgram => environment(failing),
+        FailurePattern::DiskFull => Some("the disk is full".to_owned()),
+        FailurePattern::Setup | FailurePattern::Teardown => set_up(failing),
+        FailurePattern::Compile | FailurePattern::Config | FailurePattern::Dependency => at(failing, failing.headline()),
+        FailurePattern::Crash | FailurePattern::StackOverflow | FailurePattern::Deadlock | FailurePattern::Race | FailurePattern::Panic => {
             with_source(at(failing, failing.headline())?, failing, context)
         }
-        Pattern::Key
-        | Pattern::Undefined
-        | Pattern::Type
-        | Pattern::Arithmetic
-        | Pattern::MissingFile
-        | Pattern::Error => with_source(at(failing, failing.headline())?, failing, context),
-        Pattern::UnexpectedPass => at(failing, "it passes now: remove the mark that says it fails"),
-        Pattern::Network
-        | Pattern::ReadOnly
-        | Pattern::Permission
-        | Pattern::OutOfMemory
-        | Pattern::TooManyFiles
-        | Pattern::ProcessLimit
-        | Pattern::Exit => None,
+        FailurePattern::Key
+        | FailurePattern::Undefined
+        | FailurePattern::Type
+        | FailurePattern::Arithmetic
+        | FailurePattern::MissingFile
+        | FailurePattern::Error => with_source(at(failing, failing.headline())?, failing, context),
+        FailurePattern::UnexpectedPass => at(failing, "it passes now: remove the mark that says it fails"),
+        FailurePattern::Network
+        | FailurePattern::ReadOnly
+        | FailurePattern::Permission
+        | FailurePattern::OutOfMemory
+        | FailurePattern::TooManyFiles
+        | FailurePattern::ProcessLimit
+        | FailurePattern::Exit => None,
     }
 }
 
@@ -108,7 +108,7 @@ fn assertion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<Stri
 fn nil(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
     let what = match facts::read_of_nothing(failing.message) {
         Some(name) => format!("`{name}` is used of a value that is not there"),
-        None => "a value is used that is not there".to_owned(),
+        None => failing.headline().to_owned(),
     };
     with_source(at(failing, &what)?, failing, context)
 }
@@ -154,22 +154,22 @@ pub(super) fn environment(failing: &Failing<'_>) -> Option<String> {
     }
     let said = super::pattern::said(failing.message)?;
     match said.pattern {
-        Pattern::MissingProgram => Some(match facts::program(failing.message) {
+        FailurePattern::MissingProgram => Some(match facts::program(failing.message) {
             Some(program) => format!("`{program}` is not installed, or not in PATH"),
             None => format!("a program is missing: {}", said.line),
         }),
-        Pattern::ConnectionRefused => Some(match facts::address(said.line) {
+        FailurePattern::ConnectionRefused => Some(match facts::address(said.line) {
             Some(address) => {
                 format!("nothing listens at {address}: the service that the tests need is not running")
             }
             None => "a service that the tests need is not running: the connection was refused".to_owned(),
         }),
-        Pattern::AddressInUse => Some(match facts::address(said.line) {
+        FailurePattern::AddressInUse => Some(match facts::address(said.line) {
             Some(address) => format!("something else listens at {address} already"),
             None => "an address is in use already".to_owned(),
         }),
-        Pattern::DiskFull => Some("the disk is full".to_owned()),
-        Pattern::Network => Some(format!("another machine could not be reached: {}", said.line)),
+        FailurePattern::DiskFull => Some("the disk is full".to_owned()),
+        FailurePattern::Network => Some(format!("another machine could not be reached: {}", said.line)),
         _ => None,
     }
 }

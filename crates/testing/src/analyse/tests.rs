@@ -96,7 +96,7 @@ fn one_failing_fixture_is_the_cause_of_all_its_tests() {
         ..failed(name, ("tests/conftest.py", 5), "ConnectionRefusedError: [Errno 111] Connection refused")
     };
     let analysis = analysed(&report(Framework::Pytest, vec![test("a"), test("b"), test("c")]));
-    assert_eq!(analysis.error_patterns[0].pattern, Pattern::Setup);
+    assert_eq!(analysis.error_patterns[0].pattern, FailurePattern::Setup);
     assert_snapshot!(analysis.root_cause.unwrap(), @"a service that the tests need is not running: the connection was refused (3 of 3 failures)");
     let [cascade] = analysis.cascades.as_slice() else { panic!("{:?}", analysis.cascades) };
     assert_eq!(

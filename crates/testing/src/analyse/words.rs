@@ -1,12 +1,12 @@
 //! The words by which failures are recognised, the most telling first: of all that a text says, the first in this
 //! list is what it is about.
 
-use super::Pattern;
+use super::FailurePattern;
 
 /// Each pattern with the words of every language for it, matched without regard to case.
-pub(super) static WORDS: &[(Pattern, &[&str])] = &[
+pub(super) static WORDS: &[(FailurePattern, &[&str])] = &[
     (
-        Pattern::Network,
+        FailurePattern::Network,
         &[
             "network is unreachable",
             "network unreachable",
@@ -46,12 +46,12 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::ReadOnly,
+        FailurePattern::ReadOnly,
         &["read-only file system", "EROFS", "ReadOnlyFilesystem", "ReadOnlyFileSystemException"],
     ),
-    (Pattern::TooManyFiles, &["too many open files", "EMFILE", "ENFILE", "TooManyOpenFiles"]),
+    (FailurePattern::TooManyFiles, &["too many open files", "EMFILE", "ENFILE", "TooManyOpenFiles"]),
     (
-        Pattern::ProcessLimit,
+        FailurePattern::ProcessLimit,
         &[
             "cannot fork",
             "fork: retry",
@@ -68,7 +68,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::OutOfMemory,
+        FailurePattern::OutOfMemory,
         &[
             "out of memory",
             "MemoryError",
@@ -86,13 +86,13 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
             "allowed memory size of",
         ],
     ),
-    (Pattern::DiskFull, &["no space left on device", "ENOSPC", "disk quota exceeded", "EDQUOT"]),
+    (FailurePattern::DiskFull, &["no space left on device", "ENOSPC", "disk quota exceeded", "EDQUOT"]),
     (
-        Pattern::MissingProgram,
+        FailurePattern::MissingProgram,
         &["command not found", "executable file not found in", "is not recognized as an internal"],
     ),
     (
-        Pattern::ConnectionRefused,
+        FailurePattern::ConnectionRefused,
         &[
             "ECONNREFUSED",
             "connection refused",
@@ -101,9 +101,9 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
             "actively refused",
         ],
     ),
-    (Pattern::AddressInUse, &["EADDRINUSE", "address already in use", "address in use", "AddrInUse"]),
+    (FailurePattern::AddressInUse, &["EADDRINUSE", "address already in use", "address in use", "AddrInUse"]),
     (
-        Pattern::Permission,
+        FailurePattern::Permission,
         &[
             "permission denied",
             "PermissionDenied",
@@ -116,7 +116,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Snapshot,
+        FailurePattern::Snapshot,
         &[
             "toMatchSnapshot",
             "toMatchInlineSnapshot",
@@ -130,13 +130,13 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
             "did not match snapshot",
         ],
     ),
-    (Pattern::Race, &["race detected during execution", "WARNING: DATA RACE", "ThreadSanitizer: data race"]),
+    (FailurePattern::Race, &["race detected during execution", "WARNING: DATA RACE", "ThreadSanitizer: data race"]),
     (
-        Pattern::Deadlock,
+        FailurePattern::Deadlock,
         &["all goroutines are asleep", "deadlock detected", "No live threads left. Deadlock"],
     ),
     (
-        Pattern::StackOverflow,
+        FailurePattern::StackOverflow,
         &[
             "stack overflow",
             "has overflowed its stack",
@@ -149,7 +149,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Nil,
+        FailurePattern::Nil,
         &[
             "nil pointer dereference",
             "assignment to entry in nil map",
@@ -181,7 +181,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Index,
+        FailurePattern::Index,
         &[
             "index out of range",
             "index out of bounds",
@@ -202,11 +202,11 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Key,
+        FailurePattern::Key,
         &["KeyError", "KeyNotFoundException", "NoSuchElementException", "key not found", "undefined index"],
     ),
     (
-        Pattern::Config,
+        FailurePattern::Config,
         &[
             "cannot use import statement outside a module",
             "Jest encountered an unexpected token",
@@ -222,7 +222,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Import,
+        FailurePattern::Import,
         &[
             "ModuleNotFoundError",
             "no module named",
@@ -250,7 +250,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Compile,
+        FailurePattern::Compile,
         &[
             "SyntaxError",
             "IndentationError",
@@ -265,7 +265,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Undefined,
+        FailurePattern::Undefined,
         &[
             "NameError",
             "ReferenceError",
@@ -283,7 +283,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Type,
+        FailurePattern::Type,
         &[
             "TypeError",
             "is not a function",
@@ -306,7 +306,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Arithmetic,
+        FailurePattern::Arithmetic,
         &[
             "division by zero",
             "divide by zero",
@@ -320,7 +320,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Timeout,
+        FailurePattern::Timeout,
         &[
             "timed out",
             "exceeded timeout",
@@ -335,7 +335,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Crash,
+        FailurePattern::Crash,
         &[
             "segmentation fault",
             "SIGSEGV",
@@ -351,7 +351,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::MissingFile,
+        FailurePattern::MissingFile,
         &[
             "no such file or directory",
             "ENOENT",
@@ -362,7 +362,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Setup,
+        FailurePattern::Setup,
         &[
             "fixture '",
             "\"before all\" hook",
@@ -377,7 +377,7 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
         ],
     ),
     (
-        Pattern::Assertion,
+        FailurePattern::Assertion,
         &[
             "AssertionError",
             "AssertionFailedError",
@@ -395,5 +395,5 @@ pub(super) static WORDS: &[(Pattern, &[&str])] = &[
             "Error Trace:",
         ],
     ),
-    (Pattern::Panic, &["panic:", "panicked at", "fatal error:"]),
+    (FailurePattern::Panic, &["panic:", "panicked at", "fatal error:"]),
 ];

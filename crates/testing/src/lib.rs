@@ -3,20 +3,38 @@
 //! **Invariant:** a report always comes back. Output of any size and any content is read in bounded memory; a text
 //! that a test prints cannot fake a result; nothing but a complete, consistent, good run is green.
 
+mod action;
+mod agent_report;
+mod analyse;
+mod changes;
 mod collect;
 mod combine;
 mod event;
 mod framework;
 mod lines;
+#[cfg(test)]
+mod made;
 mod parse;
 mod paths;
 mod read;
 mod report;
 mod reporters;
 mod streak;
+mod rerun;
 mod text;
 mod verdict;
+mod words;
 
+pub use action::{
+    ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
+    RunTestsParameters,
+};
+pub use agent_report::{AgentBudget, agent_report};
+pub use analyse::{
+    Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
+    FailurePattern, Withheld, analyse, blocked_by_sandbox,
+};
+pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
@@ -27,5 +45,6 @@ pub use read::{Recorded, read};
 pub use rehearsal_core::TestStatus;
 pub use report::{FailureKind, TestCase, TestReport, TestSummary};
 pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
+pub use rerun::rerun_command;
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

@@ -1,0 +1,224 @@
+//! What to look at, with the facts that say why. A suggestion without a fact is not given.
+
+use super::FailureContext;
+use super::facts;
+use super::failing::{Failing, Source};
+use super::pattern::FailurePattern;
+use super::tree::{is_test_file, subject_of};
+use crate::Relation;
+use crate::is_foreign;
+
+/// What to look at for one failure, if there is anything to say beyond its message.
+pub(super) fn suggestion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let fact = fact(failing, context);
+    let change = change(failing, context);
+    match (fact, change) {
+        (None, None) => None,
+        (Some(fact), None) => Some(fact),
+        (None, Some(change)) => Some(change),
+        (Some(fact), Some(change)) => Some(format!("{fact}; {change}")),
+    }
+}
+
+fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let message = failing.message;
+    if let Some(damage) = damaged_toolchain(failing) {
+        return Some(damage);
+    }
+    match failing.pattern {
+        FailurePattern::Assertion => assertion(failing, context),
+        FailurePattern::Snapshot => {
+            Some(format!("{}: update the snapshot if the new text is right", at(failing, "it differs")?))
+        }
+        FailurePattern::Nil => nil(failing, context),
+        FailurePattern::Index => {
+            let used = match facts::index_and_length(message) {
+                Some((index, length)) => format!("index {index} is used on length {length}"),
+                None => "an index is beyond the end".to_owned(),
+            };
+            with_source(at(failing, &used)?, failing, context)
+        }
+        FailurePattern::Import => Some(import(failing)),
+        FailurePattern::Timeout => timeout(failing),
+        FailurePattern::ConnectionRefused | FailurePattern::AddressInUse | FailurePattern::MissingProgram => environment(failing),
+        FailurePattern::DiskFull => Some("the disk is full".to_owned()),
+        FailurePattern::Setup | FailurePattern::Teardown => set_up(failing),
+        FailurePattern::Compile | FailurePattern::Config | FailurePattern::Dependency => at(failing, failing.headline()),
+        FailurePattern::Crash | FailurePattern::StackOverflow | FailurePattern::Deadlock | FailurePattern::Race | FailurePattern::Panic => {
+            with_source(at(failing, failing.headline())?, failing, context)
+        }
+        FailurePattern::Key
+        | FailurePattern::Undefined
+        | FailurePattern::Type
+        | FailurePattern::Arithmetic
+        | FailurePattern::MissingFile
+        | FailurePattern::Error => with_source(at(failing, failing.headline())?, failing, context),
+        FailurePattern::UnexpectedPass => at(failing, "it passes now: remove the mark that says it fails"),
+        FailurePattern::Network
+        | FailurePattern::ReadOnly
+        | FailurePattern::Permission
+        | FailurePattern::OutOfMemory
+        | FailurePattern::TooManyFiles
+        | FailurePattern::ProcessLimit
+        | FailurePattern::Exit => None,
+    }
+}
+
+/// `file:line in function: what`.
+fn at(failing: &Failing<'_>, what: &str) -> Option<String> {
+    let place = place(failing)?;
+    let what = what.trim_end_matches('.');
+    Some(match failing.function() {
+        Some(function) => format!("{place} in `{function}`: {what}"),
+        None => format!("{place}: {what}"),
+    })
+}
+
+pub(super) fn place(failing: &Failing<'_>) -> Option<String> {
+    let (file, line) = failing.place.as_ref()?;
+    Some(if *line > 0 { format!("{file}:{line}") } else { file.clone() })
+}
+
+fn with_source(text: String, failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let source = failing.place.as_ref().and_then(|(file, line)| context.source_line(file, *line));
+    Some(match source {
+        Some(source) => format!("{text} (`{source}`)"),
+        None => text,
+    })
+}
+
+fn assertion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let Some((expected, actual)) = failing.expected_and_actual() else {
+        return with_source(at(failing, failing.headline())?, failing, context);
+    };
+    let place = place(failing)?;
+    let (expected, actual) = (facts::value(expected), facts::value(actual));
+    if let Some((value, expression)) = facts::where_expression(failing.message)
+        && (value == actual || value == expected)
+    {
+        return Some(format!("`{expression}` in {place} was {actual}, expected {expected}"));
+    }
+    let source = failing.place.as_ref().and_then(|(file, line)| context.source_line(file, *line));
+    Some(match source {
+        Some(source) => format!("`{source}` in {place}: got {actual}, expected {expected}"),
+        None => format!("{place}: got {actual}, expected {expected}"),
+    })
+}
+
+fn nil(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let what = match facts::read_of_nothing(failing.message) {
+        Some(name) => format!("`{name}` is used of a value that is not there"),
+        None => failing.headline().to_owned(),
+    };
+    with_source(at(failing, &what)?, failing, context)
+}
+
+fn import(failing: &Failing<'_>) -> String {
+    let Some(module) = facts::module(failing.message) else {
+        return at(failing, failing.headline()).unwrap_or_else(|| failing.headline().to_owned());
+    };
+    let what = if module.starts_with('.') || module.starts_with('/') {
+        format!("`{module}` is imported and does not exist there")
+    } else {
+        format!("`{module}` is imported and cannot be found: install it, or correct its name")
+    };
+    at(failing, &what).unwrap_or(what)
+}
+
+fn timeout(failing: &Failing<'_>) -> Option<String> {
+    let limit = facts::time_limit(failing.message);
+    let what = match limit {
+        Some(limit) => format!("it did not end within {limit}, and was here"),
+        None => "it did not end in time, and was here".to_owned(),
+    };
+    at(failing, &what)
+}
+
+fn set_up(failing: &Failing<'_>) -> Option<String> {
+    if let Some(name) = facts::quoted_after(failing.message, "fixture") {
+        return Some(match place(failing) {
+            Some(place) => format!("{place}: there is no fixture `{name}`"),
+            None => format!("there is no fixture `{name}`"),
+        });
+    }
+    match environment(failing) {
+        Some(cause) => at(failing, &cause),
+        None => at(failing, failing.headline()),
+    }
+}
+
+/// What is wrong with the machine rather than with the project.
+pub(super) fn environment(failing: &Failing<'_>) -> Option<String> {
+    if let Some(damage) = damaged_toolchain(failing) {
+        return Some(damage);
+    }
+    let said = super::pattern::said(failing.message)?;
+    match said.pattern {
+        FailurePattern::MissingProgram => Some(match facts::program(failing.message) {
+            Some(program) => format!("`{program}` is not installed, or not in PATH"),
+            None => format!("a program is missing: {}", said.line),
+        }),
+        FailurePattern::ConnectionRefused => Some(match facts::address(said.line) {
+            Some(address) => {
+                format!("nothing listens at {address}: the service that the tests need is not running")
+            }
+            None => "a service that the tests need is not running: the connection was refused".to_owned(),
+        }),
+        FailurePattern::AddressInUse => Some(match facts::address(said.line) {
+            Some(address) => format!("something else listens at {address} already"),
+            None => "an address is in use already".to_owned(),
+        }),
+        FailurePattern::DiskFull => Some("the disk is full".to_owned()),
+        FailurePattern::Network => Some(format!("another machine could not be reached: {}", said.line)),
+        _ => None,
+    }
+}
+
+/// Errors inside of the language's own sources: Go then says of its own packages that they are not there.
+fn damaged_toolchain(failing: &Failing<'_>) -> Option<String> {
+    let Source::Problem(problem) = failing.source else { return None };
+    let not_in_std =
+        problem.message.contains("is not in std") || problem.message.contains("is not in GOROOT");
+    let own_package = facts::module(&problem.message).is_some_and(|package| {
+        package.starts_with("internal/") || package.starts_with("runtime/") || package == "runtime"
+    });
+    let in_toolchain =
+        problem.file.as_deref().is_some_and(|file| is_foreign(file) || file.contains("/go/src/"));
+    (not_in_std && (own_package || in_toolchain))
+        .then(|| format!("the Go installation is damaged, not the project: {}", failing.headline()))
+}
+
+/// How a failure goes together with what changed.
+fn change(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let changes = context.changes?;
+    let nearest = failing
+        .frames
+        .iter()
+        .filter_map(|frame| changes.place(&frame.file, Some(frame.line)))
+        .min_by_key(|place| (place.relation, is_test_file(&place.file)));
+    if let Some(place) = nearest.as_ref().filter(|place| place.relation == Relation::InChangedLine) {
+        let here = failing
+            .place
+            .as_ref()
+            .is_some_and(|(file, line)| *file == place.file && Some(*line) == place.line);
+        let line = place.line.unwrap_or_default();
+        return Some(match here {
+            true => format!("the line {}", place.words),
+            false => format!("{}:{line} on the way {}", place.file, place.words),
+        });
+    }
+    let source = nearest.filter(|place| !is_test_file(&place.file)).map(|place| place.file);
+    let file = source.or_else(|| namesake(failing, context))?;
+    let lines = changes.lines(&file);
+    let at = if lines.is_empty() { String::new() } else { format!(":{lines}") };
+    Some(format!("{file}{at} {}", changes.when(&file, None)))
+}
+
+/// The changed file that the test is named after.
+fn namesake(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let (file, _) = failing.place.as_ref().filter(|(file, _)| is_test_file(file))?;
+    let subject = subject_of(file);
+    let mut same =
+        context.changes?.files().filter(|changed| !is_test_file(changed) && subject_of(changed) == subject);
+    same.next().map(str::to_owned)
+}

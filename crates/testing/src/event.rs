@@ -46,8 +46,6 @@ pub enum Event<'a> {
     Finished(Finished<'a>),
     /// Tests that ended like this and have no name: the runner only counts them (dots, a summary).
     Counted {
-    /// So many tests ended that the format counts but does not name: the dots of a summary.
-    Unnamed {
         /// How they ended.
         status: TestStatus,
         /// How many.

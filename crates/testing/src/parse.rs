@@ -4,16 +4,16 @@ mod by_line;
 mod frames;
 mod generic;
 mod go;
+mod java;
 mod js_failure;
 mod json_elements;
+mod junit;
 mod place;
 mod pytest_json;
 mod pytest_log;
 mod pytest_phases;
 mod python_failure;
 mod reporter;
-mod java;
-mod junit;
 mod wording;
 mod xml;
 

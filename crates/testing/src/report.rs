@@ -159,7 +159,6 @@ impl TestSummary {
     }
 
     /// Counts so many more.
-    /// Counts many more at once.
     pub(crate) fn add_many(&mut self, status: TestStatus, count: u64) {
         self.change(status, count);
     }
@@ -184,7 +183,6 @@ impl TestSummary {
     }
 
     /// `by` is a count, or the wrapping minus one.
-    /// `by` is how many, or the wrapping minus one.
     fn change(&mut self, status: TestStatus, by: u64) {
         let step = |count: &mut u64| *count = count.wrapping_add(by);
         if status == TestStatus::NotRun {

@@ -66,7 +66,13 @@ fn set_up(evidence: &Evidence<'_, '_>) -> Option<String> {
     let group = evidence.groups.iter().find(|group| {
         let pattern = group.first().pattern;
         let of_many = group.members.len() > 1 || matches!(group.first().source, Source::Problem(_));
-        matches!(pattern, FailurePattern::Setup | FailurePattern::Config | FailurePattern::Import | FailurePattern::Dependency) && of_many
+        matches!(
+            pattern,
+            FailurePattern::Setup
+                | FailurePattern::Config
+                | FailurePattern::Import
+                | FailurePattern::Dependency
+        ) && of_many
     })?;
     if group.members.len() * 2 < evidence.all.len() {
         return None;

@@ -13,6 +13,7 @@ mod parse;
 mod paths;
 mod read;
 mod report;
+mod reporters;
 mod text;
 mod verdict;
 
@@ -25,5 +26,6 @@ pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
 pub use read::{Recorded, read};
 pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
+pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

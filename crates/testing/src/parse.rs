@@ -1,6 +1,7 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
 mod generic;
+mod json_elements;
 
 use crate::{Framework, Sink};
 

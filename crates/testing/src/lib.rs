@@ -11,6 +11,7 @@ mod framework;
 mod lines;
 mod parse;
 mod paths;
+mod plan;
 mod read;
 mod report;
 mod reporters;
@@ -24,6 +25,10 @@ pub use framework::Framework;
 pub use lines::{Line, Lines};
 pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
+pub use plan::{
+    CommandLine, CoverageFile, CoverageFormat, FirstSignal, Machine, Pattern, PlannedFile, ReportFiles,
+    RunPlan, Selection, Wish, plan,
+};
 pub use read::{Recorded, read};
 pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
 pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};

@@ -31,6 +31,9 @@ pub struct Candidate {
 /// How a project calls its runner.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Invocation {
+    /// A command line for a shell, that somebody gave instead of the runner's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
     /// The program, where the runner is not called by its own name (`make`, `npm`, `manage.py`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -98,6 +101,14 @@ impl Candidate {
             passed_over: None,
             invocation: Invocation::default(),
         }
+    }
+
+    /// A command that somebody gave: it runs as it is, and its output is read as that of the runner, if one is named.
+    pub fn of_command(command: &str, framework: Option<Framework>) -> Self {
+        let mut candidate =
+            Self::new(framework.unwrap_or(Framework::Generic), Utf8Path::new(""), Confidence::Certain);
+        candidate.invocation.shell = Some(command.to_owned());
+        candidate
     }
 
     pub(super) fn because(mut self, file: impl Into<Utf8PathBuf>, what: impl Into<String>) -> Self {

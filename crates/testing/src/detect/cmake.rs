@@ -1,4 +1,4 @@
-//! C and C++: CTest.
+//! C and C++: `CTest`.
 
 use super::{Candidate, Confidence, Found};
 use crate::Framework;

@@ -13,6 +13,18 @@ pub(super) fn detect(found: &mut Found<'_>) {
     maven(found);
     gradle(found);
     one_of_two(found, first_own);
+    name_modules(&mut found.candidates[first_own..]);
+}
+
+/// What is run from above is a target of what runs it: its build directory is written to.
+fn name_modules(own: &mut [Candidate]) {
+    let all: Vec<(Framework, Utf8PathBuf)> = own.iter().map(|it| (it.framework, it.root.clone())).collect();
+    for candidate in own.iter_mut().filter(|it| it.passed_over.is_none()) {
+        let modules = all.iter().filter(|(framework, _)| *framework == candidate.framework);
+        let below = modules.filter_map(|(_, root)| root.strip_prefix(&candidate.root).ok());
+        candidate.invocation.targets =
+            below.filter(|path| !path.as_str().is_empty()).map(ToString::to_string).collect();
+    }
 }
 
 fn maven(found: &mut Found<'_>) {

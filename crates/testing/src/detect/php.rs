@@ -1,4 +1,4 @@
-//! PHP: PHPUnit, and Pest, which stands on it.
+//! PHP: `PHPUnit`, and Pest, which stands on it.
 
 use camino::Utf8Path;
 

@@ -1,4 +1,4 @@
-//! Ruby (RSpec, minitest), and its neighbours with `mix` and `busted`.
+//! Ruby (`RSpec`, minitest), and its neighbours with `mix` and `busted`.
 
 use camino::{Utf8Path, Utf8PathBuf};
 

@@ -21,9 +21,9 @@ pub(super) struct Package {
     #[serde(default)]
     scripts: BTreeMap<String, String>,
     #[serde(default)]
-    dependencies: BTreeMap<String, IgnoredAny>,
+    dependencies: BTreeMap<String, Version>,
     #[serde(default)]
-    dev_dependencies: BTreeMap<String, IgnoredAny>,
+    dev_dependencies: BTreeMap<String, Version>,
     #[serde(default)]
     workspaces: Option<Workspaces>,
     jest: Option<IgnoredAny>,
@@ -31,6 +31,9 @@ pub(super) struct Package {
     mocha: Option<IgnoredAny>,
     ava: Option<IgnoredAny>,
 }
+
+/// A version, a path, an address: what it is does not matter here.
+type Version = serde_json::Value;
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]

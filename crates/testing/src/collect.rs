@@ -165,8 +165,7 @@ impl Collector {
     /// The output is over, and the process has ended like this: what is still open is decided now.
     pub fn finish(mut self, ending: &Ending) -> Collected {
         let status = if self.was_stopped(ending) { TestStatus::Timeout } else { TestStatus::Crash };
-        let running = self.open.take_running();
-        let suites = self.open.suites_without_tests(&running);
+        let (running, suites) = self.open.take_running();
         for (suite, name, running) in running {
             self.left_open(TestId { suite: &suite, name: &name }, running, status);
         }

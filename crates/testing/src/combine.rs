@@ -65,8 +65,10 @@ fn complete(best: &mut Telling, other: Telling) {
     run.version = run.version.take().or(other.run.version);
     if other.trust > Trust::ExitStatus {
         for problem in other.run.problems {
-            if !run.problems.iter().any(|known| same(known, &problem)) {
-                run.problems.push(problem);
+            match run.problems.iter_mut().find(|known| same(known, &problem)) {
+                Some(known) if known.line.is_none() && problem.line.is_some() => *known = problem,
+                Some(_) => {}
+                None => run.problems.push(problem),
             }
         }
     }

@@ -15,6 +15,7 @@ mod plan;
 mod read;
 mod report;
 mod reporters;
+mod streak;
 mod text;
 mod verdict;
 

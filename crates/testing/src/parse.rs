@@ -1,7 +1,9 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod frames;
 mod generic;
 mod json_elements;
+mod go;
 
 use crate::{Framework, Sink};
 
@@ -63,13 +65,29 @@ pub struct Head<'a> {
 }
 
 /// The formats, the most telling first: the first that recognises a text gets it. The last recognises all.
-static FORMATS: &[Format] = &[Format {
-    name: "generic",
-    framework: Framework::Generic,
-    trust: Trust::ExitStatus,
-    looks_like: |_| true,
-    parser: || Box::new(generic::Generic),
-}];
+static FORMATS: &[Format] = &[
+    Format {
+        name: "go-json",
+        framework: Framework::Go,
+        trust: Trust::Stream,
+        looks_like: go::looks_like_json,
+        parser: || Box::new(go::GoJson::default()),
+    },
+    Format {
+        name: "go-text",
+        framework: Framework::Go,
+        trust: Trust::Text,
+        looks_like: go::looks_like_text,
+        parser: || Box::new(go::GoText::default()),
+    },
+    Format {
+        name: "generic",
+        framework: Framework::Generic,
+        trust: Trust::ExitStatus,
+        looks_like: |_| true,
+        parser: || Box::new(generic::Generic),
+    },
+];
 
 impl Format {
     /// Every format.

@@ -4,6 +4,10 @@ mod frames;
 mod generic;
 mod json_elements;
 mod go;
+mod java;
+mod junit;
+mod wording;
+mod xml;
 
 use crate::{Framework, Sink};
 
@@ -79,6 +83,13 @@ static FORMATS: &[Format] = &[
         trust: Trust::Text,
         looks_like: go::looks_like_text,
         parser: || Box::new(go::GoText::default()),
+    },
+    Format {
+        name: "junit",
+        framework: Framework::Junit,
+        trust: Trust::Interchange,
+        looks_like: junit::looks_like,
+        parser: || Box::<junit::Junit>::default(),
     },
     Format {
         name: "generic",

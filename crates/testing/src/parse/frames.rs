@@ -4,10 +4,10 @@ use crate::{Place, is_foreign};
 
 /// What source files end with; without this list, `example.com:443` would be a place.
 const SOURCES: [&str; 53] = [
-    "bats", "c", "cc", "cjs", "clj", "coffee", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs", "feature",
-    "fs", "go", "groovy", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "jl", "js", "jsx", "kt", "kts",
-    "lua", "m", "mjs", "ml", "mm", "mts", "nim", "php", "phpt", "pl", "py", "r", "rb", "rs", "scala", "sh", "svelte",
-    "swift", "t", "ts", "tsx", "vue",
+    "bats", "c", "cc", "cjs", "clj", "coffee", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs",
+    "feature", "fs", "go", "groovy", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "jl", "js", "jsx",
+    "kt", "kts", "lua", "m", "mjs", "ml", "mm", "mts", "nim", "php", "phpt", "pl", "py", "r", "rb", "rs",
+    "scala", "sh", "svelte", "swift", "t", "ts", "tsx", "vue",
 ];
 
 /// Which of a trace's frames is the deepest.
@@ -85,7 +85,8 @@ fn last_word(text: &str) -> &str {
         inner.starts_with(['/', '.']) || inner.starts_with("file://") || inner.get(1..3) == Some(":\\")
     });
     let start = in_parentheses.map(|at| at + 1).or_else(|| {
-        let before = |c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\'' | '`' | '<' | '[' | '=' | '@');
+        let before =
+            |c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\'' | '`' | '<' | '[' | '=' | '@');
         text.char_indices().rev().find(|(_, c)| before(*c)).map(|(at, c)| at + c.len_utf8())
     });
     &text[start.unwrap_or(0)..]
@@ -133,7 +134,9 @@ mod tests {
 
     #[test]
     fn addresses_and_times_are_no_places() {
-        for line in ["connect ECONNREFUSED 127.0.0.1:5432", "GET http://example.com:8080/", "at 12:30", "a.js:1x"] {
+        for line in
+            ["connect ECONNREFUSED 127.0.0.1:5432", "GET http://example.com:8080/", "at 12:30", "a.js:1x"]
+        {
             assert_eq!(place_of_line(line), None, "{line}");
         }
     }
@@ -145,7 +148,8 @@ mod tests {
 
     #[test]
     fn frames_of_dependencies_are_passed_over() {
-        let trace = "    at x (/p/node_modules/a.js:1:1)\n    at y (/p/src/b.js:2:1)\n    at z (/p/test/c.js:3:1)";
+        let trace =
+            "    at x (/p/node_modules/a.js:1:1)\n    at y (/p/src/b.js:2:1)\n    at z (/p/test/c.js:3:1)";
         assert_eq!(place_in(trace, Deepest::First), Some(Place::new("/p/src/b.js", 2)));
         assert_eq!(place_in(trace, Deepest::Last), Some(Place::new("/p/test/c.js", 3)));
     }

@@ -43,6 +43,8 @@ pub struct Ending {
     pub out_of_memory: bool,
     /// Why the runner could not be started.
     pub runner_missing: Option<String>,
+    /// A limit of the sandbox that it ran into, in words.
+    pub limit: Option<String>,
 }
 
 impl Ending {

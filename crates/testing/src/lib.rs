@@ -15,7 +15,9 @@ mod plan;
 mod read;
 mod report;
 mod reporters;
+mod run;
 mod streak;
+mod telling;
 mod text;
 mod verdict;
 
@@ -31,7 +33,11 @@ pub use plan::{
     RunPlan, Selection, Wish, plan,
 };
 pub use read::{Recorded, read};
-pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
+pub use report::{Coverage, FailureKind, FileCoverage, TestCase, TestReport, TestStatus, TestSummary};
 pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
+pub use run::{
+    DEFAULT_TIMEOUT, LONGEST_TIMEOUT, Launch, RunEvent, RunWatcher, SandboxSpawner, SpawnEnd, SpawnError,
+    Spawned, Spawner, TestRequest, TestRun, run,
+};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

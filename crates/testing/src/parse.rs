@@ -2,9 +2,9 @@
 
 mod frames;
 mod generic;
-mod json_elements;
 mod go;
 mod java;
+mod json_elements;
 mod junit;
 mod wording;
 mod xml;

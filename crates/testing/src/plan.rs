@@ -66,6 +66,10 @@ pub struct RunPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub writable: Vec<Utf8PathBuf>,
+    /// Directories outside of the repository that must be readable: environments and modules that it refers to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub readable: Vec<Utf8PathBuf>,
     /// Where coverage will be, if it was asked for and can be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<CoverageFile>,
@@ -241,6 +245,7 @@ impl Planner<'_> {
             merge_stderr: false,
             first_signal: FirstSignal::Terminate,
             writable: Vec::new(),
+            readable: Vec::new(),
             coverage: None,
             missing,
             may_be_empty: false,

@@ -57,6 +57,26 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// Of several, the heaviest is that of all together.
+    pub(crate) const fn weight(self) -> u8 {
+        match self {
+            Self::Passed => 0,
+            Self::NoTests => 1,
+            Self::RunnerMissing => 2,
+            Self::Inconsistent => 3,
+            Self::SandboxBlocked => 4,
+            Self::Failed => 5,
+            Self::CollectFailed => 6,
+            Self::BuildFailed => 7,
+            Self::Limit => 8,
+            Self::OutOfMemory => 9,
+            Self::TimedOut => 10,
+            Self::Crashed => 11,
+        }
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
@@ -101,6 +121,9 @@ fn stopped(_: &Collected, ending: &Ending) -> Option<(Verdict, String)> {
             Verdict::OutOfMemory,
             "the memory limit was reached and the run was killed".to_owned(),
         ));
+    }
+    if let Some(limit) = &ending.limit {
+        return Some((Verdict::Limit, limit.clone()));
     }
     match ending.stopped? {
         Stopped::TimeLimit => Some((Verdict::TimedOut, "the time limit ended the run".to_owned())),

@@ -18,12 +18,17 @@ pub(crate) fn read_inside(root: &Utf8Path, path: &Utf8Path) -> Option<String> {
     } else {
         path.to_owned()
     };
+    read_regular(&path, LARGEST)
+}
+
+/// The text of a regular file, at most so much of it.
+pub(crate) fn read_regular(path: &Utf8Path, most: u64) -> Option<String> {
     let no_wait = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
     let file = std::fs::File::options().read(true).custom_flags(no_wait).open(path).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    file.take(most).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

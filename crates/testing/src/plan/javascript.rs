@@ -3,10 +3,10 @@
 mod modules;
 
 use super::{CoverageFile, CoverageFormat, Planner, RunPlan};
-use modules::{expanded, program, version};
+use modules::{expanded, linked, program, version};
 
 pub(super) fn jest(planner: &Planner<'_>) -> RunPlan {
-    let mut plan = planner.start(program(planner, "jest"), "jest");
+    let mut plan = start(planner, "jest");
     plan.args(planner.own_args());
     plan.args(["--ci", "--no-watchman"]);
     plan.inject(planner, version(planner, "jest").as_deref());
@@ -32,7 +32,7 @@ pub(super) fn jest(planner: &Planner<'_>) -> RunPlan {
 }
 
 pub(super) fn vitest(planner: &Planner<'_>) -> RunPlan {
-    let mut plan = planner.start(program(planner, "vitest"), "vitest");
+    let mut plan = start(planner, "vitest");
     plan.arg("run");
     plan.args(planner.own_args());
     plan.inject(planner, version(planner, "vitest").as_deref());
@@ -77,7 +77,7 @@ pub(super) fn mocha(planner: &Planner<'_>) -> RunPlan {
             plan.coverage = Some(summary_in(&directory));
             plan
         }
-        _ => planner.start(mocha, "mocha"),
+        _ => start(planner, "mocha"),
     };
     if planner.wish.coverage && plan.coverage.is_none() {
         plan.note("no coverage: neither `c8` nor `nyc` is installed in the project");
@@ -135,7 +135,7 @@ pub(super) fn node_test(planner: &Planner<'_>) -> RunPlan {
 }
 
 pub(super) fn ava(planner: &Planner<'_>) -> RunPlan {
-    let mut plan = planner.start(program(planner, "ava"), "ava");
+    let mut plan = start(planner, "ava");
     plan.args(planner.own_args());
     plan.arg("--tap");
     if let Some(count) = planner.wish.parallel {
@@ -190,6 +190,13 @@ pub(super) fn deno(planner: &Planner<'_>) -> RunPlan {
     }
     planner.no_coverage(&mut plan, "deno");
     files(planner, &mut plan);
+    plan
+}
+
+/// A runner that is a module.
+fn start(planner: &Planner<'_>, name: &str) -> RunPlan {
+    let mut plan = planner.start(program(planner, name), name);
+    plan.readable = linked(planner);
     plan
 }
 

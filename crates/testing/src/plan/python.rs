@@ -121,8 +121,13 @@ fn start(planner: &Planner<'_>) -> RunPlan {
         }
         return with_settings(plan);
     }
-    let python = interpreter(planner).or_else(|| planner.find("python3")).or_else(|| planner.find("python"));
-    with_settings(planner.start(python, "python3"))
+    let own = interpreter(planner);
+    // The environment may be a link, or the active one of the user.
+    let environment = own.as_ref().and_then(|python| python.parent()?.parent()?.canonicalize_utf8().ok());
+    let python = own.or_else(|| planner.find("python3")).or_else(|| planner.find("python"));
+    let mut plan = planner.start(python, "python3");
+    plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
+    with_settings(plan)
 }
 
 fn with_settings(mut plan: RunPlan) -> RunPlan {

@@ -132,7 +132,9 @@ impl State {
             return;
         }
         match Outcome::of(&doubtful) {
-            Some(outcome) if progress.is_some() || Outcome::of(line).is_some() => self.end_package(outcome, sink),
+            Some(outcome) if progress.is_some() || Outcome::of(line).is_some() => {
+                self.end_package(outcome, sink)
+            }
             _ => self.doubtful = Some(doubtful),
         }
     }
@@ -188,7 +190,8 @@ impl State {
             is_test_name(&result.name) && result.status == TestStatus::Fail
         };
         let below = self.results.iter().any(|it| {
-            it.indent < result.indent && result.name.strip_prefix(&it.name).is_some_and(|rest| rest.starts_with('/'))
+            it.indent < result.indent
+                && result.name.strip_prefix(&it.name).is_some_and(|rest| rest.starts_with('/'))
         });
         if !believable || (indented && result.indent > 0 && !below) {
             return false;

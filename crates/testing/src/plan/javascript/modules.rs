@@ -17,6 +17,12 @@ pub(super) fn program(planner: &Planner<'_>, name: &str) -> Option<Utf8PathBuf> 
     local.or_else(|| planner.find(name))
 }
 
+/// Directories of modules that are links to outside of the repository.
+pub(super) fn linked(planner: &Planner<'_>) -> Vec<Utf8PathBuf> {
+    let real = module_directories(planner).filter_map(|modules| modules.canonicalize_utf8().ok());
+    real.filter(|modules| !modules.starts_with(planner.repository)).collect()
+}
+
 /// The version of an installed package.
 pub(super) fn version(planner: &Planner<'_>, package: &str) -> Option<String> {
     #[derive(Deserialize)]

@@ -73,12 +73,12 @@ fn become_init(launch: &mut Launch<'_>, slots: &mut Slots) -> Infallible {
     let Launch { plan, job, groups, control } = launch;
     let control = control.as_fd();
     let target = set_up::set_up(plan, slots).and_then(|()| {
-        sys::fork(libc::CLONE_VFORK, || target::become_target(plan, job, groups, control)).at(Stage::Start)
+        sys::fork_sharing(&mut slots.stack, &mut || target::become_target(plan, job, groups, control)).at(Stage::Start)
     });
     match target {
         Ok(target) => {
             let is_namespaced = plan.namespaces.is_some();
-            init::supervise(control, slots.handed_over.as_ref(), target.pid, is_namespaced)
+            init::supervise(control, slots.handed_over.as_ref(), target, is_namespaced)
         }
         Err(failure) => {
             wire::send(control, Message::Failed(failure));

@@ -16,7 +16,7 @@ use crate::confined::Confined;
 use crate::error::{SandboxError, Stage};
 use crate::filter;
 use crate::landlock::{self, Allowed};
-use crate::layout::{self, Places};
+use crate::layout::{Layout, Places};
 use crate::means::Available;
 use crate::plan::{LandlockRules, Namespaces, Plan};
 use crate::policy::{Demand, Limits, Network, Policy, ProjectMode};
@@ -41,7 +41,7 @@ pub struct Sandbox {
 struct Wrapper {
     program: std::path::PathBuf,
     network: Network,
-    filter: Option<Vec<seccompiler::sock_filter>>,
+    filter: Option<Vec<libc::sock_filter>>,
 }
 
 impl Sandbox {
@@ -232,16 +232,16 @@ fn namespaces(
     if available.namespaces.is_err() {
         return Ok(None);
     }
-    let (mounts, slots) = layout::steps(places, mode, policy.limits.files)?;
+    let layout = Layout::new(places, mode, policy.limits.files, available.fresh_proc.is_ok())?;
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
     Ok(Some(Namespaces {
         network: policy.network == Network::Private,
         user_map: format!("{user} {user} 1"),
         group_map: format!("{group} {group} 1"),
-        mounts,
-        slots,
-        fresh_proc: available.fresh_proc.is_ok(),
+        mounts: layout.steps,
+        slots: layout.slots,
+        proc: layout.proc,
     }))
 }
 

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "fork, exec and a dozen system calls have no safe form")]
 
 use std::convert::Infallible;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -46,11 +46,30 @@ pub(crate) fn fork(flags: c_int, child: impl FnOnce() -> Infallible) -> Result<F
     }
     let failure = last_errno();
     restore_signals(&mask);
-    match c_int::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| pid > 0) {
+    match c_int::try_from(pid).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) {
         // SAFETY: the kernel has just made it, and nobody else knows of it.
         Some(pid) => Ok(Forked { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
         None => Err(failure),
     }
+}
+
+/// Starts a process that shares this memory, on a stack of its own, and waits until it has executed a program or ended.
+///
+/// Copying the memory of a large program only to replace it at once would take longer than all else.
+pub(crate) fn fork_sharing<F: FnMut() -> Infallible>(stack: &mut [u8], child: &mut F) -> Result<Pid, Errno> {
+    extern "C" fn run<F: FnMut() -> Infallible>(child: *mut c_void) -> c_int {
+        // SAFETY: the pointer below, to a closure that the suspended parent does not touch meanwhile.
+        let child = unsafe { &mut *child.cast::<F>() };
+        match child() {}
+    }
+    const ALIGNMENT: usize = 16;
+    let end = stack.as_mut_ptr_range().end;
+    let top = end.wrapping_sub(end.addr() % ALIGNMENT).cast::<c_void>();
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK this thread does not run before the child has left the shared memory, so that the child is
+    // alone with all that both can see. Called in a process of one thread with all signals blocked.
+    let pid = unsafe { libc::clone(run::<F>, top, flags, ptr::from_mut(child).cast()) };
+    if pid > 0 { Pid::from_raw(pid) } else { None }.ok_or_else(last_errno)
 }
 
 /// Waits in the parent, on its runtime, until a descriptor is readable.
@@ -335,13 +354,13 @@ pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// Loads a filter of system calls for this thread and all that it starts.
-pub(crate) fn load_filter(program: &[seccompiler::sock_filter]) -> Result<(), Errno> {
+pub(crate) fn load_filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
     const SET_MODE_FILTER: c_uint = 1;
     let program = libc::sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| Errno::INVAL)?,
-        filter: program.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+        filter: program.as_ptr().cast_mut(),
     };
-    // SAFETY: both types mirror the kernel's `sock_filter`; the kernel copies the program and writes nothing.
+    // SAFETY: the kernel copies the program and writes nothing to it.
     check(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0 as c_uint, &raw const program) })
 }
 

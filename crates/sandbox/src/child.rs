@@ -15,7 +15,6 @@ mod set_up;
 mod target;
 mod wire;
 
-use std::convert::Infallible;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 pub(crate) use set_up::Slots;
@@ -69,7 +68,7 @@ pub(crate) fn start(mut launch: Launch<'_>) -> Result<Forked, Errno> {
     sys::fork(namespace_flags(launch.plan), || become_init(&mut launch, &mut slots))
 }
 
-fn become_init(launch: &mut Launch<'_>, slots: &mut Slots) -> Infallible {
+fn become_init(launch: &mut Launch<'_>, slots: &mut Slots) -> ! {
     let Launch { plan, job, groups, control } = launch;
     let control = control.as_fd();
     let target = set_up::set_up(plan, slots).and_then(|()| {

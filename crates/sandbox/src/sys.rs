@@ -5,7 +5,6 @@
 //! caller for the length of the call, or (for [`ExecArguments`]) owned by the value that holds the pointers to it.
 #![expect(unsafe_code, reason = "fork, exec and a dozen system calls have no safe form")]
 
-use std::convert::Infallible;
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -16,6 +15,9 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+/// What a child would exit with that returned, which none does.
+const UNREACHED: c_int = 126;
+
 /// A process that was started, and a descriptor for it that cannot come to mean another one.
 pub(crate) struct Forked {
     pub(crate) pid: Pid,
@@ -25,7 +27,7 @@ pub(crate) struct Forked {
 /// Starts a copy of this process that runs `child` and never returns from it. `flags` are those of clone(2).
 ///
 /// All signals are blocked in the child, so that no handler of this program runs there.
-pub(crate) fn fork(flags: c_int, child: impl FnOnce() -> Infallible) -> Result<Forked, Errno> {
+pub(crate) fn fork(flags: c_int, child: impl FnOnce()) -> Result<Forked, Errno> {
     let mask = block_all_signals();
     let mut pidfd: c_int = -1;
     let flags = flags | libc::CLONE_PIDFD | libc::SIGCHLD;
@@ -43,6 +45,7 @@ pub(crate) fn fork(flags: c_int, child: impl FnOnce() -> Infallible) -> Result<F
     };
     if pid == 0 {
         child();
+        exit(UNREACHED)
     }
     let failure = last_errno();
     restore_signals(&mask);
@@ -56,11 +59,12 @@ pub(crate) fn fork(flags: c_int, child: impl FnOnce() -> Infallible) -> Result<F
 /// Starts a process that shares this memory, on a stack of its own, and waits until it has executed a program or ended.
 ///
 /// Copying the memory of a large program only to replace it at once would take longer than all else.
-pub(crate) fn fork_sharing<F: FnMut() -> Infallible>(stack: &mut [u8], child: &mut F) -> Result<Pid, Errno> {
-    extern "C" fn run<F: FnMut() -> Infallible>(child: *mut c_void) -> c_int {
+pub(crate) fn fork_sharing<F: FnMut()>(stack: &mut [u8], child: &mut F) -> Result<Pid, Errno> {
+    extern "C" fn run<F: FnMut()>(child: *mut c_void) -> c_int {
         // SAFETY: the pointer below, to a closure that the suspended parent does not touch meanwhile.
         let child = unsafe { &mut *child.cast::<F>() };
-        match child() {}
+        child();
+        exit(UNREACHED)
     }
     const ALIGNMENT: usize = 16;
     let end = stack.as_mut_ptr_range().end;

@@ -1,6 +1,5 @@
 //! The process that becomes the command.
 
-use std::convert::Infallible;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -19,7 +18,7 @@ pub(super) fn become_target(
     job: &mut Job,
     groups: &[BorrowedFd<'_>],
     control: BorrowedFd<'_>,
-) -> Infallible {
+) -> ! {
     // Above every number that the command may be given, so that arranging those does not cut it off.
     let above = match fcntl_dupfd_cloexec(control, first_free(job)) {
         Ok(above) => above,

@@ -72,7 +72,8 @@ fn become_init(launch: &mut Launch<'_>, slots: &mut Slots) -> ! {
     let Launch { plan, job, groups, control } = launch;
     let control = control.as_fd();
     let target = set_up::set_up(plan, slots).and_then(|()| {
-        sys::fork_sharing(&mut slots.stack, &mut || target::become_target(plan, job, groups, control)).at(Stage::Start)
+        sys::fork_sharing(&mut slots.stack, &mut || target::become_target(plan, job, groups, control))
+            .at(Stage::Start)
     });
     match target {
         Ok(target) => {

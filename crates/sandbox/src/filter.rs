@@ -116,8 +116,11 @@ fn table() -> Vec<(u32, Label)> {
         (libc::SYS_clone3, Label::Missing),
     ];
     let refused = REFUSED.iter().map(|call| (*call, Label::Refuse));
-    let mut table: Vec<_> =
-        special.into_iter().chain(refused).filter_map(|(call, label)| Some((u32::try_from(call).ok()?, label))).collect();
+    let mut table: Vec<_> = special
+        .into_iter()
+        .chain(refused)
+        .filter_map(|(call, label)| Some((u32::try_from(call).ok()?, label)))
+        .collect();
     table.sort_unstable_by_key(|(call, _)| *call);
     table
 }
@@ -322,7 +325,7 @@ mod tests {
     fn other_names_for_the_same_calls_are_as_if_they_did_not_exist() {
         let program = program(InternetSockets::Allowed).unwrap();
         let native = native_architecture().unwrap();
-        assert_eq!(run(&program, native, X32 | 165, [0, 0]), ENOSYS);
+        assert_eq!(run(&program, native, X32 + 165, [0, 0]), ENOSYS);
         assert_eq!(run(&program, 0x4000_0003, 4, [0, 0]), ENOSYS);
         assert_eq!(verdict(InternetSockets::Allowed, libc::SYS_clone3, [0, 0]), ENOSYS);
     }
@@ -340,7 +343,8 @@ mod tests {
         use InternetSockets::{Allowed, Refused};
         let stream = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC).cast_unsigned();
         let raw = (libc::SOCK_RAW | libc::SOCK_NONBLOCK).cast_unsigned();
-        let socket = |internet, family: i32, kind| verdict(internet, libc::SYS_socket, [family.cast_unsigned(), kind]);
+        let socket =
+            |internet, family: i32, kind| verdict(internet, libc::SYS_socket, [family.cast_unsigned(), kind]);
         assert_eq!(socket(Allowed, libc::AF_INET6, stream), RETURN_ALLOW);
         assert_eq!(socket(Allowed, libc::AF_INET, raw), EPERM);
         assert_eq!(socket(Allowed, libc::AF_NETLINK, raw), RETURN_ALLOW);

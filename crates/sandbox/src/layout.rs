@@ -78,7 +78,11 @@ impl Layout {
     }
 
     /// Copies what is to be put back, before anything lies over it; what can be written, before all becomes read-only.
-    fn copy_trees(&mut self, places: &Places, mode: ProjectMode) -> Result<Vec<(Utf8PathBuf, Source)>, SandboxError> {
+    fn copy_trees(
+        &mut self,
+        places: &Places,
+        mode: ProjectMode,
+    ) -> Result<Vec<(Utf8PathBuf, Source)>, SandboxError> {
         let is_writable = mode == ProjectMode::Writable;
         let project = [&places.project];
         let before = places.writable.iter().chain(project.into_iter().filter(|_| is_writable));
@@ -160,7 +164,11 @@ impl Layout {
             self.directory(&directory, 0o500)?;
         }
         let mask = |is_directory: &bool| if *is_directory { directory.clone() } else { file.clone() };
-        Ok(places.masked.iter().map(|(at, is_directory)| (at.clone(), Source::Mask(mask(is_directory)))).collect())
+        Ok(places
+            .masked
+            .iter()
+            .map(|(at, is_directory)| (at.clone(), Source::Mask(mask(is_directory))))
+            .collect())
     }
 
     fn show(&mut self, at: Utf8PathBuf, source: Source) -> Result<(), SandboxError> {
@@ -178,7 +186,8 @@ impl Layout {
 
     /// Makes the directories down to a place, and the file or directory there, below an empty one.
     fn make_place(&mut self, at: &Utf8Path, empty: &Utf8Path) -> Result<(), SandboxError> {
-        let mut missing: Vec<&Utf8Path> = at.ancestors().skip(1).take_while(|ancestor| *ancestor != empty).collect();
+        let mut missing: Vec<&Utf8Path> =
+            at.ancestors().skip(1).take_while(|ancestor| *ancestor != empty).collect();
         missing.reverse();
         for directory in missing {
             self.directory(directory, 0o755)?;

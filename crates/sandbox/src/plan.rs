@@ -2,8 +2,8 @@
 
 use std::ffi::CString;
 
-use rustix::process::{Resource, Rlimit};
 use libc::sock_filter;
+use rustix::process::{Resource, Rlimit};
 
 use crate::sys::LandlockHandled;
 

@@ -13,7 +13,10 @@ pub(crate) fn when_it_ends(child: OwnedFd) {
     let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     ending.push(child);
     let still_runs = |child: &OwnedFd| {
-        matches!(waitid(WaitId::PidFd(child.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG), Ok(None))
+        matches!(
+            waitid(WaitId::PidFd(child.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG),
+            Ok(None)
+        )
     };
     ending.retain(still_runs);
 }

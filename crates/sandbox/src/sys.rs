@@ -232,7 +232,7 @@ pub(crate) fn set_all_mounts(read_only: bool) -> Result<(), Errno> {
     })
 }
 
-/// Sets the loopback interface of this network namespace up; the kernel then gives it 127.0.0.1 and ::1.
+/// Sets the loopback interface of this network namespace up; the kernel then gives it its two addresses.
 pub(crate) fn bring_up_loopback() -> Result<(), Errno> {
     // SAFETY: an ifreq of zeros is valid; the name is shorter than the field and ends with a zero; `ifru_flags` is the member
     // that both requests use. The socket is ours.
@@ -255,6 +255,12 @@ pub(crate) fn bring_up_loopback() -> Result<(), Errno> {
 
 /// Gives up every capability for good: none is held, and no program that is executed later can bring any.
 pub(crate) fn drop_capabilities() -> Result<(), Errno> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: c_int,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
     for capability in 0..=63 {
         // SAFETY: takes numbers only. Fails for numbers that the kernel does not know, and without the right to it:
         // then the bounding set does not matter, because no new privileges are allowed either.
@@ -262,12 +268,6 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
             break;
         }
     }
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: c_int,
-    }
-    const VERSION_3: u32 = 0x2008_0522;
     let header = Header { version: VERSION_3, pid: 0 };
     let none = [0_u32; 6];
     // SAFETY: the layouts are those of capset(2), version 3: two blocks of three words.

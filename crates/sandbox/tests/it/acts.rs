@@ -30,7 +30,10 @@ fn perform() {
 
 /// The word in the output of [`perform`].
 pub(crate) fn outcome(output: &str) -> &str {
-    output.lines().find_map(|line| line.strip_prefix(MARK)).unwrap_or_else(|| panic!("no outcome in:\n{output}"))
+    output
+        .lines()
+        .find_map(|line| line.strip_prefix(MARK))
+        .unwrap_or_else(|| panic!("no outcome in:\n{output}"))
 }
 
 fn error_name(error: &Error) -> String {
@@ -93,7 +96,11 @@ fn act_on(act: &str, on: &str) -> Result<String> {
         "take memory" => Ok(take_memory(on.parse().unwrap())),
         "fill" => fill(on),
         "open until refused" => open_until_refused(),
-        "threads" => Ok((0..8).map(|n| std::thread::spawn(move || n)).map(|t| t.join().unwrap()).sum::<u32>().to_string()),
+        "threads" => Ok((0..8)
+            .map(|n| std::thread::spawn(move || n))
+            .map(|t| t.join().unwrap())
+            .sum::<u32>()
+            .to_string()),
         other => kernel_act(other, on),
     }
 }
@@ -107,9 +114,15 @@ fn kernel_act(act: &str, on: &str) -> Result<String> {
     call(unsafe {
         match act {
             "ptrace" => libc::ptrace(libc::PTRACE_ATTACH, on.parse::<i32>().unwrap(), 0, 0),
-            "process_vm_readv" => {
-                libc::syscall(libc::SYS_process_vm_readv, on.parse::<i32>().unwrap(), null::<u8>(), 0, null::<u8>(), 0, 0)
-            }
+            "process_vm_readv" => libc::syscall(
+                libc::SYS_process_vm_readv,
+                on.parse::<i32>().unwrap(),
+                null::<u8>(),
+                0,
+                null::<u8>(),
+                0,
+                0,
+            ),
             "mount" => libc::mount(c"none".as_ptr(), name, c"tmpfs".as_ptr(), 0, null()).into(),
             "remount" => libc::mount(null(), name, null(), libc::MS_REMOUNT | libc::MS_BIND, null()).into(),
             "unmount" => libc::umount2(name, libc::MNT_DETACH).into(),
@@ -140,7 +153,12 @@ unsafe fn type_into_a_terminal() -> i64 {
     let (mut outer, mut inner) = (0, 0);
     // SAFETY: the numbers are written; names and settings may be null.
     unsafe {
-        assert_eq!(libc::openpty(&raw mut outer, &raw mut inner, null_mut(), null(), null()), 0, "{}", Error::last_os_error());
+        assert_eq!(
+            libc::openpty(&raw mut outer, &raw mut inner, null_mut(), null(), null()),
+            0,
+            "{}",
+            Error::last_os_error()
+        );
         libc::ioctl(inner, libc::TIOCSTI, c"x".as_ptr()).into()
     }
 }
@@ -218,7 +236,8 @@ fn fill(path: &str) -> Result<String> {
     let block = vec![1; 1 << 20];
     for count in 0..1 << 14 {
         if let Err(error) = file.write_all(&block) {
-            let name = if error.kind() == ErrorKind::StorageFull { "ENOSPC".into() } else { error_name(&error) };
+            let name =
+                if error.kind() == ErrorKind::StorageFull { "ENOSPC".into() } else { error_name(&error) };
             return Ok(format!("{name} after {count}"));
         }
     }

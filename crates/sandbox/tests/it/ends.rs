@@ -38,7 +38,8 @@ fn eventually(what: &str, condition: impl Fn() -> bool) {
 fn a_daemon_does_not_outlive_the_command() {
     let sandbox = Place::new().prepare();
     let sleep = unique_sleep();
-    let run = sandbox.shell(&format!("(setsid sh -c 'sleep {sleep} & sleep {sleep}' >/dev/null 2>&1 &) ; exit 0"));
+    let run =
+        sandbox.shell(&format!("(setsid sh -c 'sleep {sleep} & sleep {sleep}' >/dev/null 2>&1 &) ; exit 0"));
     assert_eq!(run.code(), Some(0));
     assert!(run.ended.all_gone);
     assert_eq!(processes_with(&sleep), 0);
@@ -70,7 +71,9 @@ fn the_first_signal_of_the_ladder_is_enough_for_who_listens() {
 fn who_ignores_all_signals_is_killed_with_all_it_started() {
     let sandbox = Place::new().prepare();
     let sleep = unique_sleep();
-    let script = format!("trap '' INT TERM QUIT HUP; setsid sleep {sleep} & echo x > ready; while :; do sleep {sleep}; done");
+    let script = format!(
+        "trap '' INT TERM QUIT HUP; setsid sleep {sleep} & echo x > ready; while :; do sleep {sleep}; done"
+    );
     let (mut confined, _) = sandbox.start("/bin/sh", &["-c", &script]);
     eventually("it is ready", || confined.written(10).files.len() == 1);
     let grace = Duration::from_millis(20);
@@ -99,7 +102,8 @@ fn a_crash_is_told_from_an_exit() {
 fn who_kills_the_init_kills_all() {
     let sandbox = Place::new().prepare();
     let sleep = unique_sleep();
-    let (mut confined, _) = sandbox.start("/bin/sh", &["-c", &format!("setsid sleep {sleep} & sleep {sleep}")]);
+    let (mut confined, _) =
+        sandbox.start("/bin/sh", &["-c", &format!("setsid sleep {sleep} & sleep {sleep}")]);
     eventually("it sleeps", || processes_with(&sleep) == 3);
     let init = rustix::process::Pid::from_raw(i32::try_from(confined.pid()).unwrap()).unwrap();
     rustix::process::kill_process(init, Signal::KILL).unwrap();
@@ -141,7 +145,9 @@ fn own_a_sandbox_until_killed() {
 fn groups_of(owner: u32) -> usize {
     fn count(directory: &std::path::Path, word: &str, depth: usize) -> usize {
         let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
-        let directories = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir() && !entry.path().is_symlink());
+        let directories = entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.path().is_dir() && !entry.path().is_symlink());
         directories
             .map(|entry| {
                 let is_one = entry.file_name().to_str().is_some_and(|name| {
@@ -160,7 +166,9 @@ fn a_program_that_is_not_there_is_an_error_at_once() {
     let (command, _) = sandbox.command("no-such-program", &[]);
     let error = sandbox.sandbox.spawn(command).unwrap_err();
     assert_eq!(error.to_string(), "cannot execute `no-such-program`");
-    assert!(matches!(error, SandboxError::Execute { source, .. } if source.kind() == std::io::ErrorKind::NotFound));
+    assert!(
+        matches!(error, SandboxError::Execute { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Using up the machine.
 
-use rehearsal_sandbox::{Layer, Limit, Sandbox, Status};
+use rehearsal_sandbox::{Layer, Limit, Limits, Sandbox, Status};
 
 use crate::support::{Place, is_root};
 
@@ -40,7 +40,11 @@ fn one_run_out_of_memory_does_not_accuse_the_next() {
     let sandbox = Place::new().with(|policy| policy.limits.memory = Some(64 << 20)).prepare();
     sandbox.attempt("take memory", &(256 << 20).to_string());
     let run = sandbox.shell("true");
-    assert!(run.ended.is_success() && !run.ended.oom_killed && run.ended.limits_hit.is_empty(), "{:?}", run.ended);
+    assert!(
+        run.ended.is_success() && !run.ended.oom_killed && run.ended.limits_hit.is_empty(),
+        "{:?}",
+        run.ended
+    );
 }
 
 #[test]
@@ -76,14 +80,15 @@ fn the_cpu_has_a_quota() {
 
 #[test]
 fn a_limit_that_cannot_be_meant_is_refused() {
-    let cases: [(fn(&mut rehearsal_sandbox::Limits), &str); 4] = [
-        (|limits| limits.cpus = Some(f64::NAN), "a limit of NaN CPUs is not usable"),
-        (|limits| limits.memory = Some(0), "a limit of 0 bytes is not usable"),
-        (|limits| limits.processes = Some(1), "a limit of 1 processes is not usable"),
-        (|limits| limits.open_files = Some(0), "a limit of 0 open files is not usable"),
+    let usual = Limits::default();
+    let cases = [
+        (Limits { cpus: Some(f64::NAN), ..usual }, "a limit of NaN CPUs is not usable"),
+        (Limits { memory: Some(0), ..usual }, "a limit of 0 bytes is not usable"),
+        (Limits { processes: Some(1), ..usual }, "a limit of 1 processes is not usable"),
+        (Limits { open_files: Some(0), ..usual }, "a limit of 0 open files is not usable"),
     ];
-    for (change, expected) in cases {
-        let place = Place::new().with(|policy| change(&mut policy.limits));
+    for (limits, expected) in cases {
+        let place = Place::new().with(|policy| policy.limits = limits);
         assert_eq!(Sandbox::prepare(&place.policy).unwrap_err().to_string(), expected);
     }
 }

@@ -44,7 +44,8 @@ fn what_lies_outside_cannot_be_written() {
     let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = outside.path().join("file");
     let on = file.to_str().unwrap();
-    Escape { act: "write", on, held_with: "EROFS", by: BY_MOUNTS }.is_held_in(Place::new(), Without::Succeeds);
+    Escape { act: "write", on, held_with: "EROFS", by: BY_MOUNTS }
+        .is_held_in(Place::new(), Without::Succeeds);
     assert!(!is_root() || file.exists(), "the attempt without a sandbox wrote it");
 }
 
@@ -65,7 +66,8 @@ fn passwords_of_the_system_cannot_be_read() {
 fn the_project_cannot_be_written_when_it_is_read_only() {
     let place = Place::new().with(|policy| policy.mode = ProjectMode::ReadOnly);
     let source = place.path("project/source");
-    Escape { act: "write", on: &source, held_with: "EROFS", by: BY_MOUNTS }.is_held_in(place, Without::Succeeds);
+    Escape { act: "write", on: &source, held_with: "EROFS", by: BY_MOUNTS }
+        .is_held_in(place, Without::Succeeds);
 }
 
 #[test]
@@ -109,7 +111,8 @@ fn a_deleted_and_made_directory_is_listed_as_both() {
 #[test]
 fn the_list_of_written_files_is_bounded() {
     let sandbox = Place::new().prepare();
-    let (mut confined, _) = sandbox.start("/bin/sh", &["-c", "for i in 1 2 3 4 5 6 7 8 9; do echo x > f$i; done"]);
+    let (mut confined, _) =
+        sandbox.start("/bin/sh", &["-c", "for i in 1 2 3 4 5 6 7 8 9; do echo x > f$i; done"]);
     crate::support::in_time(confined.wait());
     let written = confined.written(4);
     assert_eq!((written.files.len(), written.truncated), (4, true));
@@ -173,7 +176,8 @@ fn a_file_cannot_be_moved_out() {
 fn the_temporary_directory_is_private() {
     let host = tempfile::NamedTempFile::new_in("/tmp").unwrap();
     let path = host.path().to_str().unwrap().to_owned();
-    Escape { act: "read", on: &path, held_with: "ENOENT", by: BY_MOUNTS }.is_held_in(Place::new(), Without::Succeeds);
+    Escape { act: "read", on: &path, held_with: "ENOENT", by: BY_MOUNTS }
+        .is_held_in(Place::new(), Without::Succeeds);
 }
 
 #[test]

@@ -26,18 +26,22 @@ fn the_read_only_root_cannot_be_remounted() {
 fn what_covers_the_home_cannot_be_unmounted() {
     let place = Place::new();
     let home = place.path("home");
-    Escape { act: "unmount", on: &home, held_with: "EPERM", by: BY_FILTER }.is_held_in(place, Without::NotTried);
+    Escape { act: "unmount", on: &home, held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(place, Without::NotTried);
 }
 
 #[test]
 fn no_user_namespace_can_be_made() {
-    Escape { act: "unshare", on: "", held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::Succeeds);
-    Escape { act: "clone", on: "", held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::NotTried);
+    Escape { act: "unshare", on: "", held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::Succeeds);
+    Escape { act: "clone", on: "", held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::NotTried);
 }
 
 #[test]
 fn clone3_with_its_hidden_flags_is_not_there() {
-    Escape { act: "clone3", on: "", held_with: "ENOSYS", by: BY_FILTER }.is_held_in(Place::new(), Without::Succeeds);
+    Escape { act: "clone3", on: "", held_with: "ENOSYS", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::Succeeds);
 }
 
 #[test]
@@ -69,7 +73,8 @@ fn io_uring_is_refused() {
 
 #[test]
 fn the_kernels_keyrings_are_refused() {
-    Escape { act: "keyctl", on: "", held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::Succeeds);
+    Escape { act: "keyctl", on: "", held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::Succeeds);
 }
 
 #[test]
@@ -98,8 +103,7 @@ fn nothing_can_be_typed_into_a_terminal() {
 fn the_sysrq_trigger_cannot_be_written() {
     let on = "/proc/sysrq-trigger";
     let held_with = if std::path::Path::new(on).exists() { read_only() } else { "ENOENT" };
-    Escape { act: "write over", on, held_with, by: BY_MOUNTS }
-        .is_held_in(Place::new(), Without::NotTried);
+    Escape { act: "write over", on, held_with, by: BY_MOUNTS }.is_held_in(Place::new(), Without::NotTried);
 }
 
 #[test]
@@ -130,8 +134,13 @@ fn no_disk_is_a_device_here() {
 
 #[test]
 fn no_device_can_be_made() {
-    Escape { act: "make device", on: "/tmp/disk", held_with: "EPERM", by: (Layer::Privileges, "no-capabilities") }
-        .is_held_in(Place::new(), if is_root() { Without::Succeeds } else { Without::NotTried });
+    Escape {
+        act: "make device",
+        on: "/tmp/disk",
+        held_with: "EPERM",
+        by: (Layer::Privileges, "no-capabilities"),
+    }
+    .is_held_in(Place::new(), if is_root() { Without::Succeeds } else { Without::NotTried });
 }
 
 #[test]

@@ -70,19 +70,22 @@ fn a_socket_file_of_the_machine_in_a_temporary_directory_cannot_be_reached() {
 #[test]
 fn no_raw_socket_can_be_opened() {
     let on = format!("{} {}", libc::AF_INET, libc::SOCK_RAW);
-    Escape { act: "socket", on: &on, held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::NotTried);
+    Escape { act: "socket", on: &on, held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::NotTried);
 }
 
 #[test]
 fn no_packet_socket_can_be_opened() {
     let on = format!("{} {}", libc::AF_PACKET, libc::SOCK_RAW);
-    Escape { act: "socket", on: &on, held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::NotTried);
+    Escape { act: "socket", on: &on, held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::NotTried);
 }
 
 #[test]
 fn no_socket_to_the_hypervisor_can_be_opened() {
     let on = format!("{} {}", libc::AF_VSOCK, libc::SOCK_STREAM);
-    Escape { act: "socket", on: &on, held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::NotTried);
+    Escape { act: "socket", on: &on, held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::NotTried);
 }
 
 #[test]

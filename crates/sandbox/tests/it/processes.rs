@@ -12,7 +12,8 @@ fn own_pid() -> String {
 
 #[test]
 fn no_process_can_be_traced() {
-    Escape { act: "ptrace", on: "1", held_with: "EPERM", by: BY_FILTER }.is_held_in(Place::new(), Without::NotTried);
+    Escape { act: "ptrace", on: "1", held_with: "EPERM", by: BY_FILTER }
+        .is_held_in(Place::new(), Without::NotTried);
 }
 
 #[test]
@@ -26,8 +27,13 @@ fn no_memory_of_another_process_can_be_read() {
 fn the_memory_and_the_variables_of_the_init_are_hidden() {
     for file in ["mem", "environ", "maps", "auxv"] {
         let file = format!("/proc/1/{file}");
-        Escape { act: "read memory", on: &file, held_with: "EACCES", by: (Layer::Privileges, "landlock-scope") }
-            .is_held_in(Place::new(), Without::NotTried);
+        Escape {
+            act: "read memory",
+            on: &file,
+            held_with: "EACCES",
+            by: (Layer::Privileges, "landlock-scope"),
+        }
+        .is_held_in(Place::new(), Without::NotTried);
     }
 }
 

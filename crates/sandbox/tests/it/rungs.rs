@@ -51,15 +51,47 @@ fn what_is_tried(sandbox: &Prepared) -> String {
 #[test]
 fn at_the_top_everything_holds() {
     let sandbox = on(Rung::Full);
-    assert_snapshot!(told(sandbox.report()), @"");
-    assert_snapshot!(what_is_tried(&sandbox), @"");
+    assert_snapshot!(told(sandbox.report()), @r"
+    Full, project Overlay
+    files: Enforced by mount-namespace, landlock
+    network: Enforced by network-namespace
+    kill: Enforced by pid-namespace
+    syscalls: Enforced by seccomp
+    privileges: Enforced by no-new-privileges, no-capabilities, user-namespace, landlock-scope
+    ");
+    assert_snapshot!(what_is_tried(&sandbox), @r"
+    read: ENOENT
+    read: a tool
+    write: EROFS
+    write: done
+    connect: ECONNREFUSED
+    serve: hello
+    ptrace: EPERM
+    signal: ESRCH
+    ");
 }
 
 #[test]
 fn without_a_proc_of_its_own_the_processes_of_the_machine_show() {
     let sandbox = on(Rung::NoProc);
-    assert_snapshot!(told(sandbox.report()), @"");
-    assert_snapshot!(what_is_tried(&sandbox), @"");
+    assert_snapshot!(told(sandbox.report()), @r"
+    NoProc, project Overlay
+    files: Partial by mount-namespace, landlock (/proc shows the processes of the machine (not used on this rung))
+    network: Enforced by network-namespace
+    kill: Enforced by pid-namespace
+    syscalls: Enforced by seccomp
+    privileges: Enforced by no-new-privileges, no-capabilities, user-namespace, landlock-scope
+    ");
+    assert_snapshot!(what_is_tried(&sandbox), @r"
+    read: ENOENT
+    read: a tool
+    write: EROFS
+    write: done
+    connect: ECONNREFUSED
+    serve: hello
+    ptrace: EPERM
+    signal: ESRCH
+    ");
     let pid = std::process::id();
     assert_eq!(sandbox.attempt("read memory", &format!("/proc/{pid}/environ")).outcome(), "EACCES");
 }
@@ -70,15 +102,47 @@ fn bwrap_makes_the_namespaces_where_only_it_may() {
         return;
     }
     let sandbox = on(Rung::Bwrap);
-    assert_snapshot!(told(sandbox.report()), @"");
-    assert_snapshot!(what_is_tried(&sandbox), @"");
+    assert_snapshot!(told(sandbox.report()), @r"
+    Bwrap, project ReadOnly
+    files: Partial by bwrap (the project is read-only, without an overlay (not used on this rung); the size of private files is not limited)
+    network: Enforced by bwrap
+    kill: Enforced by bwrap, subreaper
+    syscalls: Enforced by seccomp
+    privileges: Enforced by no-new-privileges, no-capabilities
+    ");
+    assert_snapshot!(what_is_tried(&sandbox), @r"
+    read: ENOENT
+    read: a tool
+    write: EROFS
+    write: EROFS
+    connect: ECONNREFUSED
+    serve: hello
+    ptrace: EPERM
+    signal: ESRCH
+    ");
 }
 
 #[test]
 fn without_namespaces_landlock_and_the_filter_hold() {
     let sandbox = on(Rung::Lsm);
-    assert_snapshot!(told(sandbox.report()), @"");
-    assert_snapshot!(what_is_tried(&sandbox), @"");
+    assert_snapshot!(told(sandbox.report()), @r"
+    Lsm, project ReadOnly
+    files: Partial by landlock (the project is read-only, without an overlay (not used on this rung); the size of private files is not limited)
+    network: Partial by seccomp (loopback is refused as well, without a network namespace (not used on this rung))
+    kill: Partial by subreaper (processes are found by who started them, without a pid namespace (not used on this rung))
+    syscalls: Enforced by seccomp
+    privileges: Enforced by no-new-privileges, no-capabilities, landlock-scope
+    ");
+    assert_snapshot!(what_is_tried(&sandbox), @r"
+    read: EACCES
+    read: a tool
+    write: EACCES
+    write: EACCES
+    connect: EPERM
+    serve: EPERM
+    ptrace: EPERM
+    signal: EPERM
+    ");
     assert_eq!(sandbox.shell("echo x > $TMPDIR/file && cat $TMPDIR/file").output, "x\n");
     assert_eq!(sandbox.shell("echo x > /tmp/file").code(), Some(2));
 }
@@ -86,7 +150,9 @@ fn without_namespaces_landlock_and_the_filter_hold() {
 #[test]
 fn without_namespaces_a_daemon_is_found_and_killed() {
     let sandbox = on(Rung::Lsm);
-    let run = sandbox.shell("(setsid sleep 987654 >/dev/null 2>&1 &) ; (setsid sh -c 'sleep 987654 & sleep 987654' &) ; exit 0");
+    let run = sandbox.shell(
+        "(setsid sleep 987654 >/dev/null 2>&1 &) ; (setsid sh -c 'sleep 987654 & sleep 987654' &) ; exit 0",
+    );
     assert_eq!(run.code(), Some(0));
     assert!(run.ended.all_gone);
     assert!(run.ended.left_running > 0, "{:?}", run.ended);
@@ -104,7 +170,14 @@ fn the_temporary_directory_of_a_lower_rung_is_removed() {
 #[test]
 fn with_limits_alone_the_report_says_so() {
     let sandbox = on(Rung::Rlimits);
-    assert_snapshot!(told(sandbox.report()), @"");
+    assert_snapshot!(told(sandbox.report()), @r"
+    Rlimits, project Writable
+    files: Unavailable by  (not used on this rung)
+    network: Unavailable by  (not used on this rung)
+    kill: Partial by subreaper (processes are found by who started them, without a pid namespace (not used on this rung))
+    syscalls: Unavailable by  (not used on this rung)
+    privileges: Partial by no-new-privileges, no-capabilities (other processes of the same user can be signalled)
+    ");
     assert_eq!(sandbox.attempt("read", &sandbox.path("home/.ssh/id_ed25519")).outcome(), "the secret");
     assert_eq!(sandbox.shell("ulimit -n").output, "8192\n");
 }
@@ -112,7 +185,14 @@ fn with_limits_alone_the_report_says_so() {
 #[test]
 fn off_is_off_and_still_ends_everything() {
     let sandbox = Place::new().with(|policy| policy.demand = Demand::Off).prepare();
-    assert_snapshot!(told(sandbox.report()), @"");
+    assert_snapshot!(told(sandbox.report()), @r"
+    Off, project Writable
+    files: Off by 
+    network: Off by 
+    kill: Partial by subreaper (processes are found by who started them, without a pid namespace (not used on this rung))
+    syscalls: Off by 
+    privileges: Off by
+    ");
     assert!(sandbox.report().missing().iter().all(|(layer, _)| layer.to_string() == "kill"));
     assert!(sandbox.shell("(setsid sleep 987654 &); exit 0").ended.all_gone);
 }
@@ -125,7 +205,7 @@ fn what_is_required_and_not_there_is_refused() {
     });
     let error = Sandbox::prepare_at_most(&place.policy, Rung::Lsm).unwrap_err().to_string();
     let error = error.split(", memory").next().unwrap().split(", cpu").next().unwrap();
-    assert_snapshot!(error, @"");
+    assert_snapshot!(error, @"the sandbox is required, and does not hold: files (the size of private files is not limited), network (loopback is refused as well, without a network namespace (not used on this rung)), kill (processes are found by who started them, without a pid namespace (not used on this rung))");
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl Escape<'_> {
 }
 
 /// What an act comes to without a sandbox.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Without {
     /// It succeeds, or fails in another way: the sandbox makes the difference.
     Succeeds,

@@ -31,7 +31,10 @@ impl ForEverybody {
     fn run(&self, user: u32, script: &str) -> Output {
         let mut command = Command::new("/bin/sh");
         command.args(["-ec", script]).env_clear().current_dir("/");
-        command.env("TESTS", self.program()).env("TMPDIR", self.directory.path()).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        command
+            .env("TESTS", self.program())
+            .env("TMPDIR", self.directory.path())
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         if user != 0 {
             command.uid(user).gid(user);
         }
@@ -62,7 +65,8 @@ fn an_unprivileged_user_is_confined_as_well() {
 #[test]
 fn it_works_in_a_pid_namespace_with_a_proc_of_its_own() {
     if is_root() {
-        let output = ForEverybody::new().run(0, "unshare --fork --pid --mount-proc $TESTS working:: ends::a_daemon network::a_");
+        let output = ForEverybody::new()
+            .run(0, "unshare --fork --pid --mount-proc $TESTS working:: ends::a_daemon network::a_");
         assert_passed(&output);
     }
 }

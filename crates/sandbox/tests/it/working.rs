@@ -82,7 +82,8 @@ fn node_starts_with_workers() {
 fn more_open_files_can_be_given() {
     let sandbox = Place::new().prepare();
     let (reader, writer) = std::io::pipe().unwrap();
-    let (command, output) = sandbox.command("/bin/sh", &["-c", "echo report >&7; ls /proc/self/fd | tr '\\n' ' '"]);
+    let (command, output) =
+        sandbox.command("/bin/sh", &["-c", "echo report >&7; ls /proc/self/fd | tr '\\n' ' '"]);
     let mut confined = sandbox.sandbox.spawn(command.descriptor(7, OwnedFd::from(writer))).unwrap();
     in_time(confined.wait());
     assert_eq!(std::io::read_to_string(reader).unwrap(), "report\n");

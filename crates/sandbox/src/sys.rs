@@ -98,6 +98,9 @@ pub(crate) struct ExecArguments {
     _strings: Vec<CString>,
 }
 
+// SAFETY: the pointers go to memory that the value owns and nobody changes.
+unsafe impl Send for ExecArguments {}
+
 impl ExecArguments {
     pub(crate) fn new(strings: Vec<CString>) -> Self {
         let pointers = strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 
-use seccompiler::sock_filter;
+use libc::sock_filter;
 
 use crate::layout::Places;
 use crate::policy::{Network, ProjectMode};

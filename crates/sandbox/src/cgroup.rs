@@ -1,18 +1,25 @@
 //! Control groups, of version 2 or 1: limits on memory, processes and CPU for all that one command starts.
 //!
-//! Making and removing a group of version 1 can wait for milliseconds in the kernel, so groups are used again: a [`Pool`]
+//! Making, entering and removing a group of version 1 can wait for milliseconds in the kernel, so groups are used again: a [`Pool`]
 //! has one for each command that runs at the same time. Groups whose owner was killed are removed by the next owner.
 
 mod find;
+mod member;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use member::Member;
 
 use crate::owner;
 use crate::policy::Limits;
+
+/// In a group of version 1 are, beside the command, the thread that forks and the init.
+const OWN_TASKS: u64 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -81,7 +88,7 @@ impl Pool {
             Some(group) => group,
             None => {
                 let parts = self.hierarchies.iter().map(|hierarchy| Part::make(hierarchy, &self.limits));
-                Group { parts: parts.collect::<io::Result<_>>()?, before: Counts::default() }
+                Group::enter(parts.collect::<io::Result<_>>()?)?
             }
         };
         group.reset();
@@ -97,6 +104,8 @@ impl Pool {
 /// One group in each hierarchy. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Group {
+    /// Before the parts: they can be removed when it is gone.
+    member: Option<Member>,
     parts: Vec<Part>,
     before: Counts,
 }
@@ -111,9 +120,25 @@ pub(crate) struct Counts {
 }
 
 impl Group {
-    /// The files that a process writes `0` into to enter.
-    pub(crate) fn doors(&self) -> Vec<BorrowedFd<'_>> {
-        self.parts.iter().map(|part| part.door.as_fd()).collect()
+    fn enter(parts: Vec<Part>) -> io::Result<Self> {
+        let doors = parts.iter().filter(|part| part.version == Version::V1).map(|part| part.door.try_clone());
+        let doors = doors.collect::<io::Result<Vec<File>>>()?;
+        let member = if doors.is_empty() { None } else { Some(Member::enter(doors)?) };
+        Ok(Self { member, parts, before: Counts::default() })
+    }
+
+    /// Open files that a process writes `0` into to enter the parts in which it is not from the start.
+    pub(crate) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
+        let parts = self.parts.iter().filter(|part| part.version == Version::V2);
+        parts.map(|part| part.door.try_clone().map(OwnedFd::from)).collect()
+    }
+
+    /// Forks something that is in the group.
+    pub(crate) fn fork<T: Send + 'static>(&self, fork: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+        match &self.member {
+            Some(member) => member.run(fork),
+            None => Ok(fork()),
+        }
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -172,7 +197,11 @@ impl Part {
     fn make(hierarchy: &Hierarchy, limits: &Limits) -> io::Result<Self> {
         let directory = hierarchy.directory.join(owner::new_name()?);
         std::fs::create_dir(&directory)?;
-        let made = File::options().write(true).open(directory.join("cgroup.procs")).and_then(|door| {
+        let door = match hierarchy.version {
+            Version::V1 => "tasks",
+            Version::V2 => "cgroup.procs",
+        };
+        let made = File::options().write(true).open(directory.join(door)).and_then(|door| {
             let controllers = hierarchy.controllers.clone();
             let part = Self { version: hierarchy.version, controllers, directory: directory.clone(), door };
             part.set(limits)?;
@@ -192,7 +221,10 @@ impl Part {
                     self.write_some("memory.max", limits.memory)?;
                     let _kernel_without_swap = self.write("memory.swap.max", "0");
                 }
-                (Controller::Processes, _) => self.write_some("pids.max", limits.processes)?,
+                (Controller::Processes, version) => {
+                    let own = if version == Version::V1 { OWN_TASKS } else { 0 };
+                    self.write_some("pids.max", limits.processes.map(|count| count.saturating_add(own)))?;
+                }
                 (Controller::Cpu, version) => self.set_cpu(version, limits)?,
             }
         }
@@ -246,8 +278,17 @@ impl Part {
 }
 
 impl Drop for Part {
+    /// A thread is in its group for a moment more after it was joined.
     fn drop(&mut self) {
-        let _swept_later = std::fs::remove_dir(&self.directory);
+        const TRIES: u32 = 200;
+        for _ in 0..TRIES {
+            match std::fs::remove_dir(&self.directory) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+                _ => return,
+            }
+        }
     }
 }
 

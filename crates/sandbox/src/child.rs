@@ -15,8 +15,8 @@ mod set_up;
 mod target;
 mod wire;
 
-use std::convert::Infallible;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 pub(crate) use set_up::Slots;
 pub(crate) use wire::{Ending, KILL_ALL, Message, receive};
@@ -36,11 +36,11 @@ pub(crate) enum Job {
 }
 
 /// A child to be.
-pub(crate) struct Launch<'a> {
-    pub(crate) plan: &'a Plan,
+pub(crate) struct Launch {
+    pub(crate) plan: Arc<Plan>,
     pub(crate) job: Job,
     /// Open `cgroup.procs` files that the target writes itself into.
-    pub(crate) groups: Vec<BorrowedFd<'a>>,
+    pub(crate) groups: Vec<OwnedFd>,
     /// The child's end of the control socket.
     pub(crate) control: OwnedFd,
 }
@@ -64,21 +64,22 @@ impl<T> AtStage<T> for Result<T, Errno> {
 }
 
 /// Forks a child for this launch. What becomes of it is told on the control socket.
-pub(crate) fn start(mut launch: Launch<'_>) -> Result<Forked, Errno> {
-    let mut slots = Slots::new(launch.plan);
-    sys::fork(namespace_flags(launch.plan), || become_init(&mut launch, &mut slots))
+pub(crate) fn start(mut launch: Launch) -> Result<Forked, Errno> {
+    let mut slots = Slots::new(&launch.plan);
+    sys::fork(namespace_flags(&launch.plan), || become_init(&mut launch, &mut slots))
 }
 
-fn become_init(launch: &mut Launch<'_>, slots: &mut Slots) -> Infallible {
+fn become_init(launch: &mut Launch, slots: &mut Slots) -> ! {
     let Launch { plan, job, groups, control } = launch;
     let control = control.as_fd();
     let target = set_up::set_up(plan, slots).and_then(|()| {
-        sys::fork(libc::CLONE_VFORK, || target::become_target(plan, job, groups, control)).at(Stage::Start)
+        sys::fork_sharing(&mut slots.stack, &mut || target::become_target(plan, job, groups, control))
+            .at(Stage::Start)
     });
     match target {
         Ok(target) => {
             let is_namespaced = plan.namespaces.is_some();
-            init::supervise(control, slots.handed_over.as_ref(), target.pid, is_namespaced)
+            init::supervise(control, slots.handed_over.as_ref(), target, is_namespaced)
         }
         Err(failure) => {
             wire::send(control, Message::Failed(failure));

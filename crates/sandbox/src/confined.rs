@@ -8,13 +8,14 @@ use camino::Utf8PathBuf;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 use rustix::net::{SendFlags, send};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Group, Pool};
 use crate::child::{self, KILL_ALL, Message};
 use crate::layout::UPPER;
+use crate::reap;
 use crate::sys::{self, Forked};
 use crate::written::{self, Written};
 
@@ -122,10 +123,15 @@ impl Confined {
         if let Some(ended) = &self.ended {
             return ended.clone();
         }
-        if sys::readable(self.pidfd.as_fd()).await.is_err() {
+        // The init says so before it folds up the namespaces, which takes the kernel a moment more.
+        if sys::readable(self.control.as_fd()).await.is_err() {
             return self.wait_blocking();
         }
-        self.finish()
+        let word = self.last_word();
+        if word.is_none() && sys::readable(self.pidfd.as_fd()).await.is_err() {
+            return self.wait_blocking();
+        }
+        self.finish(word)
     }
 
     /// Ends it: each signal in turn with the time that it is given, then everything is killed and waited for.
@@ -162,34 +168,33 @@ impl Confined {
     }
 
     pub(crate) fn wait_blocking(&mut self) -> Ended {
-        let _until_it_is = self.poll_end(None);
-        self.finish()
+        let word = self.last_word();
+        if word.is_none() {
+            let _until_it_ended = is_readable(&self.pidfd, None);
+        }
+        self.finish(word)
     }
 
     fn order(&self, byte: u8) {
         let _already_gone = send(&self.control, &[byte], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
 
-    /// Whether it has ended within a time.
-    fn poll_end(&self, within: Option<Duration>) -> bool {
-        let within = within.and_then(|within| Timespec::try_from(within).ok());
-        let mut ready = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        rustix::io::retry_on_intr(|| poll(&mut ready, within.as_ref())).is_ok_and(|count| count > 0)
-    }
-
-    /// Reaps the init, and reads what it said last. When it is gone, so is all that was in its pid namespace: the kernel does not
-    /// let it go before. Without a namespace, it goes only after it has seen its last child go.
-    fn finish(&mut self) -> Ended {
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
-        let ended = self.ended_with(self.last_word(), !matches!(status, Ok(None)));
-        if let Some(group) = self.group.take() {
+    /// With what the init said last: then every other process was gone. Without: it was killed, and the kernel has ended all that was
+    /// in its pid namespace before it let it go.
+    fn finish(&mut self, word: Option<child::Ending>) -> Ended {
+        let all_gone = word.is_some() || self.storage.is_some();
+        let ended = self.ended_with(word, all_gone);
+        if let Some(group) = self.group.take().filter(|_| all_gone) {
             self.pool.give_back(group);
+        }
+        if let Ok(pidfd) = self.pidfd.try_clone() {
+            reap::when_it_ends(pidfd);
         }
         self.ended = Some(ended.clone());
         ended
     }
 
-    /// What the init said of the end, if it lived to say it.
+    /// What the init says of the end, if it lives to say it. Waits for it.
     fn last_word(&self) -> Option<child::Ending> {
         while let Ok(Some((message, _))) = child::receive(self.control.as_fd()) {
             if let Message::Ended(ending) = message {
@@ -244,11 +249,18 @@ impl Drop for Confined {
             return;
         }
         self.order(KILL_ALL);
-        if !self.poll_end(Some(KILL_TAKES)) {
+        if !is_readable(&self.control, Some(KILL_TAKES)) {
             let _already_gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
-        if self.poll_end(Some(KILL_TAKES)) {
-            self.finish();
+        if is_readable(&self.control, Some(KILL_TAKES)) {
+            self.wait_blocking();
         }
     }
+}
+
+/// Whether there is something to read within a time.
+fn is_readable(descriptor: &OwnedFd, within: Option<Duration>) -> bool {
+    let within = within.and_then(|within| Timespec::try_from(within).ok());
+    let mut ready = [PollFd::new(descriptor, PollFlags::IN)];
+    rustix::io::retry_on_intr(|| poll(&mut ready, within.as_ref())).is_ok_and(|count| count > 0)
 }

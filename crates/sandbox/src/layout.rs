@@ -14,85 +14,88 @@ pub(crate) use places::Places;
 
 use crate::command::c_string;
 use crate::error::SandboxError;
-use crate::plan::MountStep;
+use crate::plan::{MountStep, Proc};
 use crate::policy::ProjectMode;
 
-/// Where the private file system is attached while it is filled. Its final place is the same: it covers itself.
-const STORAGE: &str = "/tmp";
+/// Where the private file system lies while its parts are shown elsewhere: the place that every machine has, that nobody
+/// keeps anything below, and that is covered last.
+const STORAGE: &str = "/proc";
 /// Its directory for what is written over the project.
 pub(crate) const UPPER: &str = "upper";
 /// What everybody expects in `/dev`; disks, memory and terminals of the machine are not there.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const DEVICE_LINKS: [(&str, &str); 5] = [
-    ("/dev/fd", "/proc/self/fd"),
-    ("/dev/stdin", "/proc/self/fd/0"),
-    ("/dev/stdout", "/proc/self/fd/1"),
-    ("/dev/stderr", "/proc/self/fd/2"),
-    ("/dev/ptmx", "pts/ptmx"),
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
 ];
 /// On average a private file has at least this many bytes: limits the number of files.
 const BYTES_PER_FILE: u64 = 1024;
 
-/// The steps that lay it out, and how many trees they hold at most.
-pub(crate) fn steps(
-    places: &Places,
-    mode: ProjectMode,
-    bytes: u64,
-) -> Result<(Vec<MountStep>, usize), SandboxError> {
-    let mut layout = Layout { steps: Vec::new(), slots: 0, attached: Vec::new() };
-    let trees = layout.copy_trees(places, mode)?;
-    layout.fill_storage(places, mode, bytes, trees)?;
-    layout.put_devices()?;
-    Ok((layout.steps, layout.slots))
-}
-
-struct Layout {
-    steps: Vec<MountStep>,
-    slots: usize,
+/// The steps that lay it out.
+pub(crate) struct Layout {
+    pub(crate) steps: Vec<MountStep>,
+    pub(crate) slots: usize,
+    pub(crate) proc: Proc,
     /// In order; a later one lies over an earlier one.
-    attached: Vec<(Utf8PathBuf, Kind)>,
+    shown: Vec<(Utf8PathBuf, Source)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// Empty at first: what is to be attached below needs a directory made for it.
-    Private,
+/// What is shown at a place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// A part of the private file system, empty at first: what is to be shown below it needs a directory made for it.
+    Private(Utf8PathBuf),
     /// A part of the machine's own file system, or a copy.
-    Tree,
-}
-
-struct Tree {
-    at: Utf8PathBuf,
-    kind: Kind,
-    slot: usize,
+    Tree(usize),
+    /// Something empty over a secret.
+    Mask(Utf8PathBuf),
 }
 
 impl Layout {
-    /// Copies what is to be put back, before anything lies over it; what can be written before all becomes read-only.
-    fn copy_trees(&mut self, places: &Places, mode: ProjectMode) -> Result<Vec<Tree>, SandboxError> {
-        let mut trees = Vec::new();
-        for name in DEVICES {
-            trees.push(self.copy_tree(Utf8Path::new("/dev").join(name))?);
+    pub(crate) fn new(
+        places: &Places,
+        mode: ProjectMode,
+        bytes: u64,
+        fresh_proc: bool,
+    ) -> Result<Self, SandboxError> {
+        let mut layout = Self { steps: Vec::new(), slots: 0, proc: Proc::Fresh, shown: Vec::new() };
+        let mut sources = layout.copy_trees(places, mode)?;
+        if !fresh_proc {
+            layout.proc = Proc::Machine { slot: layout.copy(STORAGE.into())? };
         }
-        for path in &places.writable {
-            trees.push(self.copy_tree(path.clone())?);
+        layout.make_storage(bytes)?;
+        if mode == ProjectMode::Overlay {
+            layout.lay_over(&places.project, &sources)?;
         }
-        if mode == ProjectMode::Writable {
-            trees.push(self.copy_tree(places.project.clone())?);
-        }
-        self.steps.push(MountStep::ReadOnly);
-        for path in &places.readable {
-            trees.push(self.copy_tree(path.clone())?);
-        }
-        if mode != ProjectMode::Writable {
-            trees.push(self.copy_tree(places.project.clone())?);
-        }
-        Ok(trees)
+        sources.extend(layout.private_parts(places)?);
+        sources.extend(layout.masks(places)?);
+        sources.sort_by_key(|(at, source)| (at.components().count(), source.clone()));
+        sources.into_iter().try_for_each(|(at, source)| layout.show(at, source))?;
+        Ok(layout)
     }
 
-    fn copy_tree(&mut self, at: Utf8PathBuf) -> Result<Tree, SandboxError> {
-        let slot = self.copy(&at)?;
-        Ok(Tree { at, kind: Kind::Tree, slot })
+    /// Copies what is to be put back, before anything lies over it; what can be written, before all becomes read-only.
+    fn copy_trees(
+        &mut self,
+        places: &Places,
+        mode: ProjectMode,
+    ) -> Result<Vec<(Utf8PathBuf, Source)>, SandboxError> {
+        let is_writable = mode == ProjectMode::Writable;
+        let project = [&places.project];
+        let before = places.writable.iter().chain(project.into_iter().filter(|_| is_writable));
+        let after = places.readable.iter().chain(project.into_iter().filter(|_| !is_writable));
+        let mut trees = Vec::new();
+        for path in before {
+            trees.push((path.clone(), Source::Tree(self.copy(path)?)));
+        }
+        self.steps.push(MountStep::ReadOnly);
+        for path in after {
+            trees.push((path.clone(), Source::Tree(self.copy(path)?)));
+        }
+        Ok(trees)
     }
 
     fn copy(&mut self, from: &Utf8Path) -> Result<usize, SandboxError> {
@@ -102,83 +105,97 @@ impl Layout {
         Ok(slot)
     }
 
-    /// Makes the private file system, cuts it into its parts, and attaches everything from the root down.
-    fn fill_storage(
-        &mut self,
-        places: &Places,
-        mode: ProjectMode,
-        bytes: u64,
-        mut trees: Vec<Tree>,
-    ) -> Result<(), SandboxError> {
+    fn make_storage(&mut self, bytes: u64) -> Result<(), SandboxError> {
         let options = format!("size={bytes},nr_inodes={},mode=0755", (bytes / BYTES_PER_FILE).max(1024));
         self.steps.push(MountStep::Memory { at: c(STORAGE)?, options: c(options)? });
-        if mode == ProjectMode::Overlay {
-            self.lay_over(&places.project, &mut trees)?;
-        }
-        let devices = Utf8PathBuf::from("/dev");
-        for (number, hidden) in places.hidden.iter().chain([&devices]).enumerate() {
-            let part = Utf8Path::new(STORAGE).join(number.to_string());
-            self.directory(&part, places::mode_of_private(hidden))?;
-            trees.push(Tree { at: hidden.clone(), kind: Kind::Private, slot: self.copy(&part)? });
-        }
-        for (number, (masked, is_directory)) in places.masked.iter().enumerate() {
-            let part = Utf8Path::new(STORAGE).join(format!("masked-{number}"));
-            if *is_directory {
-                self.directory(&part, 0o500)?;
-            } else {
-                self.steps.push(MountStep::File { path: c(&part)? });
-            }
-            trees.push(Tree { at: masked.clone(), kind: Kind::Tree, slot: self.copy(&part)? });
-        }
         self.steps.push(MountStep::HandOver { path: c(STORAGE)? });
-        self.steps.push(MountStep::Detach { at: c(STORAGE)? });
-        // The sort is stable: where two have one place, the later one (the secrets' masks come last) lies on top.
-        trees.sort_by_key(|tree| (tree.at.components().count(), tree.kind));
-        trees.into_iter().try_for_each(|tree| self.attach(tree))
+        Ok(())
     }
 
-    /// Replaces the project's tree by an overlay over it.
-    fn lay_over(&mut self, project: &Utf8Path, trees: &mut [Tree]) -> Result<(), SandboxError> {
-        let [lower, upper, work] = ["lower", UPPER, "work"].map(|name| Utf8Path::new(STORAGE).join(name));
+    /// Puts an overlay over the project into the slot of its tree.
+    fn lay_over(&mut self, project: &Utf8Path, trees: &[(Utf8PathBuf, Source)]) -> Result<(), SandboxError> {
+        let [lower, upper, work] = ["lower", UPPER, "work"].map(part);
         for directory in [&lower, &upper, &work] {
             self.directory(directory, 0o755)?;
         }
-        for tree in trees.iter_mut().filter(|tree| tree.at == project) {
-            self.steps.push(MountStep::Attach { slot: tree.slot, at: c(&lower)? });
-            let (lower, upper, work) = (c(&lower)?, c(&upper)?, c(&work)?);
-            self.steps.push(MountStep::Overlay { lower, upper, work, slot: tree.slot });
+        for (at, source) in trees {
+            if let Source::Tree(slot) = *source
+                && at == project
+            {
+                self.steps.push(MountStep::Attach { slot, at: c(&lower)? });
+                let (lower, upper, work) = (c(&lower)?, c(&upper)?, c(&work)?);
+                self.steps.push(MountStep::Overlay { lower, upper, work, slot });
+            }
         }
         Ok(())
     }
 
-    fn attach(&mut self, tree: Tree) -> Result<(), SandboxError> {
-        let is_around = |(path, _): &&(Utf8PathBuf, Kind)| tree.at != *path && tree.at.starts_with(path);
-        let around = self.attached.iter().rev().find(is_around).cloned();
-        if let Some((around, Kind::Private)) = around {
-            let mut missing: Vec<&Utf8Path> =
-                tree.at.ancestors().take_while(|ancestor| *ancestor != around).collect();
-            let place = missing.remove(0);
-            for directory in missing.into_iter().rev() {
-                self.directory(directory, 0o755)?;
-            }
-            if place.is_dir() {
-                self.directory(place, 0o755)?;
-            } else {
-                self.steps.push(MountStep::File { path: c(place)? });
-            }
+    fn private_parts(&mut self, places: &Places) -> Result<Vec<(Utf8PathBuf, Source)>, SandboxError> {
+        let mut parts = vec![("/dev".into(), Source::Private(self.devices()?))];
+        for (number, hidden) in places.hidden.iter().enumerate() {
+            let part = part(&number.to_string());
+            self.directory(&part, places::mode_of_private(hidden))?;
+            parts.push((hidden.clone(), Source::Private(part)));
         }
-        self.steps.push(MountStep::Attach { slot: tree.slot, at: c(&tree.at)? });
-        self.attached.push((tree.at, tree.kind));
+        Ok(parts)
+    }
+
+    fn devices(&mut self) -> Result<Utf8PathBuf, SandboxError> {
+        let devices = part("dev");
+        self.directory(&devices, 0o755)?;
+        self.directory(&devices.join("shm"), 0o1777)?;
+        self.directory(&devices.join("pts"), 0o755)?;
+        self.steps.push(MountStep::Terminals { at: c(devices.join("pts"))? });
+        for name in DEVICES {
+            let place = devices.join(name);
+            self.steps.push(MountStep::File { path: c(&place)? });
+            self.steps.push(MountStep::Bind { from: c(Utf8Path::new("/dev").join(name))?, at: c(place)? });
+        }
+        for (name, to) in DEVICE_LINKS {
+            self.steps.push(MountStep::Link { path: c(devices.join(name))?, to: c(to)? });
+        }
+        Ok(devices)
+    }
+
+    fn masks(&mut self, places: &Places) -> Result<Vec<(Utf8PathBuf, Source)>, SandboxError> {
+        let (file, directory) = (part("masked-file"), part("masked-directory"));
+        if !places.masked.is_empty() {
+            self.steps.push(MountStep::File { path: c(&file)? });
+            self.directory(&directory, 0o500)?;
+        }
+        let mask = |is_directory: &bool| if *is_directory { directory.clone() } else { file.clone() };
+        Ok(places
+            .masked
+            .iter()
+            .map(|(at, is_directory)| (at.clone(), Source::Mask(mask(is_directory))))
+            .collect())
+    }
+
+    fn show(&mut self, at: Utf8PathBuf, source: Source) -> Result<(), SandboxError> {
+        let is_around = |(path, _): &&(Utf8PathBuf, Source)| at != *path && at.starts_with(path);
+        if let Some((around, Source::Private(_))) = self.shown.iter().rev().find(is_around).cloned() {
+            self.make_place(&at, &around)?;
+        }
+        self.steps.push(match &source {
+            Source::Tree(slot) => MountStep::Attach { slot: *slot, at: c(&at)? },
+            Source::Private(from) | Source::Mask(from) => MountStep::Bind { from: c(from)?, at: c(&at)? },
+        });
+        self.shown.push((at, source));
         Ok(())
     }
 
-    fn put_devices(&mut self) -> Result<(), SandboxError> {
-        self.directory("/dev/shm".into(), 0o1777)?;
-        self.directory("/dev/pts".into(), 0o755)?;
-        self.steps.push(MountStep::Terminals { at: c("/dev/pts")? });
-        for (path, to) in DEVICE_LINKS {
-            self.steps.push(MountStep::Link { path: c(path)?, to: c(to)? });
+    /// Makes the directories down to a place, and the file or directory there, below an empty one.
+    fn make_place(&mut self, at: &Utf8Path, empty: &Utf8Path) -> Result<(), SandboxError> {
+        let mut missing: Vec<&Utf8Path> =
+            at.ancestors().skip(1).take_while(|ancestor| *ancestor != empty).collect();
+        missing.reverse();
+        for directory in missing {
+            self.directory(directory, 0o755)?;
         }
+        if at.is_dir() {
+            return self.directory(at, 0o755);
+        }
+        self.steps.push(MountStep::File { path: c(at)? });
         Ok(())
     }
 
@@ -186,6 +203,11 @@ impl Layout {
         self.steps.push(MountStep::Directory { path: c(path)?, mode });
         Ok(())
     }
+}
+
+/// A path in the private file system.
+fn part(name: &str) -> Utf8PathBuf {
+    Utf8Path::new(STORAGE).join(name)
 }
 
 fn c(text: impl AsRef<std::ffi::OsStr>) -> Result<CString, SandboxError> {

@@ -44,6 +44,7 @@ mod owner;
 mod plan;
 mod policy;
 mod probe;
+mod reap;
 mod report;
 mod sandbox;
 mod scratch;

@@ -8,7 +8,7 @@ use crate::error::Stage;
 use crate::filter::InternetSockets;
 use crate::landlock::ABI_WITH_SCOPES;
 use crate::policy::{Demand, Network, Policy, ProjectMode};
-use crate::report::{LayerReport, Layers, Rung, SandboxReport};
+use crate::report::{LayerReport, Layers, Rung, SandboxReport, State};
 use crate::sys;
 
 /// What is used, or why it is not.
@@ -54,13 +54,6 @@ impl Available {
     /// Goes without the layer that failed; an error when it was not used, and so going without would change nothing.
     pub(crate) fn give_up(&mut self, failure: Failure) -> Result<(), Failure> {
         let why = format!("{}: {}", failure.stage, std::io::Error::from(failure.errno));
-        fn give_up<T>(means: &mut Means<T>, why: String, failure: Failure) -> Result<(), Failure> {
-            if means.is_err() {
-                return Err(failure);
-            }
-            *means = Err(why);
-            Ok(())
-        }
         match failure.stage {
             Stage::Start | Stage::Identity | Stage::Loopback | Stage::Mounts => {
                 give_up(&mut self.namespaces, why, failure)
@@ -79,6 +72,7 @@ impl Available {
         }
     }
 
+    /// Whether the namespaces are made by another program.
     pub(crate) fn uses_bubblewrap(&self) -> bool {
         self.namespaces.is_err() && self.bubblewrap.is_ok()
     }
@@ -153,15 +147,16 @@ impl Available {
                 why.map_or("", String::as_str)
             ));
         }
-        if let (Ok(()), Err(why)) = (&self.namespaces, &self.fresh_proc) {
-            whys.push(format!("/proc shows the processes of the machine ({why})"));
+        match (&self.namespaces, &self.fresh_proc) {
+            (Ok(()), Ok(())) => {}
+            (Ok(()), Err(why)) => whys.push(format!("/proc shows the processes of the machine ({why})")),
+            (Err(_), _) => whys.push("the size of private files is not limited".to_owned()),
         }
-        let mut layer = layer;
-        if !whys.is_empty() {
-            layer = LayerReport { why: Some(whys.join("; ")), ..layer };
-            layer.state = crate::report::State::Partial;
+        if whys.is_empty() {
+            layer
+        } else {
+            LayerReport { state: State::Partial, why: Some(whys.join("; ")), ..layer }
         }
-        layer
     }
 
     fn network(&self, wanted: Network) -> LayerReport {
@@ -231,16 +226,28 @@ impl Available {
     }
 
     fn report_privileges(&self) -> LayerReport {
-        match &self.privileges {
-            Ok(()) => {
-                let namespace = self.namespaces.as_ref().ok().map(|()| "user-namespace");
-                let scope = self.landlock.as_ref().is_ok_and(|abi| *abi >= ABI_WITH_SCOPES);
-                let scope = scope.then_some("landlock-scope").filter(|_| !self.uses_bubblewrap());
-                LayerReport::enforced(["no-new-privileges", "no-capabilities"]).also(namespace).also(scope)
-            }
-            Err(why) => LayerReport::unavailable(why),
+        if let Err(why) = &self.privileges {
+            return LayerReport::unavailable(why);
         }
+        let namespace = self.namespaces.as_ref().ok().map(|()| "user-namespace");
+        let has_scope =
+            !self.uses_bubblewrap() && self.landlock.as_ref().is_ok_and(|abi| *abi >= ABI_WITH_SCOPES);
+        let layer = LayerReport::enforced(["no-new-privileges", "no-capabilities"]);
+        let layer = layer.also(namespace).also(has_scope.then_some("landlock-scope"));
+        if namespace.is_some() || has_scope || self.uses_bubblewrap() {
+            return layer;
+        }
+        let why = "other processes of the same user can be signalled".to_owned();
+        LayerReport { state: State::Partial, why: Some(why), ..layer }
     }
+}
+
+fn give_up<T>(means: &mut Means<T>, why: String, failure: Failure) -> Result<(), Failure> {
+    if means.is_err() {
+        return Err(failure);
+    }
+    *means = Err(why);
+    Ok(())
 }
 
 fn cpu(policy: &Policy, pool: &Pool, groups: &Means) -> LayerReport {

@@ -2,8 +2,8 @@
 
 use std::ffi::CString;
 
+use libc::sock_filter;
 use rustix::process::{Resource, Rlimit};
-use seccompiler::sock_filter;
 
 use crate::sys::LandlockHandled;
 
@@ -28,7 +28,16 @@ pub(crate) struct Namespaces {
     pub(crate) mounts: Vec<MountStep>,
     /// How many trees are held between steps.
     pub(crate) slots: usize,
-    pub(crate) fresh_proc: bool,
+    pub(crate) proc: Proc,
+}
+
+/// What `/proc` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proc {
+    /// The processes of the namespace.
+    Fresh,
+    /// Those of the machine; its tree is held in this slot until then.
+    Machine { slot: usize },
 }
 
 /// A step of laying out the file system. A slot holds a tree of mounts that is not attached anywhere.
@@ -52,8 +61,8 @@ pub(crate) enum MountStep {
     HandOver { path: CString },
     /// Attaches a tree.
     Attach { slot: usize, at: CString },
-    /// Takes away what is mounted last at a path.
-    Detach { at: CString },
+    /// Shows a part of the private file system, or a device, at another place as well.
+    Bind { from: CString, at: CString },
     /// Mounts private terminals.
     Terminals { at: CString },
 }

@@ -16,7 +16,7 @@ use crate::confined::Confined;
 use crate::error::{SandboxError, Stage};
 use crate::filter;
 use crate::landlock::{self, Allowed};
-use crate::layout::{self, Places};
+use crate::layout::{Layout, Places};
 use crate::means::Available;
 use crate::plan::{LandlockRules, Namespaces, Plan};
 use crate::policy::{Demand, Limits, Network, Policy, ProjectMode};
@@ -27,7 +27,7 @@ use crate::scratch::Scratch;
 /// time, each with the limits for itself.
 #[derive(Debug)]
 pub struct Sandbox {
-    plan: Plan,
+    plan: Arc<Plan>,
     places: Places,
     report: SandboxReport,
     pool: Arc<Pool>,
@@ -41,7 +41,7 @@ pub struct Sandbox {
 struct Wrapper {
     program: std::path::PathBuf,
     network: Network,
-    filter: Option<Vec<seccompiler::sock_filter>>,
+    filter: Option<Vec<libc::sock_filter>>,
 }
 
 impl Sandbox {
@@ -100,7 +100,14 @@ impl Sandbox {
             filter: filter.filter(|_| wrapper.is_none()),
         };
         let report = available.report(policy, &pool);
-        Ok(Self { plan, places: places.clone(), report, pool: Arc::new(pool), wrapper, scratch })
+        Ok(Self {
+            plan: Arc::new(plan),
+            places: places.clone(),
+            report,
+            pool: Arc::new(pool),
+            wrapper,
+            scratch,
+        })
     }
 
     /// Does everything but executing a command.
@@ -155,13 +162,15 @@ impl Sandbox {
 
     fn start(&self, job: Job) -> Result<Confined, Failure> {
         let failed = |stage| move |errno| Failure { stage, errno };
-        let group =
-            self.pool.take().map_err(|error| Failure { stage: Stage::Group, errno: errno_of(&error) })?;
+        let group_failed = |error: std::io::Error| Failure { stage: Stage::Group, errno: errno_of(&error) };
+        let group = self.pool.take().map_err(group_failed)?;
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(failed(Stage::Start))?;
-        let launch = Launch { plan: &self.plan, job, groups: group.doors(), control: theirs };
-        let forked = child::start(launch).map_err(failed(Stage::Start))?;
+        let groups = group.doors().map_err(group_failed)?;
+        let launch = Launch { plan: Arc::clone(&self.plan), job, groups, control: theirs };
+        let forked =
+            group.fork(|| child::start(launch)).map_err(group_failed)?.map_err(failed(Stage::Start))?;
         match child::receive(ours.as_fd()) {
             Ok(Some((Message::Started, storage))) => {
                 let project =
@@ -232,16 +241,16 @@ fn namespaces(
     if available.namespaces.is_err() {
         return Ok(None);
     }
-    let (mounts, slots) = layout::steps(places, mode, policy.limits.files)?;
+    let layout = Layout::new(places, mode, policy.limits.files, available.fresh_proc.is_ok())?;
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
     Ok(Some(Namespaces {
         network: policy.network == Network::Private,
         user_map: format!("{user} {user} 1"),
         group_map: format!("{group} {group} 1"),
-        mounts,
-        slots,
-        fresh_proc: available.fresh_proc.is_ok(),
+        mounts: layout.steps,
+        slots: layout.slots,
+        proc: layout.proc,
     }))
 }
 

@@ -5,8 +5,7 @@
 //! caller for the length of the call, or (for [`ExecArguments`]) owned by the value that holds the pointers to it.
 #![expect(unsafe_code, reason = "fork, exec and a dozen system calls have no safe form")]
 
-use std::convert::Infallible;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -15,6 +14,9 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+/// What a child would exit with that returned, which none does.
+const UNREACHED: c_int = 126;
 
 /// A process that was started, and a descriptor for it that cannot come to mean another one.
 pub(crate) struct Forked {
@@ -25,7 +27,7 @@ pub(crate) struct Forked {
 /// Starts a copy of this process that runs `child` and never returns from it. `flags` are those of clone(2).
 ///
 /// All signals are blocked in the child, so that no handler of this program runs there.
-pub(crate) fn fork(flags: c_int, child: impl FnOnce() -> Infallible) -> Result<Forked, Errno> {
+pub(crate) fn fork(flags: c_int, child: impl FnOnce()) -> Result<Forked, Errno> {
     let mask = block_all_signals();
     let mut pidfd: c_int = -1;
     let flags = flags | libc::CLONE_PIDFD | libc::SIGCHLD;
@@ -43,14 +45,35 @@ pub(crate) fn fork(flags: c_int, child: impl FnOnce() -> Infallible) -> Result<F
     };
     if pid == 0 {
         child();
+        exit(UNREACHED)
     }
     let failure = last_errno();
     restore_signals(&mask);
-    match c_int::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| pid > 0) {
+    match c_int::try_from(pid).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) {
         // SAFETY: the kernel has just made it, and nobody else knows of it.
         Some(pid) => Ok(Forked { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) } }),
         None => Err(failure),
     }
+}
+
+/// Starts a process that shares this memory, on a stack of its own, and waits until it has executed a program or ended.
+///
+/// Copying the memory of a large program only to replace it at once would take longer than all else.
+pub(crate) fn fork_sharing<F: FnMut()>(stack: &mut [u8], child: &mut F) -> Result<Pid, Errno> {
+    extern "C" fn run<F: FnMut()>(child: *mut c_void) -> c_int {
+        // SAFETY: the pointer below, to a closure that the suspended parent does not touch meanwhile.
+        let child = unsafe { &mut *child.cast::<F>() };
+        child();
+        exit(UNREACHED)
+    }
+    const ALIGNMENT: usize = 16;
+    let end = stack.as_mut_ptr_range().end;
+    let top = end.wrapping_sub(end.addr() % ALIGNMENT).cast::<c_void>();
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK this thread does not run before the child has left the shared memory, so that the child is
+    // alone with all that both can see. Called in a process of one thread with all signals blocked.
+    let pid = unsafe { libc::clone(run::<F>, top, flags, ptr::from_mut(child).cast()) };
+    if pid > 0 { Pid::from_raw(pid) } else { None }.ok_or_else(last_errno)
 }
 
 /// Waits in the parent, on its runtime, until a descriptor is readable.
@@ -74,6 +97,9 @@ pub(crate) struct ExecArguments {
     /// Never changed after `new`: the pointers go to their heap memory, which stays where it is when this moves.
     _strings: Vec<CString>,
 }
+
+// SAFETY: the pointers go to memory that the value owns and nobody changes.
+unsafe impl Send for ExecArguments {}
 
 impl ExecArguments {
     pub(crate) fn new(strings: Vec<CString>) -> Self {
@@ -209,7 +235,7 @@ pub(crate) fn set_all_mounts(read_only: bool) -> Result<(), Errno> {
     })
 }
 
-/// Sets the loopback interface of this network namespace up; the kernel then gives it 127.0.0.1 and ::1.
+/// Sets the loopback interface of this network namespace up; the kernel then gives it its two addresses.
 pub(crate) fn bring_up_loopback() -> Result<(), Errno> {
     // SAFETY: an ifreq of zeros is valid; the name is shorter than the field and ends with a zero; `ifru_flags` is the member
     // that both requests use. The socket is ours.
@@ -232,6 +258,12 @@ pub(crate) fn bring_up_loopback() -> Result<(), Errno> {
 
 /// Gives up every capability for good: none is held, and no program that is executed later can bring any.
 pub(crate) fn drop_capabilities() -> Result<(), Errno> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: c_int,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
     for capability in 0..=63 {
         // SAFETY: takes numbers only. Fails for numbers that the kernel does not know, and without the right to it:
         // then the bounding set does not matter, because no new privileges are allowed either.
@@ -239,12 +271,6 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
             break;
         }
     }
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: c_int,
-    }
-    const VERSION_3: u32 = 0x2008_0522;
     let header = Header { version: VERSION_3, pid: 0 };
     let none = [0_u32; 6];
     // SAFETY: the layouts are those of capset(2), version 3: two blocks of three words.
@@ -335,13 +361,13 @@ pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// Loads a filter of system calls for this thread and all that it starts.
-pub(crate) fn load_filter(program: &[seccompiler::sock_filter]) -> Result<(), Errno> {
+pub(crate) fn load_filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
     const SET_MODE_FILTER: c_uint = 1;
     let program = libc::sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| Errno::INVAL)?,
-        filter: program.as_ptr().cast::<libc::sock_filter>().cast_mut(),
+        filter: program.as_ptr().cast_mut(),
     };
-    // SAFETY: both types mirror the kernel's `sock_filter`; the kernel copies the program and writes nothing.
+    // SAFETY: the kernel copies the program and writes nothing to it.
     check(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0 as c_uint, &raw const program) })
 }
 

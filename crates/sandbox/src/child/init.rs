@@ -1,6 +1,5 @@
 //! The init: waits for the target, passes signals on, and leaves nothing behind.
 
-use std::convert::Infallible;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,7 +16,7 @@ pub(super) fn supervise(
     handed_over: Option<&OwnedFd>,
     target: Pid,
     is_namespaced: bool,
-) -> Infallible {
+) -> ! {
     let mut init = Init { control, target, is_namespaced, ended: None };
     wire::send_with(control, Message::Started, handed_over.map(AsFd::as_fd));
     close_all_but(control.as_raw_fd());

@@ -1,24 +1,30 @@
 //! Laying out the namespaces: who we are in them, their network, their file system.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdir, open, openat2, symlink};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, move_mount, open_tree,
-    unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, mount_bind_recursive, move_mount,
+    open_tree,
 };
 use rustix::process::umask;
 
 use super::{AtStage, Failure};
 use crate::error::Stage;
-use crate::plan::{MountStep, Namespaces, Plan};
+use crate::plan::{MountStep, Namespaces, Plan, Proc};
 use crate::sys;
 
-/// Room for the trees that the steps hold, made before the fork.
+/// Many times what the target uses. Pages that it does not touch cost nothing.
+const STACK_SIZE: usize = 256 * 1024;
+
+/// Room for what the child needs, made before the fork.
 pub(crate) struct Slots {
     trees: Vec<Option<OwnedFd>>,
+    /// For the target, which shares this memory until it executes.
+    pub(super) stack: Vec<u8>,
     /// What the parent gets.
     pub(super) handed_over: Option<OwnedFd>,
 }
@@ -26,7 +32,7 @@ pub(crate) struct Slots {
 impl Slots {
     pub(super) fn new(plan: &Plan) -> Self {
         let count = plan.namespaces.as_ref().map_or(0, |namespaces| namespaces.slots);
-        Self { trees: (0..count).map(|_| None).collect(), handed_over: None }
+        Self { trees: (0..count).map(|_| None).collect(), stack: vec![0; STACK_SIZE], handed_over: None }
     }
 
     fn put(&mut self, slot: usize, tree: OwnedFd) -> Result<(), Errno> {
@@ -52,9 +58,7 @@ pub(super) fn set_up(plan: &Plan, slots: &mut Slots) -> Result<(), Failure> {
             take_step(step, slots).at(stage)?;
         }
         umask(mask);
-        if namespaces.fresh_proc {
-            mount_proc().at(Stage::Proc)?;
-        }
+        mount_proc(namespaces.proc, slots).at(Stage::Proc)?;
     } else {
         sys::adopt_orphans().at(Stage::Start)?;
     }
@@ -124,11 +128,8 @@ fn take_step(step: &MountStep, slots: &mut Slots) -> Result<(), Errno> {
             slots.handed_over = Some(open(path.as_c_str(), flags, Mode::empty())?);
             Ok(())
         }
-        MountStep::Attach { slot, at } => {
-            let tree = slots.take(*slot)?;
-            move_mount(tree, c"", CWD, at.as_c_str(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-        }
-        MountStep::Detach { at } => unmount(at.as_c_str(), UnmountFlags::DETACH),
+        MountStep::Attach { slot, at } => attach(slots.take(*slot)?, at),
+        MountStep::Bind { from, at } => mount_bind_recursive(from.as_c_str(), at.as_c_str()),
         MountStep::Terminals { at } => {
             let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
             mount(c"devpts", at.as_c_str(), c"devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
@@ -136,9 +137,19 @@ fn take_step(step: &MountStep, slots: &mut Slots) -> Result<(), Errno> {
     }
 }
 
-fn mount_proc() -> Result<(), Errno> {
-    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount(c"proc", c"/proc", c"proc", flags, None)
+/// Over the private file system, which so vanishes from sight.
+fn mount_proc(proc: Proc, slots: &mut Slots) -> Result<(), Errno> {
+    match proc {
+        Proc::Fresh => {
+            let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            mount(c"proc", c"/proc", c"proc", flags, None)
+        }
+        Proc::Machine { slot } => attach(slots.take(slot)?, c"/proc"),
+    }
+}
+
+fn attach(tree: OwnedFd, at: &CStr) -> Result<(), Errno> {
+    move_mount(tree, c"", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 fn unless_there(result: Result<(), Errno>) -> Result<(), Errno> {

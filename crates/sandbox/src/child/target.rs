@@ -1,6 +1,5 @@
 //! The process that becomes the command.
 
-use std::convert::Infallible;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::fs::{Mode, OFlags, open};
@@ -14,12 +13,7 @@ use crate::error::Stage;
 use crate::plan::{LandlockRules, Plan};
 use crate::sys;
 
-pub(super) fn become_target(
-    plan: &Plan,
-    job: &mut Job,
-    groups: &[BorrowedFd<'_>],
-    control: BorrowedFd<'_>,
-) -> Infallible {
+pub(super) fn become_target(plan: &Plan, job: &mut Job, groups: &[OwnedFd], control: BorrowedFd<'_>) -> ! {
     // Above every number that the command may be given, so that arranging those does not cut it off.
     let above = match fcntl_dupfd_cloexec(control, first_free(job)) {
         Ok(above) => above,
@@ -37,7 +31,7 @@ fn fail(control: BorrowedFd<'_>, failure: Failure) -> ! {
 }
 
 /// Returns when there was nothing to run.
-fn run(plan: &Plan, job: &mut Job, groups: &[BorrowedFd<'_>]) -> Result<(), Failure> {
+fn run(plan: &Plan, job: &mut Job, groups: &[OwnedFd]) -> Result<(), Failure> {
     setsid().at(Stage::Start)?;
     if plan.namespaces.is_none() {
         set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::Start)?;

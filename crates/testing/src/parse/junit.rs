@@ -356,6 +356,7 @@ impl Document {
         }
         let text = self.case.output.clone().into_text();
         if !text.trim().is_empty() {
+            self.turn_to(identity, sink);
             let test = TestId { suite: &identity.suite, name: &identity.name };
             sink.event(Event::Output { test, text: &text });
         }
@@ -397,12 +398,7 @@ impl Document {
         attempt: Attempt,
         sink: &mut dyn Sink,
     ) {
-        let same_suite = self.last.as_ref().is_some_and(|(last, _)| last.suite == identity.suite);
-        let is_other =
-            self.last.as_ref().is_some_and(|(last, remembered)| *remembered && last.name != identity.name);
-        if !same_suite || is_other {
-            self.forget(sink);
-        }
+        let same_suite = self.turn_to(identity, sink);
         let test = TestId { suite: &identity.suite, name: &identity.name };
         sink.event(Event::Finished(Finished { test, status, ms, failure: failure.cloned(), attempt }));
         let remembered = attempt != Attempt::Only;
@@ -414,6 +410,17 @@ impl Document {
             }
             last => *last = Some((identity.clone(), remembered)),
         }
+    }
+
+    /// Lets the collector forget what came before this test; says whether that was of the same suite.
+    fn turn_to(&mut self, identity: &Identity, sink: &mut dyn Sink) -> bool {
+        let same_suite = self.last.as_ref().is_some_and(|(last, _)| last.suite == identity.suite);
+        let is_other =
+            self.last.as_ref().is_some_and(|(last, remembered)| *remembered && last.name != identity.name);
+        if !same_suite || is_other {
+            self.forget(sink);
+        }
+        same_suite
     }
 
     /// Lets the collector forget the suite of the last test.

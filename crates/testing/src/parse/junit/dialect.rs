@@ -190,10 +190,11 @@ fn of_module(case: &Case) -> Cow<'_, str> {
 
 /// Both titles are templates that a project may change.
 fn of_jest(case: &Case) -> Cow<'_, str> {
-    if case.class.is_empty() || case.name.starts_with(&*case.class) || is_source(&case.class) {
-        return Cow::Borrowed(&*case.name);
+    let (class, name) = (case.class.trim(), case.name.trim());
+    if class.is_empty() || name.starts_with(class) || is_source(class) {
+        return Cow::Borrowed(name);
     }
-    Cow::Owned(format!("{} {}", case.class, case.name))
+    Cow::Owned(format!("{class} {name}"))
 }
 
 /// `tests.test_cart.TestGroup` and `test_key` are `tests/test_cart.py::TestGroup::test_key`.

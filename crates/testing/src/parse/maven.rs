@@ -52,6 +52,8 @@ enum Section {
     /// After the result of a class, where its failures stand.
     Failures,
     Compiler,
+    /// The tests are over.
+    Results,
     /// After the end of the build, where its reasons stand.
     Reasons,
     CrashedTests,
@@ -77,13 +79,13 @@ impl LineParser for Maven {
         } else if let Some(class) = running(line) {
             self.end_test(sink);
             self.start_class(class, sink);
-        } else if self.section == Section::Failures && self.failures(line, text, sink) {
-        } else if self.running.is_empty()
-            || line.starts_with("[INFO] Results:")
-            || self.section != Section::Build
-        {
+        } else {
+            let is_trace = self.section == Section::Failures && self.failures(line, text, sink);
             // What a running class prints is not Maven's.
-            self.build(line, text, sink);
+            let is_mavens = self.running.is_empty() || self.section != Section::Build || is_results(text);
+            if is_mavens && !is_trace {
+                self.build(line, text, sink);
+            }
         }
     }
 
@@ -172,6 +174,8 @@ impl Maven {
     fn build(&mut self, line: &str, text: &str, sink: &mut dyn Sink) {
         if line.starts_with("[INFO] Scanning for projects") {
             self.is_whole_build = true;
+        } else if is_results(text) {
+            self.section = Section::Results;
         } else if line == "[INFO] BUILD SUCCESS" || line == "[INFO] BUILD FAILURE" {
             self.end_error(sink);
             self.is_whole_build = true;
@@ -298,6 +302,11 @@ fn body(line: &str) -> &str {
 fn running(line: &str) -> Option<&str> {
     let class = body(line).strip_prefix("Running ")?;
     is_class_name(class).then_some(class)
+}
+
+/// What follows is Maven's, though a class never ended.
+fn is_results(text: &str) -> bool {
+    matches!(text.trim_end(), "Results:" | "Results :")
 }
 
 fn is_class_name(text: &str) -> bool {

@@ -55,7 +55,7 @@ impl Run {
         match token {
             Token::Text(text) => {
                 if let Some(kept) = &mut self.text {
-                    kept.push(text);
+                    kept.push(&text.decoded());
                 }
             }
             Token::Open { name, attributes, empty } => {

@@ -66,7 +66,8 @@ struct TestResult {
 impl Run {
     fn token(&mut self, token: &Token<'_>, sink: &mut dyn Sink) {
         match token {
-            Token::Text(text) => self.text(text),
+            Token::Text(text) if self.part.is_some() => self.text(&text.decoded()),
+            Token::Text(_) => {}
             Token::Open { name, attributes, empty } => {
                 self.open(name, *attributes);
                 if *empty {

@@ -1,13 +1,26 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod by_line;
+mod catch2_text;
+mod catch2_xml;
+mod ctest;
 mod frames;
 mod generic;
 mod go;
+mod gradle;
+mod gtest;
 mod java;
 mod json_elements;
 mod junit;
+mod junit_console;
+mod maven;
+mod phpunit;
+mod teamcity;
+mod trx;
 mod wording;
 mod xml;
+
+use by_line::ByLine;
 
 use crate::{Framework, Sink};
 
@@ -85,11 +98,81 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(go::GoText::default()),
     },
     Format {
+        name: "trx",
+        framework: Framework::Dotnet,
+        trust: Trust::Report,
+        looks_like: trx::looks_like,
+        parser: || Box::<trx::Trx>::default(),
+    },
+    Format {
+        name: "catch2-xml",
+        framework: Framework::Catch2,
+        trust: Trust::Report,
+        looks_like: catch2_xml::looks_like,
+        parser: || Box::<catch2_xml::Catch2Xml>::default(),
+    },
+    Format {
         name: "junit",
         framework: Framework::Junit,
         trust: Trust::Interchange,
         looks_like: junit::looks_like,
         parser: || Box::<junit::Junit>::default(),
+    },
+    Format {
+        name: "teamcity",
+        framework: Framework::Phpunit,
+        trust: Trust::Stream,
+        looks_like: teamcity::looks_like,
+        parser: || Box::<ByLine<teamcity::TeamCity>>::default(),
+    },
+    Format {
+        name: "maven",
+        framework: Framework::Maven,
+        trust: Trust::Text,
+        looks_like: maven::looks_like,
+        parser: || Box::<ByLine<maven::Maven>>::default(),
+    },
+    Format {
+        name: "gradle",
+        framework: Framework::Gradle,
+        trust: Trust::Text,
+        looks_like: gradle::looks_like,
+        parser: || Box::<ByLine<gradle::Gradle>>::default(),
+    },
+    Format {
+        name: "junit-console",
+        framework: Framework::Junit,
+        trust: Trust::Text,
+        looks_like: junit_console::looks_like,
+        parser: || Box::<ByLine<junit_console::JunitConsole>>::default(),
+    },
+    Format {
+        name: "phpunit",
+        framework: Framework::Phpunit,
+        trust: Trust::Text,
+        looks_like: phpunit::looks_like,
+        parser: || Box::<ByLine<phpunit::Phpunit>>::default(),
+    },
+    Format {
+        name: "ctest",
+        framework: Framework::Ctest,
+        trust: Trust::Text,
+        looks_like: ctest::looks_like,
+        parser: || Box::<ByLine<ctest::Ctest>>::default(),
+    },
+    Format {
+        name: "gtest",
+        framework: Framework::Gtest,
+        trust: Trust::Text,
+        looks_like: gtest::looks_like,
+        parser: || Box::<ByLine<gtest::Gtest>>::default(),
+    },
+    Format {
+        name: "catch2",
+        framework: Framework::Catch2,
+        trust: Trust::Text,
+        looks_like: catch2_text::looks_like,
+        parser: || Box::<ByLine<catch2_text::Catch2Text>>::default(),
     },
     Format {
         name: "generic",

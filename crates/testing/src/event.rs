@@ -44,12 +44,30 @@ pub enum Event<'a> {
     },
     /// A test ended.
     Finished(Finished<'a>),
+    /// Tests that ended like this and have no name: the runner only counts them (dots, a summary).
+    Counted {
+        /// How they ended.
+        status: TestStatus,
+        /// How many.
+        count: u64,
+    },
     /// What began as a test only holds others that are told on their own: it is not counted.
     Container(TestId<'a>),
     /// A test that was announced by name and will never run.
     NotRun(TestId<'a>),
     /// Something is wrong outside of any single test.
     Problem(Problem),
+    /// What may be the reason of a bad exit status; forgotten if the status is good.
+    Hint(Problem),
+    /// Counts that some line claims; believed only if the exit status says the same.
+    Claimed {
+        /// Good ones.
+        passed: u64,
+        /// Bad ones.
+        failed: u64,
+        /// Left out.
+        skipped: u64,
+    },
     /// The output does not fit together (a number twice, a plan that changed): never green.
     Complaint(&'a str),
     /// The runner came to its own end and said so: the end marker of its format.

@@ -5,6 +5,7 @@
 
 mod collect;
 mod combine;
+mod diagnostics;
 mod event;
 mod framework;
 mod lines;
@@ -16,6 +17,7 @@ mod text;
 mod verdict;
 
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
+pub use diagnostics::{Diagnostic, Severity};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use lines::{Line, Lines};

@@ -190,6 +190,11 @@ impl TestSummary {
         self.change(status, 1);
     }
 
+    /// Counts so many more.
+    pub(crate) fn add_many(&mut self, status: TestStatus, count: u64) {
+        self.change(status, count);
+    }
+
     /// Counts one less, for a test that a later attempt decides.
     pub(crate) fn remove(&mut self, status: TestStatus) {
         self.change(status, u64::MAX);
@@ -209,7 +214,7 @@ impl TestSummary {
         self.not_run += other.not_run;
     }
 
-    /// `by` is 1, or the wrapping minus one.
+    /// `by` is a count, or the wrapping minus one.
     fn change(&mut self, status: TestStatus, by: u64) {
         let step = |count: &mut u64| *count = count.wrapping_add(by);
         if status == TestStatus::NotRun {

@@ -6,6 +6,7 @@
 mod collect;
 mod combine;
 mod detect;
+mod diagnostics;
 mod event;
 mod framework;
 mod lines;
@@ -23,6 +24,7 @@ mod verdict;
 
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
+pub use diagnostics::{Diagnostic, Severity};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use lines::{Line, Lines};

@@ -1,28 +1,38 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod bun;
 mod by_line;
+mod cargo;
 mod catch2_text;
 mod catch2_xml;
 mod ctest;
+mod deno;
 mod frames;
 mod generic;
 mod go;
 mod gradle;
 mod gtest;
 mod java;
+mod js_failure;
 mod json_elements;
 mod junit;
 mod junit_console;
+mod libtest_json;
 mod maven;
+mod mocha;
+mod nextest;
+mod node_dot;
+mod node_spec;
 mod phpunit;
+mod place;
+mod rust_failure;
 mod teamcity;
 mod trx;
 mod wording;
 mod xml;
 
-use by_line::ByLine;
-
 use crate::{Framework, Sink};
+use by_line::ByLine;
 
 /// Where bytes come from. A structured report (a file, or a descriptor of its own) comes as `Out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -173,6 +183,83 @@ static FORMATS: &[Format] = &[
         trust: Trust::Text,
         looks_like: catch2_text::looks_like,
         parser: || Box::<ByLine<catch2_text::Catch2Text>>::default(),
+    },
+    Format {
+        name: "nextest-json",
+        framework: Framework::Nextest,
+        trust: Trust::Stream,
+        looks_like: libtest_json::looks_like_nextest,
+        parser: || Box::new(ByLine::<libtest_json::LibtestJson>::default()),
+    },
+    Format {
+        name: "libtest-json",
+        framework: Framework::CargoTest,
+        trust: Trust::Stream,
+        looks_like: libtest_json::looks_like,
+        parser: || Box::new(ByLine::<cargo::CargoTest>::default()),
+    },
+    Format {
+        name: "mocha-json-stream",
+        framework: Framework::Mocha,
+        trust: Trust::Stream,
+        looks_like: mocha::looks_like_stream,
+        parser: || Box::new(mocha::MochaStream::default()),
+    },
+    Format {
+        name: "mocha-json",
+        framework: Framework::Mocha,
+        trust: Trust::Report,
+        looks_like: mocha::looks_like_json,
+        parser: || Box::new(mocha::MochaJson::default()),
+    },
+    Format {
+        name: "nextest-text",
+        framework: Framework::Nextest,
+        trust: Trust::Text,
+        looks_like: nextest::looks_like,
+        parser: || Box::new(ByLine::<nextest::NextestText>::default()),
+    },
+    Format {
+        name: "cargo-test",
+        framework: Framework::CargoTest,
+        trust: Trust::Text,
+        looks_like: cargo::looks_like,
+        parser: || Box::new(ByLine::<cargo::CargoTest>::default()),
+    },
+    Format {
+        name: "bun",
+        framework: Framework::Bun,
+        trust: Trust::Text,
+        looks_like: bun::looks_like,
+        parser: || Box::new(ByLine::<bun::Bun>::default()),
+    },
+    Format {
+        name: "deno",
+        framework: Framework::Deno,
+        trust: Trust::Text,
+        looks_like: deno::looks_like,
+        parser: || Box::new(ByLine::<deno::Deno>::default()),
+    },
+    Format {
+        name: "mocha",
+        framework: Framework::Mocha,
+        trust: Trust::Text,
+        looks_like: mocha::looks_like_text,
+        parser: || Box::new(ByLine::<mocha::MochaText>::default()),
+    },
+    Format {
+        name: "node-spec",
+        framework: Framework::NodeTest,
+        trust: Trust::Text,
+        looks_like: node_spec::looks_like,
+        parser: || Box::new(ByLine::<node_spec::NodeSpec>::default()),
+    },
+    Format {
+        name: "node-dot",
+        framework: Framework::NodeTest,
+        trust: Trust::Text,
+        looks_like: node_dot::looks_like,
+        parser: || Box::new(ByLine::<node_dot::NodeDot>::default()),
     },
     Format {
         name: "generic",

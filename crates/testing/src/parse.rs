@@ -2,6 +2,8 @@
 
 mod by_line;
 mod generic;
+mod jest_block;
+mod jest_json;
 mod js_failure;
 mod json_elements;
 mod place;
@@ -113,6 +115,20 @@ static FORMATS: &[Format] = &[
         trust: Trust::Report,
         looks_like: pytest_json::looks_like,
         parser: || Box::new(pytest_json::PytestJson::default()),
+    },
+    Format {
+        name: "jest-json",
+        framework: Framework::Jest,
+        trust: Trust::Report,
+        looks_like: jest_json::is_jest,
+        parser: || Box::new(jest_json::JestJson::default()),
+    },
+    Format {
+        name: "vitest-json",
+        framework: Framework::Vitest,
+        trust: Trust::Report,
+        looks_like: jest_json::is_vitest,
+        parser: || Box::new(jest_json::JestJson::default()),
     },
     Format {
         name: "generic",

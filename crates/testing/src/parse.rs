@@ -10,10 +10,13 @@ mod place;
 mod pytest_json;
 mod pytest_log;
 mod pytest_phases;
+mod python_crash;
 mod python_failure;
 mod reporter;
+mod unittest_text;
 
 use crate::{Framework, Sink};
+use by_line::ByLine;
 
 /// Where bytes come from. A structured report (a file, or a descriptor of its own) comes as `Out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -129,6 +132,13 @@ static FORMATS: &[Format] = &[
         trust: Trust::Report,
         looks_like: jest_json::is_vitest,
         parser: || Box::new(jest_json::JestJson::default()),
+    },
+    Format {
+        name: "unittest-text",
+        framework: Framework::Unittest,
+        trust: Trust::Text,
+        looks_like: unittest_text::looks_like,
+        parser: || Box::new(ByLine::<unittest_text::UnittestText>::default()),
     },
     Format {
         name: "generic",

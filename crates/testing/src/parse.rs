@@ -10,6 +10,7 @@ mod place;
 mod pytest_json;
 mod pytest_log;
 mod pytest_phases;
+mod pytest_text;
 mod python_crash;
 mod python_failure;
 mod reporter;
@@ -132,6 +133,13 @@ static FORMATS: &[Format] = &[
         trust: Trust::Report,
         looks_like: jest_json::is_vitest,
         parser: || Box::new(jest_json::JestJson::default()),
+    },
+    Format {
+        name: "pytest-text",
+        framework: Framework::Pytest,
+        trust: Trust::Text,
+        looks_like: pytest_text::looks_like,
+        parser: || Box::new(ByLine::<pytest_text::PytestText>::default()),
     },
     Format {
         name: "unittest-text",

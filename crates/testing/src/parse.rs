@@ -13,6 +13,9 @@ mod go;
 mod gradle;
 mod gtest;
 mod java;
+mod jest_block;
+mod jest_failure;
+mod jest_json;
 mod js_failure;
 mod json_elements;
 mod junit;
@@ -25,9 +28,17 @@ mod node_dot;
 mod node_spec;
 mod phpunit;
 mod place;
+mod pytest_json;
+mod pytest_log;
+mod pytest_phases;
+mod pytest_text;
+mod python_crash;
+mod python_failure;
+mod reporter;
 mod rust_failure;
 mod teamcity;
 mod trx;
+mod unittest_text;
 mod wording;
 mod xml;
 
@@ -262,6 +273,76 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(ByLine::<node_dot::NodeDot>::default()),
     },
     Format {
+        name: "pytest-events",
+        framework: Framework::Pytest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("pytest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "jest-events",
+        framework: Framework::Jest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("jest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "vitest-events",
+        framework: Framework::Vitest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("vitest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "rspec-events",
+        framework: Framework::Rspec,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("rspec", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "pytest-reportlog",
+        framework: Framework::Pytest,
+        trust: Trust::Stream,
+        looks_like: pytest_log::looks_like,
+        parser: || Box::new(pytest_log::PytestLog::default()),
+    },
+    Format {
+        name: "pytest-json-report",
+        framework: Framework::Pytest,
+        trust: Trust::Report,
+        looks_like: pytest_json::looks_like,
+        parser: || Box::new(pytest_json::PytestJson::default()),
+    },
+    Format {
+        name: "jest-json",
+        framework: Framework::Jest,
+        trust: Trust::Report,
+        looks_like: jest_json::is_jest,
+        parser: || Box::new(jest_json::JestJson::default()),
+    },
+    Format {
+        name: "vitest-json",
+        framework: Framework::Vitest,
+        trust: Trust::Report,
+        looks_like: jest_json::is_vitest,
+        parser: || Box::new(jest_json::JestJson::default()),
+    },
+    Format {
+        name: "pytest-text",
+        framework: Framework::Pytest,
+        trust: Trust::Text,
+        looks_like: pytest_text::looks_like,
+        parser: || Box::new(ByLine::<pytest_text::PytestText>::default()),
+    },
+    Format {
+        name: "unittest-text",
+        framework: Framework::Unittest,
+        trust: Trust::Text,
+        looks_like: unittest_text::looks_like,
+        parser: || Box::new(ByLine::<unittest_text::UnittestText>::default()),
+    },
+    Format {
         name: "generic",
         framework: Framework::Generic,
         trust: Trust::ExitStatus,
@@ -298,6 +379,12 @@ impl Format {
     pub fn parser(&self) -> Box<dyn Parser> {
         (self.parser)()
     }
+}
+
+/// Odd numbers are none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+fn milliseconds(ms: f64) -> u64 {
+    ms.max(0.0).round() as u64
 }
 
 impl std::fmt::Debug for Format {

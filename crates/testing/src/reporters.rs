@@ -72,14 +72,13 @@ fn jest_args(scratch: &Utf8Path) -> Vec<String> {
 fn vitest_args(version: Option<&str>, scratch: &Utf8Path) -> Vec<String> {
     let ours = scratch.join(VITEST.0);
     let mut args = vec!["--reporter=default".to_owned(), format!("--reporter={ours}")];
-    // Vitest refuses options that it does not know; this one came with 1.4.
-    if version.and_then(major_and_minor).is_some_and(|version| version >= (1, 4)) {
+    // Vitest refuses options that it does not know; this one came with 3.0.
+    if version.and_then(major).is_some_and(|major| major >= 3) {
         args.push("--includeTaskLocation".to_owned());
     }
     args
 }
 
-fn major_and_minor(version: &str) -> Option<(u32, u32)> {
-    let mut numbers = version.trim_start_matches('v').split('.');
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+fn major(version: &str) -> Option<u32> {
+    version.trim_start_matches('v').split('.').next()?.parse().ok()
 }

@@ -31,7 +31,7 @@ const STATUS = { passed: 'pass', failed: 'fail', pending: 'skip', todo: 'skip', 
 class RehearsalReporter {
   constructor(globalConfig) {
     this.fd = null;
-    // The tests of each file that were told one by one: its result at the end has them all, some for the first time.
+    // How often each test of a file was told already: the file's result has them all, some for the first time.
     this.told = new Map();
     this.quietly(() => {
       this.fd = openEvents();
@@ -61,7 +61,7 @@ class RehearsalReporter {
   onTestFileStart(test) {
     this.quietly(() => {
       if (this.told.has(test.path)) return;
-      this.told.set(test.path, new Set());
+      this.told.set(test.path, new Map());
       this.tell({ ev: 'suite_start', suite: test.path });
     });
   }
@@ -76,16 +76,18 @@ class RehearsalReporter {
   onTestCaseResult(test, result) {
     this.quietly(() => {
       const told = this.told.get(test.path);
-      if (told) told.add(result.fullName);
+      if (told) told.set(result.fullName, (told.get(result.fullName) || 0) + 1);
       this.end(test.path, result);
     });
   }
 
   onTestResult(test, result) {
     this.quietly(() => {
-      const told = this.told.get(test.path) || new Set();
+      const told = this.told.get(test.path) || new Map();
       for (const one of result.testResults) {
-        if (!told.has(one.fullName)) this.end(test.path, one);
+        const times = told.get(one.fullName) || 0;
+        if (times === 0) this.end(test.path, one);
+        told.set(one.fullName, Math.max(times - 1, 0));
       }
       this.told.delete(test.path);
       const error = result.testExecError;

@@ -22,7 +22,6 @@ class _Events:
         self.tests = {}
         self.retried = set()
         self.declared = False
-        self.count = 0
         if path:
             # A FIFO that nobody reads would block: the first open finds out, the second may wait for its reader.
             probe = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o600)
@@ -132,8 +131,6 @@ def _end(events, nodeid):
     test = events.tests.pop(nodeid, None)
     if test is not None:
         retry = True if nodeid in events.retried else None
-        if not retry:
-            events.count += 1
         events.tell("end", suite=_suite(nodeid), test=nodeid, retry=retry, **test)
 
 
@@ -204,7 +201,9 @@ def pytest_internalerror(excrepr):
 
 
 def pytest_keyboard_interrupt(excinfo):
-    _quietly(_on_run_error, excinfo.exconly())
+    # pytest also stops itself this way, for reasons that were told already.
+    if excinfo.typename in ("Exit", "KeyboardInterrupt"):
+        _quietly(_on_run_error, excinfo.exconly())
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,7 +7,7 @@ require 'rspec/core'
 
 module RehearsalEvents
   ROOM = 8192 # characters kept at each end of a text
-  HEARD = %i[start example_group_started example_started example_passed example_failed example_pending close].freeze
+  HEARD = %i[start example_started example_passed example_failed example_pending close].freeze
 
   class Listener
     def initialize
@@ -21,6 +21,7 @@ module RehearsalEvents
       @io.sync = true
       IO.for_fd(probe).close
       @pid = Process.pid
+      @count = 0
       tell(ev: 'run', runner: 'rspec', version: RSpec::Core::Version::STRING)
     rescue StandardError
       @io = nil
@@ -29,8 +30,6 @@ module RehearsalEvents
     def start(notification)
       quietly { tell(ev: 'declared', count: notification.count) }
     end
-
-    def example_group_started(_notification); end
 
     def example_started(notification)
       quietly do
@@ -64,13 +63,14 @@ module RehearsalEvents
 
     def outside(error, context)
       quietly do
-        tell(ev: 'problem', scope: 'suite', name: context.to_s, **failure(error),
-             message: "#{context}\n#{error.class}: #{text(error.message)}")
+        file = context.to_s[/ while loading (\S+)\.(?=\s|\z)/, 1]
+        tell(ev: 'problem', scope: 'suite', name: file || context.to_s, file: file, **failure(error),
+             message: "#{error.class}: #{text(error.message)}")
       end
     end
 
     def close(_notification)
-      quietly { tell(ev: 'finish') }
+      quietly { tell(ev: 'finish', count: @count) }
     end
 
     private
@@ -94,6 +94,7 @@ module RehearsalEvents
     end
 
     def ended(example, status, **more)
+      @count += 1
       seconds = example.execution_result.run_time || 0
       tell(ev: 'end', **names(example), status: status, ms: seconds * 1000, **more)
     end

@@ -50,6 +50,7 @@ export default class RehearsalReporter {
   count = 0;
   // What was told of each task of a run before Vitest 3: 'start' or 'end'.
   told = new Map();
+  running = new Set();
   modern = false;
 
   onInit(vitest) {
@@ -85,7 +86,10 @@ export default class RehearsalReporter {
   }
 
   onTestModuleQueued(module) {
-    this.quietly(() => this.tell({ ev: 'suite_start', suite: module.moduleId }));
+    this.quietly(() => {
+      this.running.add(module.moduleId);
+      this.tell({ ev: 'suite_start', suite: module.moduleId });
+    });
   }
 
   onTestModuleCollected(module) {
@@ -122,14 +126,23 @@ export default class RehearsalReporter {
   }
 
   onTestModuleEnd(module) {
-    this.quietly(() => {
-      for (const error of module.errors()) this.problem('suite', module.moduleId, module.moduleId, error);
-      this.tell({ ev: 'suite_end', suite: module.moduleId });
-    });
+    this.quietly(() => this.moduleEnded(module));
   }
 
-  onTestRunEnd(_modules, errors, reason) {
-    this.quietly(() => this.finish(errors, reason === 'interrupted'));
+  moduleEnded(module) {
+    this.running.delete(module.moduleId);
+    for (const error of module.errors()) this.problem('suite', module.moduleId, module.moduleId, error);
+    this.tell({ ev: 'suite_end', suite: module.moduleId });
+  }
+
+  onTestRunEnd(modules, errors, reason) {
+    this.quietly(() => {
+      // Vitest 3 does not tell the end of a module that could not be loaded. One whose worker died stays open.
+      for (const module of modules) {
+        if (this.running.has(module.moduleId) && module.errors().length > 0) this.moduleEnded(module);
+      }
+      this.finish(errors, reason === 'interrupted');
+    });
   }
 
   // --- before Vitest 3

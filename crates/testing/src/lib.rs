@@ -9,6 +9,8 @@ mod analyse;
 mod changes;
 mod collect;
 mod combine;
+mod detect;
+mod diagnostics;
 mod event;
 mod framework;
 mod lines;
@@ -16,11 +18,14 @@ mod lines;
 mod made;
 mod parse;
 mod paths;
+mod plan;
 mod read;
 mod report;
 mod reporters;
 mod rerun;
+mod run;
 mod streak;
+mod telling;
 mod text;
 mod verdict;
 mod words;
@@ -36,15 +41,25 @@ pub use analyse::{
 };
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
+pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
+pub use diagnostics::{Diagnostic, Severity};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use lines::{Line, Lines};
 pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
+pub use plan::{
+    CommandLine, CoverageFile, CoverageFormat, FirstSignal, Machine, Pattern, PlannedFile, ReportFiles,
+    RunPlan, Selection, Wish, plan,
+};
 pub use read::{Recorded, read};
 pub use rehearsal_core::TestStatus;
-pub use report::{FailureKind, TestCase, TestReport, TestSummary};
+pub use report::{Coverage, FailureKind, FileCoverage, TestCase, TestReport, TestSummary};
 pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
 pub use rerun::rerun_command;
+pub use run::{
+    DEFAULT_TIMEOUT, LONGEST_TIMEOUT, Launch, RunEvent, RunWatcher, SandboxSpawner, SpawnEnd, SpawnError,
+    Spawned, Spawner, TestRequest, TestRun, run,
+};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

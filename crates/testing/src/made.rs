@@ -13,6 +13,8 @@ pub(crate) fn report(framework: Framework, tests: Vec<TestCase>) -> TestReport {
     let success = summary.failed == 0 && summary.timed_out == 0 && summary.not_run == 0;
     let reasons = if success { Vec::new() } else { vec![format!("{} tests failed", summary.failed)] };
     TestReport {
+        root: None,
+        command: None,
         framework,
         framework_version: None,
         success,
@@ -31,6 +33,10 @@ pub(crate) fn report(framework: Framework, tests: Vec<TestCase>) -> TestReport {
         signal: None,
         timed_out: false,
         partial: false,
+        coverage: None,
+        sandbox: None,
+        files_written: rehearsal_sandbox::Written::default(),
+        notes: Vec::new(),
     }
 }
 

@@ -10,6 +10,9 @@ const SOURCES: [&str; 53] = [
     "scala", "sh", "svelte", "swift", "t", "ts", "tsx", "vue",
 ];
 
+/// Of `feature` and `svelte`.
+const LONGEST_ENDING: usize = 7;
+
 /// Which of a trace's frames is the deepest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deepest {
@@ -96,7 +99,8 @@ fn last_word(text: &str) -> &str {
 pub(super) fn is_source(file: &str) -> bool {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && SOURCES.binary_search(&extension.to_ascii_lowercase().as_str()).is_ok()
+        let is_known = || SOURCES.iter().any(|known| known.eq_ignore_ascii_case(extension));
+        !stem.is_empty() && extension.len() <= LONGEST_ENDING && is_known()
     })
 }
 

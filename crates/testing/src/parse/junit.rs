@@ -93,9 +93,9 @@ impl Document {
         match token {
             Token::Text(text) => match self.part {
                 Part::Nowhere => {}
-                Part::Body => self.case.body.push(text),
-                Part::Output => self.case.output.push(text),
-                Part::Rerun => self.case.rerun_body.push(text),
+                Part::Body => self.case.body.push(&text.decoded()),
+                Part::Output => self.case.printed(*text),
+                Part::Rerun => self.case.rerun_body.push(&text.decoded()),
             },
             Token::Open { name, attributes, empty } => {
                 self.depth += 1;
@@ -242,9 +242,7 @@ impl Document {
             return;
         }
         let mut identity = std::mem::take(&mut self.identity);
-        let around: Vec<&str> = self.suites.iter().map(|suite| suite.name.as_str()).collect();
-        let file = self.suites.iter().rev().find_map(|suite| suite.file.as_deref());
-        self.dialect.identify(&self.case, &around, file, &mut identity);
+        self.dialect.identify(&self.case, &self.suites, &mut identity);
         if self.dialect == Dialect::Pytest && self.case.file.is_empty() {
             self.case.file.clone_from(&identity.suite);
         }
@@ -351,11 +349,9 @@ impl Document {
     }
 
     fn tell_output(&mut self, identity: &Identity, sink: &mut dyn Sink) {
-        if self.case.output.is_empty() {
-            return;
-        }
-        let text = self.case.output.clone().into_text();
+        let text = self.case.output();
         if !text.trim().is_empty() {
+            self.turn_to(identity, sink);
             let test = TestId { suite: &identity.suite, name: &identity.name };
             sink.event(Event::Output { test, text: &text });
         }
@@ -363,7 +359,8 @@ impl Document {
 
     /// The attempts that failed before; the same test ends once more after them.
     fn tell_reruns(&mut self, identity: &Identity, sink: &mut dyn Sink) {
-        let mut earlier = Case { class: self.case.class.clone(), ..Case::default() };
+        let mut earlier = Case::default();
+        earlier.class.clone_from(&self.case.class);
         std::mem::swap(&mut earlier.body, &mut self.case.rerun_body);
         std::mem::swap(&mut earlier.message, &mut self.case.rerun_message);
         earlier.outcome = Some(Outcome::Failure);
@@ -397,12 +394,7 @@ impl Document {
         attempt: Attempt,
         sink: &mut dyn Sink,
     ) {
-        let same_suite = self.last.as_ref().is_some_and(|(last, _)| last.suite == identity.suite);
-        let is_other =
-            self.last.as_ref().is_some_and(|(last, remembered)| *remembered && last.name != identity.name);
-        if !same_suite || is_other {
-            self.forget(sink);
-        }
+        let same_suite = self.turn_to(identity, sink);
         let test = TestId { suite: &identity.suite, name: &identity.name };
         sink.event(Event::Finished(Finished { test, status, ms, failure: failure.cloned(), attempt }));
         let remembered = attempt != Attempt::Only;
@@ -414,6 +406,17 @@ impl Document {
             }
             last => *last = Some((identity.clone(), remembered)),
         }
+    }
+
+    /// Lets the collector forget what came before this test; says whether that was of the same suite.
+    fn turn_to(&mut self, identity: &Identity, sink: &mut dyn Sink) -> bool {
+        let same_suite = self.last.as_ref().is_some_and(|(last, _)| last.suite == identity.suite);
+        let is_other =
+            self.last.as_ref().is_some_and(|(last, remembered)| *remembered && last.name != identity.name);
+        if !same_suite || is_other {
+            self.forget(sink);
+        }
+        same_suite
     }
 
     /// Lets the collector forget the suite of the last test.

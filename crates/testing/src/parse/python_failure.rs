@@ -48,8 +48,8 @@ pub(super) fn marked_message(text: &str) -> Option<String> {
         before_was_marked = marked.is_some();
     }
     let lines = message?;
-    let indent = |line: &&str| line.len() - line.trim_start().len();
-    let indent = lines.first().map_or(0, indent);
+    let written = lines.iter().filter(|line| !line.trim().is_empty());
+    let indent = written.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     Some(lines.iter().map(|line| line.get(indent..).unwrap_or("")).collect::<Vec<_>>().join("\n"))
 }
 

@@ -33,6 +33,8 @@ struct Truth {
     in_progress: Names,
     traps: Names,
     package_failed: Names,
+    timed_out: bool,
+    crashed: bool,
     success: Option<bool>,
 }
 
@@ -106,6 +108,7 @@ impl Sample {
             && self.truth.package_failed.0.is_empty()
             && !problems.is_empty()
             && self.truth.total.is_some()
+            && !self.truth.was_cut()
         {
             wrong.push(format!("problems that are none: {problems:#?}"));
         }
@@ -166,6 +169,11 @@ impl Truth {
             .map(tag("suite error"))
             .chain(self.build_errors.iter().map(tag("build error")))
             .chain(self.run_errors.iter().map(tag("run error")))
+    }
+
+    /// Whether what was running may be told as a problem.
+    fn was_cut(&self) -> bool {
+        self.timed_out || self.crashed
     }
 
     fn is_good(&self) -> bool {

@@ -9,7 +9,7 @@ fn tokens_of(pieces: &[&[u8]]) -> Vec<String> {
     for piece in pieces {
         tokens.feed(piece, &mut |token| {
             if let Token::Text(more) = token {
-                return text.push_str(more);
+                return text.push_str(&more.decoded());
             }
             if !text.is_empty() {
                 seen.push(format!("'{}'", std::mem::take(&mut text)));

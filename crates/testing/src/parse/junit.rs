@@ -54,6 +54,7 @@ impl Parser for Junit {
 struct Document {
     dialect: Dialect,
     is_signed: bool,
+    is_root_signed: bool,
     root_is_bare: bool,
     depth: u32,
     suites: Vec<Suite>,
@@ -116,6 +117,7 @@ impl Document {
             "testsuites" => {
                 self.root_is_bare = attributes.is_empty();
                 self.learn(Dialect::of_suite(name, attributes));
+                self.is_root_signed = self.is_signed;
             }
             "testsuite" => self.open_suite(attributes, sink),
             "testcase" => {
@@ -123,7 +125,7 @@ impl Document {
                 self.in_case = true;
                 self.part = Part::Nowhere;
                 if !self.is_signed {
-                    self.learn(Dialect::of_case(&self.case, self.root_is_bare));
+                    self.learn(Dialect::of_case(&self.case, self.root_is_bare).or(Some(Dialect::Java)));
                 }
             }
             "property" if !self.is_signed => {
@@ -182,6 +184,10 @@ impl Document {
     }
 
     fn open_suite(&mut self, attributes: Attributes<'_>, sink: &mut dyn Sink) {
+        // A file may hold the reports of several runners.
+        if self.suites.is_empty() && !self.is_root_signed {
+            self.is_signed = false;
+        }
         self.learn(Dialect::of_suite("testsuite", attributes));
         if self.suites.len() >= DEEPEST {
             self.flat += 1;

@@ -14,6 +14,7 @@ mod read;
 mod report;
 mod text;
 mod verdict;
+mod write;
 
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
@@ -25,3 +26,4 @@ pub use read::{Recorded, read};
 pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;
+pub use write::{ctrf, junit};

@@ -27,7 +27,7 @@ pub(super) fn place_in(text: &str, deepest: Deepest) -> Option<Place<'_>> {
     let mut own = text.lines().filter_map(place_of_line).filter(|place| !place.file.is_some_and(is_foreign));
     match deepest {
         Deepest::First => own.next(),
-        Deepest::Last => own.last(),
+        Deepest::Last => own.next_back(),
     }
 }
 

@@ -29,6 +29,7 @@ mod telling;
 mod text;
 mod verdict;
 mod words;
+mod write;
 
 pub use action::{
     ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
@@ -63,3 +64,4 @@ pub use run::{
 };
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;
+pub use write::{ctrf, junit};

@@ -275,11 +275,14 @@ impl Maven {
             sink.event(Event::Problem(of_run(&reason, Some(FailureKind::Timeout))));
         } else if is_unresolved(&reason) {
             sink.event(Event::Problem(of_run(&reason, Some(FailureKind::Dependency))));
-        } else if !(reason.contains("Compilation failure") && self.build_errors > 0)
-            && !(reason.contains("There are test failures") && self.failed > 0)
-        {
+        } else if !self.is_told(&reason) {
             sink.event(Event::Problem(of_run(&reason, None)));
         }
+    }
+
+    fn is_told(&self, reason: &str) -> bool {
+        let by_compiler = self.build_errors > 0 && reason.contains("Compilation failure");
+        by_compiler || (self.failed > 0 && reason.contains("There are test failures"))
     }
 
     fn conclude(&mut self, sink: &mut dyn Sink) {

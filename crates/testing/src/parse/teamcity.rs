@@ -1,4 +1,4 @@
-//! TeamCity's service messages, which many runners write; `PHPUnit` for anyone who wants a stream.
+//! `TeamCity`'s service messages, which many runners write; `PHPUnit` for anyone who wants a stream.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

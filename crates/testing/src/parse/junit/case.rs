@@ -132,7 +132,7 @@ impl Case {
     pub(super) fn end_with(&mut self, outcome: Outcome, attributes: Attributes<'_>) {
         self.skipped |= outcome == Outcome::Skipped;
         let is_worse = match (self.outcome, outcome) {
-            (None, _) | (Some(Outcome::Warning), _) => true,
+            (None | Some(Outcome::Warning), _) => true,
             (Some(Outcome::Skipped), new) => matches!(new, Outcome::Failure | Outcome::Error),
             (Some(Outcome::Failure | Outcome::Error), _) => false,
         };
@@ -190,6 +190,17 @@ impl Case {
 
     /// How it ended.
     pub(super) fn status(&self, dialect: Dialect) -> TestStatus {
+        if dialect == Dialect::Own && self.outcome.is_some() {
+            return match &*self.exception {
+                "error" => TestStatus::Error,
+                "crash" => TestStatus::Crash,
+                "timeout" => TestStatus::Timeout,
+                "skip" => TestStatus::Skip,
+                "xfail" => TestStatus::Xfail,
+                "not_run" => TestStatus::NotRun,
+                _ => TestStatus::Fail,
+            };
+        }
         let planned = self.skipped && dialect == Dialect::NodeTest;
         match self.outcome {
             Some(Outcome::Failure | Outcome::Error) if planned => TestStatus::Skip,
@@ -303,9 +314,8 @@ impl Case {
         let first = body.lines().next().unwrap_or_default();
         let by_words = kind_of(&self.exception, message).or_else(|| kind_of("", first));
         by_words.or(match self.outcome {
-            Some(Outcome::Error) => Some(FailureKind::Error),
             Some(Outcome::Failure) if self.exception.is_empty() => None,
-            Some(Outcome::Failure) => Some(FailureKind::Error),
+            Some(Outcome::Failure | Outcome::Error) => Some(FailureKind::Error),
             _ => None,
         })
     }

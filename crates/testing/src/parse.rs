@@ -1,8 +1,11 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod ava;
+mod bats;
 mod frames;
 mod generic;
 mod go;
+mod tap;
 
 use crate::{Framework, Sink};
 
@@ -80,6 +83,36 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(go::GoText::default()),
     },
     Format {
+        name: "bats-text",
+        framework: Framework::Bats,
+        trust: Trust::Text,
+        looks_like: bats::looks_like,
+        parser: || Box::new(bats::Bats::default()),
+    },
+    Format {
+        name: "ava-text",
+        framework: Framework::Ava,
+        trust: Trust::Text,
+        looks_like: ava::looks_like,
+        parser: || Box::new(ava::Ava::default()),
+    },
+    Format {
+        name: "prove",
+        framework: Framework::Tap,
+        trust: Trust::Text,
+        looks_like: tap::looks_like_prove,
+        parser: || Box::new(tap::Prove::default()),
+    },
+    tap_of("node-test-tap", Framework::NodeTest, tap_dialect!(NodeTest)),
+    tap_of("vitest-tap", Framework::Vitest, tap_dialect!(Vitest)),
+    tap_of("deno-tap", Framework::Deno, tap_dialect!(Deno)),
+    tap_of("ava-tap", Framework::Ava, tap_dialect!(Ava)),
+    tap_of("mocha-tap", Framework::Mocha, tap_dialect!(Mocha)),
+    tap_of("pytest-tap", Framework::Pytest, tap_dialect!(Pytest)),
+    tap_of("busted-tap", Framework::Busted, tap_dialect!(Busted)),
+    tap_of("bats-tap", Framework::Bats, tap_dialect!(Bats)),
+    tap_of("tap", Framework::Tap, tap_dialect!(Plain)),
+    Format {
         name: "generic",
         framework: Framework::Generic,
         trust: Trust::ExitStatus,
@@ -87,6 +120,25 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(generic::Generic),
     },
 ];
+
+type LooksLike = fn(&Head<'_>) -> bool;
+type Make = fn() -> Box<dyn Parser>;
+
+/// TAP as one runner writes it.
+const fn tap_of(name: &'static str, framework: Framework, (looks_like, parser): (LooksLike, Make)) -> Format {
+    Format { name, framework, trust: Trust::Interchange, looks_like, parser }
+}
+
+/// How one dialect of TAP is recognised and read. A macro, since a function pointer cannot hold the dialect.
+macro_rules! tap_dialect {
+    ($dialect:ident) => {
+        (
+            |head| tap::looks_like(tap::Dialect::$dialect, head),
+            || Box::new(tap::Tap::new(tap::Dialect::$dialect)),
+        )
+    };
+}
+use tap_dialect;
 
 impl Format {
     /// Every format.

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a broken fixture should stop the test")]
 
+mod chunks;
+mod lacking;
 mod truth;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -41,11 +43,11 @@ fn what_is_read_is_what_happened(#[case] runner: &str) {
     for sample in samples().into_iter().filter(|sample| sample.dir == runner) {
         let files = sample.paths();
         let together = sample.mismatches(&report_of(&sample, &files), true);
-        note(&mut wrong, &sample.id, "all files", &together);
+        note(&mut wrong, &sample.id, "all files", &lacking::left(&sample.id, together));
         for file in files.iter().filter(|_| files.len() > 1) {
             if Sample::is_whole(file) {
                 let alone = sample.mismatches(&report_of(&sample, std::slice::from_ref(file)), false);
-                note(&mut wrong, &sample.id, file.file_name().unwrap(), &alone);
+                note(&mut wrong, &sample.id, file.file_name().unwrap(), &lacking::left(&sample.id, alone));
             }
         }
     }

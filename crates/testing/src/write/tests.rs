@@ -45,24 +45,16 @@ fn report() -> TestReport {
         line: Some(7),
     };
     TestReport {
-        framework: Framework::CargoTest,
         framework_version: Some("1.95".to_owned()),
-        success: false,
         verdict: Verdict::BuildFailed,
         reasons: vec!["1 build error".to_owned()],
         duration: 13_500,
-        tests,
-        tests_file: None,
         summary,
         build_errors: vec![problem],
-        suite_errors: Vec::new(),
-        run_errors: Vec::new(),
-        raw_output: String::new(),
-        raw_output_file: None,
         exit_code: Some(101),
-        signal: None,
-        timed_out: false,
         partial: true,
+        success: false,
+        ..crate::made::report(Framework::CargoTest, tests)
     }
 }
 

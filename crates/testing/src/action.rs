@@ -118,12 +118,13 @@ impl RunTestsAnswer {
             file: test.file.clone(),
             line: test.line,
         });
-        let problems = analysis.groups.iter().filter(|group| group.scope.is_some()).map(|group| ActionFailure {
-            name: group.test_names.first().cloned().unwrap_or_default(),
-            error: group.message.clone(),
-            file: group.file.clone(),
-            line: group.line,
-        });
+        let problems =
+            analysis.groups.iter().filter(|group| group.scope.is_some()).map(|group| ActionFailure {
+                name: group.test_names.first().cloned().unwrap_or_default(),
+                error: group.message.clone(),
+                file: group.file.clone(),
+                line: group.line,
+            });
         let failed_tests: Vec<ActionFailure> = problems.chain(tests).take(LISTED).collect();
         let behind = ActionAnalysis {
             root_cause: analysis.root_cause.clone(),
@@ -175,7 +176,10 @@ mod tests {
 
     #[test]
     fn the_answer_has_the_failures_and_what_is_behind_them() {
-        let report = report(Framework::Go, vec![passed("TestA"), compared("TestTotal", ("calc_test.go", 45), "100", "99")]);
+        let report = report(
+            Framework::Go,
+            vec![passed("TestA"), compared("TestTotal", ("calc_test.go", 45), "100", "99")],
+        );
         let answer = RunTestsAnswer::new(&report, &analyse(&report, &FailureContext::default()));
         assert_snapshot!(serde_json::to_string_pretty(&answer).unwrap(), @r#"
         {
@@ -183,7 +187,7 @@ mod tests {
             "success": false,
             "verdict": "failed",
             "reasons": [
-              "1 tests failed"
+              "1 test failed"
             ],
             "summary": {
               "total": 2,

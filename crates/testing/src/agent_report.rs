@@ -83,8 +83,12 @@ fn page(report: &TestReport, analysis: &FailureAnalysis, detail: &Detail, shown:
     let mut page = heading(report);
     let mut number = 0;
     for (title, of_problems) in [("Errors:", true), ("Failed Tests:", false)] {
-        let mut groups =
-            analysis.groups.iter().take(shown).filter(|group| group.scope.is_some() == of_problems).peekable();
+        let mut groups = analysis
+            .groups
+            .iter()
+            .take(shown)
+            .filter(|group| group.scope.is_some() == of_problems)
+            .peekable();
         if groups.peek().is_some() {
             let _ = write!(page, "\n{title}\n");
         }
@@ -116,7 +120,10 @@ fn heading(report: &TestReport) -> String {
         report.framework,
         duration(report.duration)
     );
-    let plain = matches!(report.verdict, Verdict::Passed | Verdict::Failed | Verdict::BuildFailed | Verdict::CollectFailed);
+    let plain = matches!(
+        report.verdict,
+        Verdict::Passed | Verdict::Failed | Verdict::BuildFailed | Verdict::CollectFailed
+    );
     if let Some(reason) = report.reasons.first().filter(|_| !plain) {
         let _ = writeln!(heading, "Reason: {}", one_line(reason, 160));
     }
@@ -164,7 +171,9 @@ fn title(group: &FailureGroup, room: usize) -> String {
         (true, true) => format!("{}{more}\n", group.pattern.name().replace('_', " ")),
         (true, false) => format!("{place}{more}\n"),
         (false, true) => format!("{name}{more}\n"),
-        (false, false) if name == place || place.starts_with(&format!("{name}:")) => format!("{place}{more}\n"),
+        (false, false) if name == place || place.starts_with(&format!("{name}:")) => {
+            format!("{place}{more}\n")
+        }
         (false, false) => format!("{name}{more} ({place})\n"),
     }
 }
@@ -178,7 +187,8 @@ fn beyond_the_error(group: &FailureGroup) -> Option<String> {
     };
     let message = group.message.trim_end_matches('.');
     let values = group.expected.as_deref().zip(group.actual.as_deref());
-    let repeats_values = values.is_some_and(|(expected, actual)| message.contains(expected) && message.contains(actual));
+    let repeats_values =
+        values.is_some_and(|(expected, actual)| message.contains(expected) && message.contains(actual));
     if let Some((_, rest)) = fact.split_once(message).filter(|_| !message.is_empty()) {
         let rest = rest.trim().trim_matches(['(', ')']);
         return match (rest.is_empty(), change) {
@@ -196,7 +206,10 @@ fn beyond_the_error(group: &FailureGroup) -> Option<String> {
 
 fn first_test<'a>(report: &'a TestReport, group: &FailureGroup) -> Option<&'a TestCase> {
     let name = group.test_names.first()?;
-    report.tests.iter().find(|test| test.name == *name && crate::analyse::failed(test.status) && group.scope.is_none())
+    report
+        .tests
+        .iter()
+        .find(|test| test.name == *name && crate::analyse::failed(test.status) && group.scope.is_none())
 }
 
 /// The beginning and the end of what a test printed.
@@ -207,7 +220,8 @@ fn push_output(entry: &mut String, output: &str, room: usize) {
         return;
     }
     entry.push_str("   Output:\n");
-    let lines: Vec<String> = output.lines().map(|line| one_line(line, 120)).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> =
+        output.lines().map(|line| one_line(line, 120)).filter(|line| !line.is_empty()).collect();
     let (mut head, mut tail, mut used) = (0, lines.len(), 0);
     while head < tail {
         let from_head = head <= lines.len() - tail;
@@ -234,7 +248,9 @@ fn closing(page: &mut String, report: &TestReport, analysis: &FailureAnalysis, u
     let several = analysis.groups.len() > 1 || !analysis.denials.is_empty();
     if *upto >= Closing::Cause && several {
         lines.extend(analysis.root_cause.as_ref().map(|cause| format!("Cause: {}", one_line(cause, 240))));
-        lines.extend(analysis.denials.first().map(|denial| format!("Sandbox: {}", one_line(&denial.words(), 240))));
+        lines.extend(
+            analysis.denials.first().map(|denial| format!("Sandbox: {}", one_line(&denial.words(), 240))),
+        );
     }
     if *upto >= Closing::Rerun && !report.success {
         lines.extend(rerun_command(report).map(|command| format!("Rerun: {command}")));

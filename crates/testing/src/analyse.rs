@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use blocked::blocked_by_sandbox;
 use cause::{Evidence, cascades, root_cause};
 pub use denial::{Denial, DenialKind, Withheld};
-use failing::{Failing, Source};
 pub(crate) use failing::failed;
+use failing::{Failing, Source};
 use group::{Group, NAMED, groups, patterns};
 pub use pattern::FailurePattern;
 use tree::Tree;
@@ -67,7 +67,7 @@ pub struct FailureAnalysis {
     pub suggestions: Vec<String>,
     /// The files to look at, changed ones and sources before tests.
     pub affected_files: Vec<String>,
-    /// What most of the failures go back to; none if nothing failed.
+    /// What most of the failures go back to; none if they have nothing in common.
     pub root_cause: Option<String>,
     /// Failures that are one.
     pub groups: Vec<FailureGroup>,

@@ -6,11 +6,13 @@
 mod action;
 mod agent_report;
 mod analyse;
+mod baseline;
 mod changes;
 mod collect;
 mod combine;
 mod event;
 mod framework;
+mod history;
 mod lines;
 #[cfg(test)]
 mod made;
@@ -19,6 +21,7 @@ mod paths;
 mod read;
 mod report;
 mod rerun;
+mod summary;
 mod text;
 mod verdict;
 mod words;
@@ -32,15 +35,18 @@ pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
     FailurePattern, Withheld, analyse, blocked_by_sandbox,
 };
+pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
+pub use history::{Interval, RunMark, Slower, Standing, TestHistory, TestKey, TestRecord, histories};
 pub use lines::{Line, Lines};
 pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
 pub use read::{Recorded, read};
 pub use report::{FailureKind, TestCase, TestReport, TestStatus, TestSummary};
 pub use rerun::rerun_command;
+pub use summary::{Mark, StyledText, SummaryExtras, summary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

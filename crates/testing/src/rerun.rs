@@ -23,7 +23,10 @@ fn by_name(framework: Framework, tests: &[&TestCase]) -> Option<Vec<String>> {
     Some(match framework {
         Framework::Go => {
             let tops = each(tests.iter().map(|test| test.name.split('/').next().unwrap_or_default()));
-            command(&["go", "test"], vec!["-run".to_owned(), whole(&tops)]).into_iter().chain(packages(tests)).collect()
+            command(&["go", "test"], vec!["-run".to_owned(), whole(&tops)])
+                .into_iter()
+                .chain(packages(tests))
+                .collect()
         }
         Framework::Pytest => command(&["pytest"], names()),
         Framework::Unittest => command(&["python", "-m", "unittest"], names()),
@@ -33,21 +36,36 @@ fn by_name(framework: Framework, tests: &[&TestCase]) -> Option<Vec<String>> {
             command(&["cargo", "nextest", "run", "-E"], vec![exact.join(" + ")])
         }
         Framework::Jest => command(&["npx", "jest", "-t"], [vec![any(&names())], files(tests)].concat()),
-        Framework::Vitest => command(&["npx", "vitest", "run", "-t"], [vec![any(&names())], files(tests)].concat()),
+        Framework::Vitest => {
+            command(&["npx", "vitest", "run", "-t"], [vec![any(&names())], files(tests)].concat())
+        }
         Framework::Mocha => command(&["npx", "mocha", "-g"], vec![any(&names())]),
-        Framework::NodeTest => command(&["node", "--test"], [vec![format!("--test-name-pattern={}", any(&names()))], files(tests)].concat()),
+        Framework::NodeTest => command(
+            &["node", "--test"],
+            [vec![format!("--test-name-pattern={}", any(&names()))], files(tests)].concat(),
+        ),
         Framework::Bun => command(&["bun", "test", "-t"], vec![any(&names())]),
         Framework::Deno => command(&["deno", "test", "--filter"], vec![format!("/{}/", any(&names()))]),
-        Framework::Rspec => command(&["rspec"], names().into_iter().flat_map(|name| ["-e".to_owned(), name]).collect()),
-        Framework::Phpunit => command(&["phpunit", "--filter"], vec![any(&without_parameters(&names(), " with data set"))]),
-        Framework::Maven => command(&["mvn", "test"], vec![format!("-Dtest={}", java_methods(&names()).join(","))]),
+        Framework::Rspec => {
+            command(&["rspec"], names().into_iter().flat_map(|name| ["-e".to_owned(), name]).collect())
+        }
+        Framework::Phpunit => {
+            command(&["phpunit", "--filter"], vec![any(&without_parameters(&names(), " with data set"))])
+        }
+        Framework::Maven => {
+            command(&["mvn", "test"], vec![format!("-Dtest={}", java_methods(&names()).join(","))])
+        }
         Framework::Gradle => {
             let names = without_parameters(&names(), "(");
-            command(&["./gradlew", "test"], names.into_iter().flat_map(|name| ["--tests".to_owned(), name]).collect())
+            command(
+                &["./gradlew", "test"],
+                names.into_iter().flat_map(|name| ["--tests".to_owned(), name]).collect(),
+            )
         }
         Framework::Dotnet => {
             let names = without_parameters(&names(), "(");
-            let filters: Vec<String> = names.iter().map(|name| format!("FullyQualifiedName={name}")).collect();
+            let filters: Vec<String> =
+                names.iter().map(|name| format!("FullyQualifiedName={name}")).collect();
             command(&["dotnet", "test", "--filter"], vec![filters.join("|")])
         }
         Framework::Ctest => command(&["ctest", "--output-on-failure", "-R"], vec![whole(&names())]),
@@ -101,13 +119,16 @@ fn packages(tests: &[&TestCase]) -> Vec<String> {
     const MOST: usize = 4;
     let mut packages = each(tests.iter().map(|test| test.package.as_str()));
     packages.sort();
-    let known = !packages.is_empty() && packages.len() <= MOST && packages.iter().all(|package| !package.is_empty());
+    let known =
+        !packages.is_empty() && packages.len() <= MOST && packages.iter().all(|package| !package.is_empty());
     if known { packages } else { vec!["./...".to_owned()] }
 }
 
 /// `shop.CartTest.adds(int)[2]` is `shop.CartTest#adds`.
 fn java_methods(names: &[String]) -> Vec<String> {
-    let method = |name: &String| name.rsplit_once('.').map_or_else(|| name.clone(), |(class, test)| format!("{class}#{test}"));
+    let method = |name: &String| {
+        name.rsplit_once('.').map_or_else(|| name.clone(), |(class, test)| format!("{class}#{test}"))
+    };
     let plain = without_parameters(&without_parameters(names, "("), "[");
     plain.iter().map(method).collect()
 }
@@ -134,18 +155,24 @@ fn words(words: &[&str]) -> Vec<String> {
 /// A regular expression for any of these texts.
 fn any(names: &[String]) -> String {
     let escape = |name: &String| -> String {
-        name.chars().flat_map(|c| "\\^$.|?*+()[]{}".contains(c).then_some('\\').into_iter().chain([c])).collect()
+        name.chars()
+            .flat_map(|c| "\\^$.|?*+()[]{}".contains(c).then_some('\\').into_iter().chain([c]))
+            .collect()
     };
     names.iter().map(escape).collect::<Vec<_>>().join("|")
 }
 
 fn whole(names: &[String]) -> String {
-    if let [name] = names { format!("^{}$", any(std::slice::from_ref(name))) } else { format!("^({})$", any(names)) }
+    if let [name] = names {
+        format!("^{}$", any(std::slice::from_ref(name)))
+    } else {
+        format!("^({})$", any(names))
+    }
 }
 
-/// As a shell takes it. A name with a NUL or a line end cannot be typed.
+/// As a shell takes it. A name with control characters cannot be typed.
 fn shell(words: &[String]) -> String {
-    if words.iter().any(|word| word.contains(['\0', '\n', '\r'])) {
+    if words.iter().any(|word| word.contains(char::is_control)) {
         return " ".repeat(LONGEST + 1);
     }
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
@@ -168,7 +195,11 @@ mod tests {
 
     #[test]
     fn each_runner_is_asked_in_its_own_words() {
-        let go = [("shop/calc", "TestAdd"), ("shop/calc", "TestTable/bad value"), ("shop/calc", "TestTable/other")];
+        let go = [
+            ("shop/calc", "TestAdd"),
+            ("shop/calc", "TestTable/bad value"),
+            ("shop/calc", "TestTable/other"),
+        ];
         assert_snapshot!(command(Framework::Go, &go), @"go test -run '^(TestAdd|TestTable)$' shop/calc");
         let pytest = [("tests/test_a.py", "tests/test_a.py::test_p[1 2]")];
         assert_snapshot!(command(Framework::Pytest, &pytest), @"pytest 'tests/test_a.py::test_p[1 2]'");

@@ -12,7 +12,12 @@ fn ten_failures() -> TestReport {
         let at = (format!("internal/calculator/calculator_{i}_test.go"), 40 + i);
         let words = ["sum", "total", "tax", "rebate", "price", "rate", "share", "net", "gross", "rest"];
         let name = format!("TestCalculateTheTotalOf{}", words[i as usize]);
-        compared(&name, (&at.0, at.1), &format!("{} is 100", words[i as usize]), &format!("{} is 99", words[i as usize]))
+        compared(
+            &name,
+            (&at.0, at.1),
+            &format!("{} is 100", words[i as usize]),
+            &format!("{} is 99", words[i as usize]),
+        )
     });
     report(Framework::Go, tests.chain([passed("TestOk")]).collect())
 }
@@ -56,7 +61,6 @@ fn failures_are_listed_with_place_error_and_what_to_look_at() {
     2. TestValidateInput (validator.go:30)
        Error: panic: runtime error: invalid memory address or nil pointer dereference
 
-    Cause: 2 different failures in 2 files; none explains the others
     Rerun: go test -run '^(TestCalculateTotal|TestValidateInput)$' ./...
     Log: .rehearsal/state/tests/7/output.log
     ");
@@ -82,7 +86,8 @@ fn the_budget_is_kept_even_if_only_some_names_fit() {
 
 #[test]
 fn the_same_failure_is_told_once() {
-    let tests = (0..300).map(|i| failed(&format!("t{i}"), ("src/cart.js", 6), "TypeError: total is not a function"));
+    let tests =
+        (0..300).map(|i| failed(&format!("t{i}"), ("src/cart.js", 6), "TypeError: total is not a function"));
     assert_snapshot!(told(&report(Framework::Jest, tests.collect())), @r"
     Test execution completed:
     Framework: jest
@@ -98,8 +103,12 @@ fn the_same_failure_is_told_once() {
 #[test]
 fn errors_outside_of_tests_come_first() {
     let mut report = report(Framework::Go, vec![passed("TestA")]);
-    report.build_errors =
-        vec![problem(ProblemScope::Build, "shop/calc", ("calc/calc.go", 11), "cannot use \"x\" as int value")];
+    report.build_errors = vec![problem(
+        ProblemScope::Build,
+        "shop/calc",
+        ("calc/calc.go", 11),
+        "cannot use \"x\" as int value",
+    )];
     (report.success, report.verdict) = (false, Verdict::BuildFailed);
     assert_snapshot!(told(&report), @r#"
     Test execution completed:
@@ -124,7 +133,10 @@ fn what_a_single_failure_printed_is_shown_by_its_ends() {
 
 #[test]
 fn hostile_names_and_messages_stay_on_their_line() {
-    let text = told(&report(Framework::Pytest, vec![failed("a\nStatus: PASSED", ("x\ny.py", 1), "\x1b[2Jboom\r\n\u{7}")]));
+    let text = told(&report(
+        Framework::Pytest,
+        vec![failed("a\nStatus: PASSED", ("x\ny.py", 1), "\x1b[2Jboom\r\n\u{7}")],
+    ));
     assert_eq!(text.lines().filter(|line| line.starts_with("Status:")).count(), 1);
     assert!(!text.contains('\x1b') && !text.contains('\u{7}'));
 }

@@ -113,7 +113,9 @@ pub(crate) fn denied(said: Said<'_>, withheld: &Withheld) -> Option<Denied> {
         FailurePattern::Network if withheld.network => (DenialKind::Network, host_in(said.line)),
         FailurePattern::ReadOnly if withheld.filesystem => (DenialKind::Filesystem, path_in(said.line)),
         // Files that the project itself made unreadable are the test's own affair: a name has to be outside.
-        FailurePattern::Permission if withheld.filesystem => (DenialKind::Filesystem, Some(path_in(said.line)?)),
+        FailurePattern::Permission if withheld.filesystem => {
+            (DenialKind::Filesystem, Some(path_in(said.line)?))
+        }
         FailurePattern::OutOfMemory if withheld.memory.is_some() => (DenialKind::Memory, None),
         FailurePattern::TooManyFiles if withheld.open_files.is_some() => (DenialKind::Fds, None),
         FailurePattern::ProcessLimit if withheld.processes.is_some() => (DenialKind::Processes, None),

@@ -65,7 +65,9 @@ impl<'a> Failing<'a> {
         };
         let pattern = match source {
             Source::Test(test) if test.status == TestStatus::Timeout => FailurePattern::Timeout,
-            Source::Test(test) if test.status == TestStatus::Crash && message.is_empty() => FailurePattern::Crash,
+            Source::Test(test) if test.status == TestStatus::Crash && message.is_empty() => {
+                FailurePattern::Crash
+            }
             Source::Test(test) => pattern_of(kind, message, test.expected.is_some() && test.actual.is_some()),
             Source::Problem(_) | Source::Output => pattern_of(kind, message, false),
         };

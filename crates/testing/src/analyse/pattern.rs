@@ -175,7 +175,9 @@ pub(crate) fn pattern_of(kind: Option<FailureKind>, message: &str, compared: boo
         return pattern;
     }
     match kind {
-        Some(Kind::Assertion) => said.filter(|it| *it == FailurePattern::Snapshot).unwrap_or(FailurePattern::Assertion),
+        Some(Kind::Assertion) => {
+            said.filter(|it| *it == FailurePattern::Snapshot).unwrap_or(FailurePattern::Assertion)
+        }
         Some(Kind::NullDeref) => FailurePattern::Nil,
         Some(Kind::Timeout) => FailurePattern::Timeout,
         Some(Kind::Setup) => FailurePattern::Setup,
@@ -254,11 +256,17 @@ mod tests {
     use rstest::rstest;
 
     #[rstest]
-    #[case::go_nil("panic: runtime error: invalid memory address or nil pointer dereference", FailurePattern::Nil)]
+    #[case::go_nil(
+        "panic: runtime error: invalid memory address or nil pointer dereference",
+        FailurePattern::Nil
+    )]
     #[case::go_map("panic: assignment to entry in nil map", FailurePattern::Nil)]
     #[case::go_index("panic: runtime error: index out of range [5] with length 3", FailurePattern::Index)]
     #[case::go_type("interface conversion: interface {} is string, not int", FailurePattern::Type)]
-    #[case::go_import("cart.go:3:2: no required module provides package example.com/x", FailurePattern::Import)]
+    #[case::go_import(
+        "cart.go:3:2: no required module provides package example.com/x",
+        FailurePattern::Import
+    )]
     #[case::go_timeout("panic: test timed out after 1s", FailurePattern::Timeout)]
     #[case::go_race("testing.go:1: race detected during execution of test", FailurePattern::Race)]
     #[case::go_deadlock("fatal error: all goroutines are asleep - deadlock!", FailurePattern::Deadlock)]
@@ -268,7 +276,10 @@ mod tests {
     #[case::js_import("Cannot find module './nope' from 'a.test.js'", FailurePattern::Import)]
     #[case::js_syntax("SyntaxError: Unexpected token (2:5)", FailurePattern::Compile)]
     #[case::jest_esm("SyntaxError: Cannot use import statement outside a module", FailurePattern::Config)]
-    #[case::jest_snapshot("expect(received).toMatchSnapshot()\nSnapshot name: `a 1`", FailurePattern::Snapshot)]
+    #[case::jest_snapshot(
+        "expect(received).toMatchSnapshot()\nSnapshot name: `a 1`",
+        FailurePattern::Snapshot
+    )]
     #[case::jest_timeout("thrown: \"Exceeded timeout of 5000 ms for a test.", FailurePattern::Timeout)]
     #[case::py_nil("AttributeError: 'NoneType' object has no attribute 'name'", FailurePattern::Nil)]
     #[case::py_attribute("AttributeError: 'Cart' object has no attribute 'nmae'", FailurePattern::Type)]
@@ -281,7 +292,10 @@ mod tests {
     #[case::rust_index("index out of bounds: the len is 3 but the index is 7", FailurePattern::Index)]
     #[case::rust_assert("assertion `left == right` failed: math", FailurePattern::Assertion)]
     #[case::rust_type("error[E0308]: mismatched types", FailurePattern::Type)]
-    #[case::java_nil("java.lang.NullPointerException: Cannot invoke \"String.length()\"", FailurePattern::Nil)]
+    #[case::java_nil(
+        "java.lang.NullPointerException: Cannot invoke \"String.length()\"",
+        FailurePattern::Nil
+    )]
     #[case::java_assert("math ==> expected: <5> but was: <4>", FailurePattern::Assertion)]
     #[case::java_class("java.lang.ClassCastException: class A cannot be cast", FailurePattern::Type)]
     #[case::ruby_nil("NoMethodError: undefined method `name' for nil:NilClass", FailurePattern::Nil)]
@@ -306,7 +320,11 @@ mod tests {
     )]
     #[case::told_as_timeout(Some(FailureKind::Timeout), "KeyError", FailurePattern::Timeout)]
     #[case::setup(Some(FailureKind::Setup), "connect ECONNREFUSED 127.0.0.1:1", FailurePattern::Setup)]
-    #[case::reported_error(Some(FailureKind::Assertion), "Get: network is unreachable", FailurePattern::Network)]
+    #[case::reported_error(
+        Some(FailureKind::Assertion),
+        "Get: network is unreachable",
+        FailurePattern::Network
+    )]
     #[case::panicked(Some(FailureKind::Panic), "boom", FailurePattern::Panic)]
     fn structure_goes_before_words_but_not_before_the_surroundings(
         #[case] kind: Option<FailureKind>,

@@ -40,13 +40,19 @@ fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
         }
         FailurePattern::Import => Some(import(failing)),
         FailurePattern::Timeout => timeout(failing),
-        FailurePattern::ConnectionRefused | FailurePattern::AddressInUse | FailurePattern::MissingProgram => environment(failing),
+        FailurePattern::ConnectionRefused | FailurePattern::AddressInUse | FailurePattern::MissingProgram => {
+            environment(failing)
+        }
         FailurePattern::DiskFull => Some("the disk is full".to_owned()),
         FailurePattern::Setup | FailurePattern::Teardown => set_up(failing),
-        FailurePattern::Compile | FailurePattern::Config | FailurePattern::Dependency => at(failing, failing.headline()),
-        FailurePattern::Crash | FailurePattern::StackOverflow | FailurePattern::Deadlock | FailurePattern::Race | FailurePattern::Panic => {
-            with_source(at(failing, failing.headline())?, failing, context)
+        FailurePattern::Compile | FailurePattern::Config | FailurePattern::Dependency => {
+            at(failing, failing.headline())
         }
+        FailurePattern::Crash
+        | FailurePattern::StackOverflow
+        | FailurePattern::Deadlock
+        | FailurePattern::Race
+        | FailurePattern::Panic => with_source(at(failing, failing.headline())?, failing, context),
         FailurePattern::Key
         | FailurePattern::Undefined
         | FailurePattern::Type
@@ -92,6 +98,9 @@ fn assertion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<Stri
         return with_source(at(failing, failing.headline())?, failing, context);
     };
     let place = place(failing)?;
+    if let Some((expected, actual)) = facts::first_difference(expected, actual) {
+        return Some(format!("{place}: the first line that differs is `{actual}`, expected `{expected}`"));
+    }
     let (expected, actual) = (facts::value(expected), facts::value(actual));
     if let Some((value, expression)) = facts::where_expression(failing.message)
         && (value == actual || value == expected)

@@ -130,7 +130,10 @@ pub(super) static WORDS: &[(FailurePattern, &[&str])] = &[
             "did not match snapshot",
         ],
     ),
-    (FailurePattern::Race, &["race detected during execution", "WARNING: DATA RACE", "ThreadSanitizer: data race"]),
+    (
+        FailurePattern::Race,
+        &["race detected during execution", "WARNING: DATA RACE", "ThreadSanitizer: data race"],
+    ),
     (
         FailurePattern::Deadlock,
         &["all goroutines are asleep", "deadlock detected", "No live threads left. Deadlock"],

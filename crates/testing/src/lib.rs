@@ -4,6 +4,7 @@
 //! that a test prints cannot fake a result; nothing but a complete, consistent, good run is green.
 
 mod action;
+mod affected;
 mod agent_report;
 mod analyse;
 mod baseline;
@@ -30,6 +31,7 @@ pub use action::{
     ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
     RunTestsParameters,
 };
+pub use affected::{Affected, Dependencies, PythonImports, Selector, affected};
 pub use agent_report::{AgentBudget, agent_report};
 pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,

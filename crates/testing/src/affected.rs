@@ -135,6 +135,9 @@ fn reached(framework: Framework, changes: &Changes, dependencies: Dependencies<'
     Ok(reach)
 }
 
+/// So many of those that are left out are named.
+const NAMED: usize = 50;
+
 impl Reach {
     fn with_failed(mut self, framework: Framework, failed_before: &[String]) -> Affected {
         if !failed_before.is_empty() {
@@ -150,7 +153,6 @@ impl Reach {
             }
             _ => self.selectors.extend(failed_before.iter().cloned().map(Selector::Test)),
         }
-        const NAMED: usize = 50;
         self.selectors.sort();
         self.selectors.dedup();
         self.skipped.sort();

@@ -44,8 +44,11 @@ pub struct FailureContext<'a> {
     /// What its sandbox withheld; none if it ran in none.
     pub withheld: Option<&'a Withheld>,
     /// Reads a line of the project's source, to be quoted.
-    pub source: Option<&'a dyn Fn(&str, u32) -> Option<String>>,
+    pub source: Option<SourceReader<'a>>,
 }
+
+/// Reads a line of a file of the project, both as the report names them.
+pub type SourceReader<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
 
 impl FailureContext<'_> {
     fn source_line(&self, file: &str, line: u32) -> Option<String> {

@@ -35,7 +35,7 @@ pub use affected::{Affected, Dependencies, PythonImports, Selector, affected};
 pub use agent_report::{AgentBudget, agent_report};
 pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
-    FailurePattern, Withheld, analyse, blocked_by_sandbox,
+    FailurePattern, SourceReader, Withheld, analyse, blocked_by_sandbox,
 };
 pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};

@@ -165,8 +165,7 @@ impl Collector {
     /// The output is over, and the process has ended like this: what is still open is decided now.
     pub fn finish(mut self, ending: &Ending) -> Collected {
         let status = if self.was_stopped(ending) { TestStatus::Timeout } else { TestStatus::Crash };
-        let running = self.open.take_running();
-        let suites = self.open.suites_without_tests(&running);
+        let (running, suites) = self.open.take_running();
         for (suite, name, running) in running {
             self.left_open(TestId { suite: &suite, name: &name }, running, status);
         }
@@ -363,6 +362,7 @@ impl Sink for Collector {
             }
             Event::Output { test, text } => self.open.output(test, text, self.limits.text),
             Event::Finished(finished) => self.finished(&finished),
+            Event::Counted { status, count } => self.run.summary.add_many(status, count),
             Event::Container(test) => drop(self.open.take(test)),
             Event::NotRun(test) => {
                 let case = self.case(&Finished::new(test, TestStatus::NotRun, 0), None);

@@ -65,8 +65,10 @@ fn complete(best: &mut Telling, other: Telling) {
     run.version = run.version.take().or(other.run.version);
     if other.trust > Trust::ExitStatus {
         for problem in other.run.problems {
-            if !run.problems.iter().any(|known| same(known, &problem)) {
-                run.problems.push(problem);
+            match run.problems.iter_mut().find(|known| same(known, &problem)) {
+                Some(known) if known.line.is_none() && problem.line.is_some() => *known = problem,
+                Some(_) => {}
+                None => run.problems.push(problem),
             }
         }
     }
@@ -101,6 +103,13 @@ fn fill_in(run: &mut Collected, others: &[TestCase]) {
 }
 
 fn lend(case: &mut TestCase, other: &TestCase) {
+    // That a test never ended says nothing of how it died; a stack that was printed does.
+    let only_missing = case.status == TestStatus::Crash && case.kind.is_none();
+    if only_missing && other.kind.is_some() {
+        case.error.clone_from(&other.error);
+        case.file = other.file.clone().or(case.file.take());
+        case.line = other.line.or(case.line);
+    }
     if case.file.is_none() || (case.line.is_none() && case.file == other.file) {
         case.file.clone_from(&other.file);
         case.line = other.line;

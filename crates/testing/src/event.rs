@@ -44,6 +44,13 @@ pub enum Event<'a> {
     },
     /// A test ended.
     Finished(Finished<'a>),
+    /// Tests that ended like this and have no name: the runner only counts them (dots, a summary).
+    Counted {
+        /// How they ended.
+        status: TestStatus,
+        /// How many.
+        count: u64,
+    },
     /// What began as a test only holds others that are told on their own: it is not counted.
     Container(TestId<'a>),
     /// A test that was announced by name and will never run.

@@ -1,6 +1,21 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod by_line;
+mod frames;
 mod generic;
+mod go;
+mod java;
+mod js_failure;
+mod json_elements;
+mod junit;
+mod place;
+mod pytest_json;
+mod pytest_log;
+mod pytest_phases;
+mod python_failure;
+mod reporter;
+mod wording;
+mod xml;
 
 use crate::{Framework, Sink};
 
@@ -62,13 +77,78 @@ pub struct Head<'a> {
 }
 
 /// The formats, the most telling first: the first that recognises a text gets it. The last recognises all.
-static FORMATS: &[Format] = &[Format {
-    name: "generic",
-    framework: Framework::Generic,
-    trust: Trust::ExitStatus,
-    looks_like: |_| true,
-    parser: || Box::new(generic::Generic),
-}];
+static FORMATS: &[Format] = &[
+    Format {
+        name: "pytest-events",
+        framework: Framework::Pytest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("pytest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "jest-events",
+        framework: Framework::Jest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("jest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "vitest-events",
+        framework: Framework::Vitest,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("vitest", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "rspec-events",
+        framework: Framework::Rspec,
+        trust: Trust::Stream,
+        looks_like: |head| reporter::is_of("rspec", head),
+        parser: || Box::new(reporter::Reporter::default()),
+    },
+    Format {
+        name: "pytest-reportlog",
+        framework: Framework::Pytest,
+        trust: Trust::Stream,
+        looks_like: pytest_log::looks_like,
+        parser: || Box::new(pytest_log::PytestLog::default()),
+    },
+    Format {
+        name: "pytest-json-report",
+        framework: Framework::Pytest,
+        trust: Trust::Report,
+        looks_like: pytest_json::looks_like,
+        parser: || Box::new(pytest_json::PytestJson::default()),
+    },
+    Format {
+        name: "go-json",
+        framework: Framework::Go,
+        trust: Trust::Stream,
+        looks_like: go::looks_like_json,
+        parser: || Box::new(go::GoJson::default()),
+    },
+    Format {
+        name: "go-text",
+        framework: Framework::Go,
+        trust: Trust::Text,
+        looks_like: go::looks_like_text,
+        parser: || Box::new(go::GoText::default()),
+    },
+    Format {
+        name: "junit",
+        framework: Framework::Junit,
+        trust: Trust::Interchange,
+        looks_like: junit::looks_like,
+        parser: || Box::<junit::Junit>::default(),
+    },
+    Format {
+        name: "generic",
+        framework: Framework::Generic,
+        trust: Trust::ExitStatus,
+        looks_like: |_| true,
+        parser: || Box::new(generic::Generic),
+    },
+];
 
 impl Format {
     /// Every format.
@@ -98,6 +178,12 @@ impl Format {
     pub fn parser(&self) -> Box<dyn Parser> {
         (self.parser)()
     }
+}
+
+/// Odd numbers are none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+fn milliseconds(ms: f64) -> u64 {
+    ms.max(0.0).round() as u64
 }
 
 impl std::fmt::Debug for Format {

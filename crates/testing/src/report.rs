@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Framework, Problem, Verdict};
+use crate::{Framework, Problem, TestStatus, Verdict};
 
 /// The whole result of one run. It always comes back, whatever happened to the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,38 +91,6 @@ pub struct TestCase {
     pub attempts: Option<u32>,
 }
 
-/// How a test ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TestStatus {
-    /// Good.
-    #[default]
-    Pass,
-    /// An assertion, or its own time limit.
-    Fail,
-    /// It could not be carried out: its set-up or its clean-up failed.
-    Error,
-    /// Left out on purpose, or only planned (todo).
-    Skip,
-    /// It failed, and was declared to.
-    Xfail,
-    /// It failed and then passed, with nothing changed between.
-    Flaky,
-    /// It was running when the whole run was stopped from outside: time limit, kill, cancel.
-    Timeout,
-    /// The process died while it ran.
-    Crash,
-    /// It was to run and never began.
-    NotRun,
-}
-
-impl TestStatus {
-    /// Whether it counts as failed.
-    pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Fail | Self::Error | Self::Crash)
-    }
-}
-
 /// What kind of failure, as far as the runner's own structure tells; the analysis goes further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -190,6 +158,11 @@ impl TestSummary {
         self.change(status, 1);
     }
 
+    /// Counts so many more.
+    pub(crate) fn add_many(&mut self, status: TestStatus, count: u64) {
+        self.change(status, count);
+    }
+
     /// Counts one less, for a test that a later attempt decides.
     pub(crate) fn remove(&mut self, status: TestStatus) {
         self.change(status, u64::MAX);
@@ -209,7 +182,7 @@ impl TestSummary {
         self.not_run += other.not_run;
     }
 
-    /// `by` is 1, or the wrapping minus one.
+    /// `by` is a count, or the wrapping minus one.
     fn change(&mut self, status: TestStatus, by: u64) {
         let step = |count: &mut u64| *count = count.wrapping_add(by);
         if status == TestStatus::NotRun {

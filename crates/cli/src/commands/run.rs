@@ -168,7 +168,7 @@ async fn prepare(
             max_wait: settings.max_wait.value.0,
             accept_complete: settings.accept_complete.value,
             message: args.message.clone(),
-            test_command: settings.test_command.value,
+            test_command: settings.testing.command.value,
         },
         reporter: reporter(args.follow, context),
         stop: StopSwitch::default(),

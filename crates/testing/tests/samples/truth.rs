@@ -32,6 +32,7 @@ struct Truth {
     flaky: Names,
     in_progress: Names,
     traps: Names,
+    package_failed: Names,
     success: Option<bool>,
 }
 
@@ -102,6 +103,7 @@ impl Sample {
         }
         if whole
             && self.truth.problems().next().is_none()
+            && self.truth.package_failed.0.is_empty()
             && !problems.is_empty()
             && self.truth.total.is_some()
         {
@@ -140,6 +142,12 @@ impl Sample {
                 if !told && !suite {
                     wrong.push(format!("{name} is not told as {what}"));
                 }
+            }
+        }
+        for package in &self.truth.package_failed.0 {
+            let told = [&report.suite_errors, &report.run_errors].into_iter().flatten();
+            if !told.into_iter().any(|problem| problem.name == *package) {
+                wrong.push(format!("{package} is not told as failed"));
             }
         }
         for trap in &self.truth.traps.0 {

@@ -1,0 +1,49 @@
+//! `go test`: its stream of JSON events, and its text.
+//!
+//! Both say the same things (a test begins, prints, ends; a package ends) and share what they mean (`packages`), how
+//! a failure is found in what a test printed (`log`, `stack`), and how compilers' complaints are read (`build`).
+
+mod build;
+mod event;
+mod json;
+mod log;
+mod modules;
+mod packages;
+mod recorder;
+mod stack;
+mod text;
+
+pub(super) use json::GoJson;
+pub(super) use text::GoText;
+
+use super::Head;
+
+/// Whether a text is a stream of `go test -json`. Builds and old versions put plain lines before it.
+pub(super) fn looks_like_json(head: &Head<'_>) -> bool {
+    let is_event = |line: &str| {
+        line.starts_with('{')
+            && line.contains("\"Action\":")
+            && (line.contains("\"Package\":") || line.contains("\"ImportPath\":"))
+    };
+    head.text.lines().take(500).map(|line| line.trim_start_matches('\u{feff}')).any(is_event)
+}
+
+/// Whether a text is what `go test` prints for people.
+pub(super) fn looks_like_text(head: &Head<'_>) -> bool {
+    head.text.lines().any(|line| {
+        let result = ["--- FAIL: ", "--- PASS: ", "--- SKIP: "].iter().any(|start| line.starts_with(start));
+        line.starts_with("=== RUN   ")
+            || (result && line.ends_with("s)"))
+            || text::Outcome::of(line).is_some()
+    })
+}
+
+/// Seconds as Go prints them, in milliseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, and no test takes less than no time"
+)]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0).round() as u64
+}

@@ -1,0 +1,231 @@
+//! Packages and their tests while they run: what their events mean.
+
+use super::log::{Log, Mark, Told};
+use super::modules::Modules;
+use super::stack::Death;
+use crate::streak::Streak;
+use crate::{Attempt, Event, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
+
+#[derive(Debug, Default)]
+pub(super) struct Packages {
+    open: Streak<Package>,
+    pub modules: Modules,
+    /// Whether any package came to its end.
+    pub any_ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Package {
+    announced: bool,
+    tests: Streak<Open>,
+    /// What was printed outside of any test.
+    log: Log,
+    ran: bool,
+    failed: bool,
+}
+
+/// A test that has begun.
+#[derive(Debug, Default)]
+struct Open {
+    log: Log,
+    paused: bool,
+    has_subtests: bool,
+    has_bad_subtest: bool,
+}
+
+/// How a package ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PackageEnd {
+    Good,
+    Bad,
+    /// Bad, and why is told by the compiler.
+    NotBuilt,
+}
+
+impl Packages {
+    pub(super) fn start(&mut self, package: &str, sink: &mut dyn Sink) {
+        let state = self.open.entry(package);
+        if !state.announced {
+            state.announced = true;
+            sink.event(Event::SuiteStarted(package));
+        }
+    }
+
+    pub(super) fn run(&mut self, test: TestId<'_>, sink: &mut dyn Sink) {
+        self.start(test.suite, sink);
+        let state = self.open.entry(test.suite);
+        if let Some(parent) = parent_of(&mut state.tests, test.name) {
+            parent.has_subtests = true;
+        }
+        state.ran = true;
+        state.tests.entry(test.name);
+        sink.event(Event::Started { test, at: Place::default() });
+    }
+
+    pub(super) fn pause(&mut self, test: TestId<'_>, paused: bool) {
+        if let Some(open) = self.open.entry(test.suite).tests.get_mut(test.name) {
+            open.paused = paused;
+        }
+    }
+
+    pub(super) fn output(&mut self, test: TestId<'_>, text: &str, mark: Mark, sink: &mut dyn Sink) {
+        let package = self.open.entry(test.suite);
+        match package.tests.get_mut(test.name) {
+            Some(open) => {
+                open.log.push(text, mark);
+                sink.event(Event::Output { test, text });
+            }
+            // Without `-v` a test begins with its result.
+            None if text.trim_start().starts_with("--- FAIL: ") => {
+                package.tests.entry(test.name);
+                sink.event(Event::Output { test, text });
+            }
+            None => package.log.push(text, mark),
+        }
+    }
+
+    pub(super) fn is_open(&mut self, test: TestId<'_>) -> bool {
+        self.open.entry(test.suite).tests.get_mut(test.name).is_some()
+    }
+
+    pub(super) fn package_output(&mut self, package: &str, text: &str, mark: Mark) {
+        self.open.entry(package).log.push(text, mark);
+    }
+
+    pub(super) fn finish(&mut self, test: TestId<'_>, status: TestStatus, ms: u64, sink: &mut dyn Sink) {
+        let package = self.open.entry(test.suite);
+        package.ran = true;
+        let open = package.tests.remove(test.name).unwrap_or_default();
+        if status == TestStatus::Fail {
+            package.failed = true;
+            if let Some(parent) = parent_of(&mut package.tests, test.name) {
+                parent.has_bad_subtest = true;
+            }
+        }
+        // A test with subtests is their group, unless it failed by itself. A benchmark is no test, unless it fails.
+        let only_a_group = open.has_subtests && (status != TestStatus::Fail || open.has_bad_subtest);
+        let only_measured = status != TestStatus::Fail && test.name.starts_with("Benchmark");
+        if only_a_group || only_measured {
+            sink.event(Event::Container(test));
+            return;
+        }
+        let mut finished = Finished { attempt: Attempt::Repeat, ..Finished::new(test, status, ms) };
+        let told;
+        if status != TestStatus::Pass {
+            told = open.log.told(test.name, test.suite, &self.modules);
+            finished = finished.failure(told.failure());
+        }
+        sink.event(Event::Finished(finished));
+    }
+
+    pub(super) fn end(&mut self, package: &str, end: PackageEnd, sink: &mut dyn Sink) {
+        self.any_ended = true;
+        self.start(package, sink);
+        let mut state = self.open.remove(package).unwrap_or_default();
+        self.end_open_tests(package, &mut state, sink);
+        if end == PackageEnd::Bad && !state.failed {
+            sink.event(Event::Problem(self.package_problem(package, &state)));
+        }
+        sink.event(Event::SuiteEnded(package));
+    }
+
+    /// The end of the output: whoever knows how the process ended decides about what still runs.
+    pub(super) fn finish_all(&mut self, sink: &mut dyn Sink) {
+        let mut none_open = true;
+        for (package, state) in std::mem::take(&mut self.open).into_sorted() {
+            none_open &= !state.announced && !state.ran;
+            for (name, open) in state.tests.into_sorted() {
+                let test = TestId { suite: &package, name: &name };
+                if open.has_subtests {
+                    sink.event(Event::Container(test));
+                } else if open.paused {
+                    not_run(test, sink);
+                }
+            }
+        }
+        if none_open && self.any_ended {
+            sink.event(Event::Ended { counted: None });
+        }
+    }
+
+    /// What runs when its package ends went down with it. A goroutine's panic, `os.Exit` and `-timeout` end the
+    /// process without a word on the tests that ran.
+    fn end_open_tests(&self, package: &str, state: &mut Package, sink: &mut dyn Sink) {
+        let tests = std::mem::take(&mut state.tests).into_sorted();
+        let words = tests.iter().find_map(|(_, open)| open.log.death()).or_else(|| state.log.death());
+        let death = words.as_deref().and_then(Death::read);
+        for (name, open) in tests {
+            let test = TestId { suite: package, name: &name };
+            if open.has_subtests || name.starts_with("Benchmark") {
+                sink.event(Event::Container(test));
+            } else if open.paused {
+                not_run(test, sink);
+            } else {
+                state.failed = true;
+                self.died(test, death.as_ref(), &open.log, sink);
+            }
+        }
+    }
+
+    fn died(&self, test: TestId<'_>, death: Option<&Death<'_>>, log: &Log, sink: &mut dyn Sink) {
+        let mut told = match death {
+            Some(death) => Told::of_death(death, test.name, test.suite, &self.modules),
+            None => log.told(test.name, test.suite, &self.modules),
+        };
+        let timed_out = death.is_some_and(|death| {
+            let mut named = death.running_tests().peekable();
+            death.timed_out && (named.peek().is_none() || named.any(|name| name == test.name))
+        });
+        let to_blame = death.is_none_or(|death| timed_out || death.mentions(test.name));
+        let status = if timed_out { TestStatus::Fail } else { TestStatus::Crash };
+        if death.is_none() || !to_blame {
+            told.kind = Some(FailureKind::Crash);
+            told.message = format!("the process ended while it ran\n{}", told.message);
+        }
+        let finished = Finished { attempt: Attempt::Repeat, ..Finished::new(test, status, 0) };
+        sink.event(Event::Finished(finished.failure(told.failure())));
+    }
+
+    /// A package failed though none of its tests did: its set-up, its `TestMain`, a check after the tests.
+    fn package_problem(&self, package: &str, state: &Package) -> Problem {
+        let text = state.log.all();
+        let death = Death::read(text.find("panic: ").map_or(&text, |at| &text[at..]));
+        let at = death.as_ref().and_then(|death| death.place(None, package, &self.modules));
+        let said: Vec<&str> = text.lines().filter(|line| !is_package_line(line)).collect();
+        let message = match &death {
+            Some(death) => format!("panic: {}", death.message),
+            None if said.is_empty() => "the package failed without a failing test".to_owned(),
+            None => said.join("\n"),
+        };
+        let (file, line) = at.unzip();
+        Problem {
+            scope: if state.ran { ProblemScope::Run } else { ProblemScope::Suite },
+            name: package.to_owned(),
+            kind: Some(if death.is_some() { FailureKind::Crash } else { FailureKind::Exit }),
+            message,
+            file,
+            line,
+        }
+    }
+}
+
+fn not_run(test: TestId<'_>, sink: &mut dyn Sink) {
+    sink.event(Event::Container(test));
+    sink.event(Event::NotRun(test));
+}
+
+/// The test that a subtest is part of. A subtest's own name may hold slashes.
+fn parent_of<'a>(tests: &'a mut Streak<Open>, name: &str) -> Option<&'a mut Open> {
+    let is_open = |tests: &mut Streak<Open>, end: &usize| tests.get_mut(&name[..*end]).is_some();
+    let end = name.rmatch_indices('/').map(|(at, _)| at).find(|end| is_open(tests, end))?;
+    tests.get_mut(&name[..end])
+}
+
+fn is_package_line(line: &str) -> bool {
+    line.trim().is_empty()
+        || line == "FAIL"
+        || line == "PASS"
+        || line.starts_with("FAIL\t")
+        || line.starts_with("ok  \t")
+        || line.starts_with("coverage: ")
+}

@@ -1,0 +1,3 @@
+exports.first = (user) => {
+  return user.name;
+};

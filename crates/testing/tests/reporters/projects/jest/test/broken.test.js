@@ -1,0 +1,2 @@
+require('./not-there');
+test('never loaded', () => {});

@@ -1,0 +1,1 @@
+require 'not_installed_at_all'

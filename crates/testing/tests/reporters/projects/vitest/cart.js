@@ -1,0 +1,3 @@
+export const first = (user) => {
+  return user.name;
+};

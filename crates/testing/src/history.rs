@@ -6,6 +6,7 @@ mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rehearsal_core::{TestResult, TestRun};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +15,15 @@ use statistics::{median, usual_until};
 
 use crate::analyse::failed;
 use crate::words::duration;
-use crate::{Framework, TestStatus};
+use crate::TestStatus;
 
 /// A test, across runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct TestKey {
+    /// The directory of its project in the repository; empty for the repository's own.
+    pub root: String,
     /// Its runner.
-    pub framework: Framework,
+    pub framework: String,
     /// Its package, class or file.
     pub package: String,
     /// Its name in there.
@@ -42,6 +45,25 @@ pub struct TestRecord {
     pub status: TestStatus,
     /// How long it took.
     pub ms: u64,
+}
+
+impl TestRecord {
+    /// The records of one run.
+    pub fn of_run<'a>(run: &'a TestRun, results: &'a [TestResult]) -> impl Iterator<Item = Self> + 'a {
+        results.iter().map(|result| Self {
+            run: run.id.to_string(),
+            at: run.at.0,
+            tree: run.tree.clone(),
+            test: TestKey {
+                root: run.root.clone(),
+                framework: run.framework.clone(),
+                package: result.package.clone(),
+                name: result.name.clone(),
+            },
+            status: result.status,
+            ms: result.duration,
+        })
+    }
 }
 
 /// What to think of a test.

@@ -4,7 +4,12 @@ use proptest::prelude::*;
 
 /// Runs from a row of letters: `p` passed, `f` failed, `y` flaky, `s` skipped; a digit is the tree of what follows.
 fn records(runs: &str) -> Vec<TestRecord> {
-    let test = TestKey { framework: Framework::Go, package: "shop".to_owned(), name: "TestA".to_owned() };
+    let test = TestKey {
+        root: String::new(),
+        framework: "go".to_owned(),
+        package: "shop".to_owned(),
+        name: "TestA".to_owned(),
+    };
     let mut tree = '0';
     let mut records = Vec::new();
     for letter in runs.chars() {

@@ -194,7 +194,8 @@ mod tests {
             let go = serde_json::to_string(&text).unwrap().replace('<', "\\u003c").replace('😀', "\\ud83d\\ude00");
             let line = format!("{{\"Output\":{go}}}");
             let event = GoEvent::read(&line).unwrap();
-            prop_assert_eq!(event.output.text(&mut String::new()), text);
+            let mut buffer = String::new();
+            prop_assert_eq!(event.output.text(&mut buffer), text);
         }
 
         #[test]

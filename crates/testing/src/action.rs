@@ -187,7 +187,7 @@ mod tests {
             "success": false,
             "verdict": "failed",
             "reasons": [
-              "1 tests failed"
+              "1 test failed"
             ],
             "summary": {
               "total": 2,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::analyse::FailureGroup;
 use crate::text::strip_ansi;
 use crate::words::{duration, one_line};
-use crate::{FailureAnalysis, ProblemScope, TestCase, TestReport, Verdict, rerun_command};
+use crate::{FailureAnalysis, TestCase, TestReport, Verdict, rerun_command};
 
 /// How long it may become.
 #[derive(Debug, Clone, Copy)]
@@ -245,12 +245,13 @@ fn push_output(entry: &mut String, output: &str, room: usize) {
 
 fn closing(page: &mut String, report: &TestReport, analysis: &FailureAnalysis, upto: &Closing) {
     let mut lines = Vec::new();
-    let several = analysis.groups.len() > 1 || !analysis.denials.is_empty();
-    if *upto >= Closing::Cause && several {
+    let told_above = analysis.groups.len() <= 1 || !analysis.denials.is_empty();
+    if *upto >= Closing::Cause && !told_above {
         lines.extend(analysis.root_cause.as_ref().map(|cause| format!("Cause: {}", one_line(cause, 240))));
-        lines.extend(
-            analysis.denials.first().map(|denial| format!("Sandbox: {}", one_line(&denial.words(), 240))),
-        );
+    }
+    if *upto >= Closing::Log {
+        let denied = analysis.denials.first();
+        lines.extend(denied.map(|denial| format!("Sandbox: {}", one_line(&denial.words(), 240))));
     }
     if *upto >= Closing::Rerun && !report.success {
         lines.extend(rerun_command(report).map(|command| format!("Rerun: {command}")));

@@ -44,8 +44,11 @@ pub struct FailureContext<'a> {
     /// What its sandbox withheld; none if it ran in none.
     pub withheld: Option<&'a Withheld>,
     /// Reads a line of the project's source, to be quoted.
-    pub source: Option<&'a dyn Fn(&str, u32) -> Option<String>>,
+    pub source: Option<SourceReader<'a>>,
 }
+
+/// Reads a line of a file of the project, both as the report names them.
+pub type SourceReader<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
 
 impl FailureContext<'_> {
     fn source_line(&self, file: &str, line: u32) -> Option<String> {
@@ -67,7 +70,7 @@ pub struct FailureAnalysis {
     pub suggestions: Vec<String>,
     /// The files to look at, changed ones and sources before tests.
     pub affected_files: Vec<String>,
-    /// What most of the failures go back to; none if nothing failed.
+    /// What most of the failures go back to; none if they have nothing in common.
     pub root_cause: Option<String>,
     /// Failures that are one.
     pub groups: Vec<FailureGroup>,

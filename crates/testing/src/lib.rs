@@ -4,8 +4,10 @@
 //! that a test prints cannot fake a result; nothing but a complete, consistent, good run is green.
 
 mod action;
+mod affected;
 mod agent_report;
 mod analyse;
+mod baseline;
 mod changes;
 mod collect;
 mod combine;
@@ -13,6 +15,7 @@ mod detect;
 mod diagnostics;
 mod event;
 mod framework;
+mod history;
 mod lines;
 #[cfg(test)]
 mod made;
@@ -25,6 +28,7 @@ mod reporters;
 mod rerun;
 mod run;
 mod streak;
+mod summary;
 mod telling;
 mod text;
 mod verdict;
@@ -35,17 +39,20 @@ pub use action::{
     ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
     RunTestsParameters,
 };
+pub use affected::{Affected, Dependencies, PythonImports, Selector, affected};
 pub use agent_report::{AgentBudget, agent_report};
 pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
-    FailurePattern, Withheld, analyse, blocked_by_sandbox,
+    FailurePattern, SourceReader, Withheld, analyse, blocked_by_sandbox,
 };
+pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
 pub use diagnostics::{Diagnostic, Severity};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
+pub use history::{Interval, RunMark, Slower, Standing, TestHistory, TestKey, TestRecord, histories};
 pub use lines::{Line, Lines};
 pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
@@ -62,6 +69,7 @@ pub use run::{
     DEFAULT_TIMEOUT, LONGEST_TIMEOUT, Launch, RunEvent, RunWatcher, SandboxSpawner, SpawnEnd, SpawnError,
     Spawned, Spawner, TestRequest, TestRun, run,
 };
+pub use summary::{Mark, StyledText, SummaryExtras, summary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;
 pub use write::{ctrf, junit};

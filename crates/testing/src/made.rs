@@ -1,5 +1,6 @@
 //! Reports made by hand, for the tests of what is said about them.
 
+use crate::words::count;
 use crate::{
     FailureKind, Framework, Problem, ProblemScope, TestCase, TestReport, TestStatus, TestSummary, Verdict,
 };
@@ -11,7 +12,8 @@ pub(crate) fn report(framework: Framework, tests: Vec<TestCase>) -> TestReport {
         summary.add(test.status);
     }
     let success = summary.failed == 0 && summary.timed_out == 0 && summary.not_run == 0;
-    let reasons = if success { Vec::new() } else { vec![format!("{} tests failed", summary.failed)] };
+    let reasons =
+        if success { Vec::new() } else { vec![format!("{} failed", count(summary.failed, "test", "tests"))] };
     TestReport {
         root: None,
         command: None,

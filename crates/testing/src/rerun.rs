@@ -170,9 +170,9 @@ fn whole(names: &[String]) -> String {
     }
 }
 
-/// As a shell takes it. A name with a NUL or a line end cannot be typed.
+/// As a shell takes it. A name with control characters cannot be typed.
 fn shell(words: &[String]) -> String {
-    if words.iter().any(|word| word.contains(['\0', '\n', '\r'])) {
+    if words.iter().any(|word| word.contains(char::is_control)) {
         return " ".repeat(LONGEST + 1);
     }
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()

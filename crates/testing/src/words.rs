@@ -31,6 +31,18 @@ pub(crate) fn one_line(text: &str, room: usize) -> String {
     line
 }
 
+/// One line as it is, spaces included, without colours and control characters, of at most so many bytes.
+pub(crate) fn plain_line(line: &str, room: usize) -> String {
+    let plain = strip_ansi(line);
+    let mut plain: String =
+        plain.trim_end().chars().take(room + 1).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if plain.len() > room {
+        plain.truncate(floor_char(&plain, room.saturating_sub('…'.len_utf8())));
+        plain.push('…');
+    }
+    plain
+}
+
 /// `1 test`, `2 tests`.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

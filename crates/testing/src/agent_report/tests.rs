@@ -1,6 +1,6 @@
 use super::*;
 use crate::made::{compared, failed, passed, problem, report};
-use crate::{Changes, FailureContext, Framework, Since, analyse};
+use crate::{Changes, FailureContext, Framework, ProblemScope, Since, Withheld, analyse};
 use insta::assert_snapshot;
 
 fn told(report: &TestReport) -> String {
@@ -61,7 +61,6 @@ fn failures_are_listed_with_place_error_and_what_to_look_at() {
     2. TestValidateInput (validator.go:30)
        Error: panic: runtime error: invalid memory address or nil pointer dereference
 
-    Cause: 2 different failures in 2 files; none explains the others
     Rerun: go test -run '^(TestCalculateTotal|TestValidateInput)$' ./...
     Log: .rehearsal/state/tests/7/output.log
     ");
@@ -140,4 +139,29 @@ fn hostile_names_and_messages_stay_on_their_line() {
     ));
     assert_eq!(text.lines().filter(|line| line.starts_with("Status:")).count(), 1);
     assert!(!text.contains('\x1b') && !text.contains('\u{7}'));
+}
+
+#[test]
+fn what_the_sandbox_denied_is_told_once_with_the_remedy() {
+    let withheld = Withheld { network: true, ..Withheld::default() };
+    let test =
+        |name: &str, line| failed(name, ("test/api.test.js", line), "getaddrinfo EAI_AGAIN api.example.com");
+    let report = report(Framework::Jest, vec![test("a", 3), test("b", 9)]);
+    let context = FailureContext { withheld: Some(&withheld), ..FailureContext::default() };
+    let text = agent_report(&report, &analyse(&report, &context), AgentBudget::default());
+    assert_snapshot!(text, @r"
+    Test execution completed:
+    Framework: jest
+    Status: FAILED (0/2 passed)
+    Duration: 1.2s
+
+    Failed Tests:
+    1. a (test/api.test.js:3)
+       Error: getaddrinfo EAI_AGAIN api.example.com
+    2. b (test/api.test.js:9)
+       Error: getaddrinfo EAI_AGAIN api.example.com
+
+    Sandbox: network access is off in the sandbox: `api.example.com` could not be reached; put a stand-in on 127.0.0.1, or allow it with `allow_network: true` under `testing.sandbox`
+    Rerun: npx jest -t 'a|b' test/api.test.js
+    ");
 }

@@ -21,8 +21,8 @@ pub(super) struct Evidence<'e, 'a> {
 
 /// What is behind the failures, the most telling explanation that covers at least half of them.
 pub(super) fn root_cause(evidence: &Evidence<'_, '_>) -> Option<String> {
-    let explanations: [fn(&Evidence<'_, '_>) -> Option<String>; 8] =
-        [outside, denials, surroundings, build, set_up, shared_frame, same_failure, many];
+    let explanations: [fn(&Evidence<'_, '_>) -> Option<String>; 7] =
+        [outside, denials, surroundings, build, set_up, shared_frame, same_failure];
     explanations.iter().find_map(|explain| explain(evidence))
 }
 
@@ -106,7 +106,8 @@ fn shared_frame(evidence: &Evidence<'_, '_>) -> Option<String> {
         (it.by, std::cmp::Reverse((it.depth, it.order)), std::cmp::Reverse(**place))
     });
     let ((file, line), Passed { by: count, .. }) = best?;
-    if *count < 2 || count * 2 < evidence.all.len() {
+    let largest = evidence.groups.iter().map(|group| group.members.len()).max().unwrap_or(0);
+    if *count < 2 || count * 2 < evidence.all.len() || largest >= *count {
         return None;
     }
     let frames = evidence.all.iter().flat_map(|failing| &failing.frames);
@@ -126,22 +127,6 @@ fn same_failure(evidence: &Evidence<'_, '_>) -> Option<String> {
         return None;
     }
     Some(covering(&located(group.first(), evidence.context), count, all))
-}
-
-/// No common cause: what they are instead.
-fn many(evidence: &Evidence<'_, '_>) -> Option<String> {
-    let mut files: Vec<&str> =
-        evidence.all.iter().filter_map(|it| it.place.as_ref()).map(|(file, _)| file.as_str()).collect();
-    files.sort_unstable();
-    files.dedup();
-    let all = evidence.all.len();
-    match (all, files.as_slice()) {
-        (0, _) => None,
-        (_, [file]) => Some(format!("{all} different failures in {file}")),
-        (_, files) => {
-            Some(format!("{all} different failures in {} files; none explains the others", files.len()))
-        }
-    }
 }
 
 fn covering(text: &str, count: usize, all: usize) -> String {

@@ -59,7 +59,7 @@ impl DenialKind {
             }
             Self::Filesystem => "write to a temporary directory or below the project",
             Self::Memory => "use less memory, or raise `max_memory` under `testing.sandbox`",
-            Self::Fds => "close files after use, or raise `max_open_files` under `testing.sandbox`",
+            Self::Fds => "close files after use",
             Self::Processes => "start fewer at a time, or raise `max_processes` under `testing.sandbox`",
         }
     }

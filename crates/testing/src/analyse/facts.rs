@@ -106,6 +106,21 @@ pub(super) fn time_limit(message: &str) -> Option<&str> {
         .filter(|limit| limit.starts_with(|c: char| c.is_ascii_digit()))
 }
 
+/// Of two long texts, the first lines that differ.
+pub(super) fn first_difference(expected: &str, actual: &str) -> Option<(String, String)> {
+    if !expected.contains('\n') && !actual.contains('\n') {
+        return None;
+    }
+    let (mut left, mut right) = (expected.lines(), actual.lines());
+    loop {
+        match (left.next(), right.next()) {
+            (None, None) => return None,
+            (left, right) if left == right => {}
+            (left, right) => return Some((value(left.unwrap_or("")), value(right.unwrap_or("")))),
+        }
+    }
+}
+
 /// A value as it is quoted: on one line, and not longer than one can read at a glance.
 pub(super) fn value(text: &str) -> String {
     const GLANCE: usize = 60;

@@ -34,16 +34,19 @@ fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
         FailurePattern::Index => {
             let used = match facts::index_and_length(message) {
                 Some((index, length)) => format!("index {index} is used on length {length}"),
-                None => "an index is beyond the end".to_owned(),
+                None => failing.headline().to_owned(),
             };
-            with_source(at(failing, &used)?, failing, context)
+            quoting(failing, &used, context)
         }
         FailurePattern::Import => Some(import(failing)),
         FailurePattern::Timeout => timeout(failing),
-        FailurePattern::ConnectionRefused | FailurePattern::AddressInUse | FailurePattern::MissingProgram => {
-            environment(failing)
-        }
-        FailurePattern::DiskFull => Some("the disk is full".to_owned()),
+        // What the sandbox denied is told once, for all tests together.
+        _ if failing.denied.is_some() => None,
+        FailurePattern::ConnectionRefused
+        | FailurePattern::AddressInUse
+        | FailurePattern::MissingProgram
+        | FailurePattern::Network
+        | FailurePattern::DiskFull => environment(failing),
         FailurePattern::Setup | FailurePattern::Teardown => set_up(failing),
         FailurePattern::Compile | FailurePattern::Config | FailurePattern::Dependency => {
             at(failing, failing.headline())
@@ -52,16 +55,15 @@ fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
         | FailurePattern::StackOverflow
         | FailurePattern::Deadlock
         | FailurePattern::Race
-        | FailurePattern::Panic => with_source(at(failing, failing.headline())?, failing, context),
-        FailurePattern::Key
+        | FailurePattern::Panic
+        | FailurePattern::Key
         | FailurePattern::Undefined
         | FailurePattern::Type
         | FailurePattern::Arithmetic
         | FailurePattern::MissingFile
-        | FailurePattern::Error => with_source(at(failing, failing.headline())?, failing, context),
+        | FailurePattern::Error => quoting(failing, failing.headline(), context),
         FailurePattern::UnexpectedPass => at(failing, "it passes now: remove the mark that says it fails"),
-        FailurePattern::Network
-        | FailurePattern::ReadOnly
+        FailurePattern::ReadOnly
         | FailurePattern::Permission
         | FailurePattern::OutOfMemory
         | FailurePattern::TooManyFiles
@@ -85,7 +87,9 @@ pub(super) fn place(failing: &Failing<'_>) -> Option<String> {
     Some(if *line > 0 { format!("{file}:{line}") } else { file.clone() })
 }
 
-fn with_source(text: String, failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+/// The same with the line of source that it happened in.
+fn quoting(failing: &Failing<'_>, what: &str, context: &FailureContext<'_>) -> Option<String> {
+    let text = at(failing, what)?;
     let source = failing.place.as_ref().and_then(|(file, line)| context.source_line(file, *line));
     Some(match source {
         Some(source) => format!("{text} (`{source}`)"),
@@ -95,9 +99,12 @@ fn with_source(text: String, failing: &Failing<'_>, context: &FailureContext<'_>
 
 fn assertion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
     let Some((expected, actual)) = failing.expected_and_actual() else {
-        return with_source(at(failing, failing.headline())?, failing, context);
+        return quoting(failing, failing.headline(), context);
     };
     let place = place(failing)?;
+    if let Some((expected, actual)) = facts::first_difference(expected, actual) {
+        return Some(format!("{place}: the first line that differs is `{actual}`, expected `{expected}`"));
+    }
     let (expected, actual) = (facts::value(expected), facts::value(actual));
     if let Some((value, expression)) = facts::where_expression(failing.message)
         && (value == actual || value == expected)
@@ -116,7 +123,7 @@ fn nil(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
         Some(name) => format!("`{name}` is used of a value that is not there"),
         None => failing.headline().to_owned(),
     };
-    with_source(at(failing, &what)?, failing, context)
+    quoting(failing, &what, context)
 }
 
 fn import(failing: &Failing<'_>) -> String {
@@ -208,9 +215,11 @@ fn change(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String>
             .as_ref()
             .is_some_and(|(file, line)| *file == place.file && Some(*line) == place.line);
         let line = place.line.unwrap_or_default();
-        return Some(match here {
-            true => format!("the line {}", place.words),
-            false => format!("{}:{line} on the way {}", place.file, place.words),
+        let words = &place.words;
+        return Some(if here {
+            format!("the line {words}")
+        } else {
+            format!("{}:{line} on the way {words}", place.file)
         });
     }
     let source = nearest.filter(|place| !is_test_file(&place.file)).map(|place| place.file);

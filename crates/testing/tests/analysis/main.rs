@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a broken fixture should stop the test")]
 
+mod agent;
 mod denials;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -38,6 +39,23 @@ impl Sample {
     fn paths(&self) -> Vec<Utf8PathBuf> {
         let dir = fixtures().join(&self.dir);
         self.files.values().flatten().map(|name| dir.join(name.trim_end_matches('/'))).collect()
+    }
+
+    /// What the runner printed; of one that wrote its report to a file, that file.
+    fn printed_bytes(&self) -> u64 {
+        let dir = fixtures().join(&self.dir);
+        let size = |name: &String| {
+            fs_err::metadata(dir.join(name)).map_or(0, |it| if it.is_file() { it.len() } else { 0 })
+        };
+        let printed: u64 = self
+            .files
+            .iter()
+            .filter(|(kind, _)| kind.starts_with("std"))
+            .filter_map(|(_, name)| name.as_ref())
+            .map(size)
+            .sum();
+        let written: u64 = self.files.values().flatten().map(size).sum();
+        if printed < written / 10 { written } else { printed }
     }
 
     fn report(&self, out_of_memory: bool) -> TestReport {

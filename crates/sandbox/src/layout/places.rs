@@ -51,7 +51,9 @@ impl Places {
             let Some(path) = below_home(home, &path) else { continue };
             let Ok(real) = resolve(&path) else { continue };
             refuse_secret(home, &path, &real)?;
-            if self.is_hidden(&real) && !shown.iter().any(|shown| real.starts_with(shown)) {
+            let mut trees = std::iter::once(&self.project).chain(&self.writable).chain(&shown);
+            let shows_anyway = trees.any(|tree| real.starts_with(tree));
+            if self.is_hidden(&real) && !shows_anyway {
                 shown.push(real);
             }
         }
@@ -75,8 +77,10 @@ impl Places {
             .chain(of_system.filter(|_| is_root))
             .filter_map(|secret| resolve(&secret).ok())
             .filter(shows)
-            .map(|secret| (secret.is_dir(), secret))
-            .map(|(is_directory, secret)| (secret, is_directory))
+            .map(|secret| {
+                let is_directory = secret.is_dir();
+                (secret, is_directory)
+            })
             .collect()
     }
 }

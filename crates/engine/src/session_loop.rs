@@ -193,7 +193,10 @@ impl SessionLoop {
         if self.stop.is_thrown() {
             return end(LoopEnd::Interrupted);
         }
-        let counts = self.counts().await?;
+        let now = self.clock.now();
+        let (counts, next) = tokio::try_join!(self.counts(), async {
+            Ok(self.store.next_task(Some(&self.options.session), now).await?)
+        })?;
         if counts.open == 0 {
             return end(match (progress.iteration, failed(&counts)) {
                 (0, _) => LoopEnd::NothingToDo,
@@ -212,8 +215,7 @@ impl SessionLoop {
         if let Some((wait, until)) = self.rest_of_the_agent(progress).await? {
             return Ok(NextStep::Wait(wait, until));
         }
-        let now = self.clock.now();
-        if let Some(task) = self.store.next_task(Some(&self.options.session), now).await? {
+        if let Some(task) = next {
             return Ok(NextStep::Iterate(Box::new(task)));
         }
         self.what_it_waits_for().await

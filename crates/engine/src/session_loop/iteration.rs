@@ -156,7 +156,8 @@ impl SessionLoop {
         iteration: u32,
         notes: &[String],
     ) -> Result<RunRequest, LoopError> {
-        self.request_in(self.surroundings().await?, run, task, iteration, notes)
+        let request = self.request_in(self.surroundings().await?, run, task, iteration, notes)?;
+        Ok(RunRequest { budget: self.budget_of(task, self.options.max_cost), ..request })
     }
 
     fn request_in(

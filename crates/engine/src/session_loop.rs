@@ -134,6 +134,8 @@ struct Progress {
     notes: Vec<String>,
     /// The task whose last run was told to wait by the agent's vendor: until then no task can be worked on.
     rest_of: Option<TaskId>,
+    /// Until when the loop told that it waits.
+    told_to_wait: Option<Timestamp>,
     failures_in_a_row: u32,
     hard_setbacks_in_a_row: u32,
 }
@@ -163,8 +165,8 @@ impl SessionLoop {
         let end = loop {
             match self.next_step(&progress).await? {
                 NextStep::End(end) => break end,
-                NextStep::Wait(wait, until) => {
-                    if let Some(end) = self.wait(&wait, until).await {
+                NextStep::Wait(..) => {
+                    if let Some(end) = self.wait(&mut progress).await? {
                         break end;
                     }
                 }
@@ -277,6 +279,7 @@ impl Progress {
             touched: Vec::new(),
             notes: Vec::new(),
             rest_of: None,
+            told_to_wait: None,
             failures_in_a_row: 0,
             hard_setbacks_in_a_row: 0,
         }

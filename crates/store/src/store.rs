@@ -69,6 +69,9 @@ pub trait Store: Send + Sync {
     /// The log.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, StoreError>;
 
+    /// The place of the last event in the log; 0 when there is none. Whoever waits for a change looks here.
+    async fn last_event(&self) -> Result<i64, StoreError>;
+
     /// The version of the database's layout.
     async fn schema_version(&self) -> Result<i64, StoreError>;
 

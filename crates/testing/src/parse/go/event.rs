@@ -197,8 +197,6 @@ mod tests {
             let event = GoEvent::read(&line).unwrap();
             let mut scratch = String::new();
             prop_assert_eq!(event.output.text(&mut scratch), text);
-            let mut buffer = String::new();
-            prop_assert_eq!(event.output.text(&mut buffer), text);
         }
 
         #[test]

@@ -109,6 +109,12 @@ pub fn default_grants(driver: &str) -> Vec<String> {
     lists.concat().into_iter().map(str::to_owned).collect()
 }
 
+/// What a build or a test gets to see of `ours`: where tools are, and no secrets.
+pub fn tool_environment(ours: &Variables) -> Variables {
+    let passes = |name: &str| HARMLESS.iter().chain(TOOLCHAINS).any(|pattern| matches(pattern, name));
+    ours.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// The whole environment of one run: what may pass of `ours`, then what the driver and the request set, then
 /// what identifies the run, which nobody may change.
 pub fn agent_environment(

@@ -33,6 +33,7 @@ mod telling;
 mod text;
 mod verdict;
 mod words;
+mod working_tree;
 mod write;
 
 pub use action::{
@@ -72,4 +73,5 @@ pub use run::{
 pub use summary::{Mark, StyledText, SummaryExtras, summary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;
+pub use working_tree::WorkingTree;
 pub use write::{ctrf, junit};

@@ -100,6 +100,38 @@ pub struct FileCoverage {
     pub total: u64,
 }
 
+impl TestReport {
+    /// Of a run without any result.
+    pub fn empty(framework: Framework) -> Self {
+        Self {
+            root: None,
+            command: None,
+            framework,
+            framework_version: None,
+            success: false,
+            verdict: Verdict::NoTests,
+            reasons: Vec::new(),
+            duration: 0,
+            tests: Vec::new(),
+            tests_file: None,
+            summary: TestSummary::default(),
+            build_errors: Vec::new(),
+            suite_errors: Vec::new(),
+            run_errors: Vec::new(),
+            raw_output: String::new(),
+            raw_output_file: None,
+            exit_code: None,
+            signal: None,
+            timed_out: false,
+            partial: false,
+            coverage: None,
+            sandbox: None,
+            files_written: Written::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// One test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TestCase {

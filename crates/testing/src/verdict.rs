@@ -38,6 +38,27 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every one.
+    pub const ALL: [Self; 12] = [
+        Self::Passed,
+        Self::Failed,
+        Self::BuildFailed,
+        Self::CollectFailed,
+        Self::Crashed,
+        Self::TimedOut,
+        Self::OutOfMemory,
+        Self::Limit,
+        Self::SandboxBlocked,
+        Self::NoTests,
+        Self::Inconsistent,
+        Self::RunnerMissing,
+    ];
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
     /// As JSON has it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,7 +80,7 @@ impl Verdict {
 
 impl Verdict {
     /// Of several, the heaviest is that of all together.
-    pub(crate) const fn weight(self) -> u8 {
+    pub const fn weight(self) -> u8 {
         match self {
             Self::Passed => 0,
             Self::NoTests => 1,

@@ -182,7 +182,7 @@ async fn set_up(
     project: &Project,
     context: &Context,
 ) -> Result<AgentSetup, SetupError> {
-    let ours: Variables = std::env::vars().collect();
+    let ours: Variables = crate::context::variables();
     let clock = || Arc::clone(&context.clock);
     match AgentSetup::new(profile, ours.clone(), clock(), &project.root).await {
         Err(SetupError::Program(SpawnError::ProgramMissing { .. })) if args.dry_run => {

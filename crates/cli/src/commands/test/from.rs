@@ -2,10 +2,11 @@
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_testing::{Ending, FailureContext, Recorded, read};
+use rehearsal_engine::TestedProject;
+use rehearsal_testing::{Ending, FailureContext, Recorded, analyse, read};
 
-use super::answer::{AnswerArgs, answer};
 use super::FrameworkArg;
+use super::answer::{AnswerArgs, answer};
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
@@ -24,21 +25,25 @@ pub(crate) struct FromArgs {
     root: Option<Utf8PathBuf>,
 }
 
-pub(super) fn run(args: &FromArgs, framework: Option<FrameworkArg>, form: &AnswerArgs, context: &Context) -> Done {
+pub(super) fn run(
+    args: &FromArgs,
+    framework: Option<FrameworkArg>,
+    form: &AnswerArgs,
+    context: &Context,
+) -> Done {
     let files: Vec<Utf8PathBuf> = args.from.iter().map(|path| context.directory.join(path)).collect();
     if let Some((given, _)) = args.from.iter().zip(&files).find(|(_, path)| !path.exists()) {
         return Err(CliError::usage(format!("there is no file `{given}`")));
     }
-    let ending = args.exit.map_or_else(Ending::default, |status| {
-        Ending::of_status(if status < 0 { 128 - status } else { status })
-    });
+    let status = |status: i32| Ending::of_status(if status < 0 { 128 - status } else { status });
     let recorded = Recorded {
         files,
         framework: framework.map(|framework| framework.0),
         root: args.root.clone(),
-        ending,
+        ending: args.exit.map_or_else(Ending::default, status),
     };
     let report = read(&recorded)?;
     let facts = FailureContext { root: args.root.as_deref(), ..FailureContext::default() };
-    answer(&report, &facts, form, context)
+    let analysis = analyse(&report, &facts);
+    answer(vec![TestedProject { report, analysis, comparison: None }], &[], form, context)
 }

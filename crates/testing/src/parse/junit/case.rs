@@ -306,9 +306,10 @@ impl Case {
         if dialect == Dialect::Ctest {
             return Some(match message {
                 "Timeout" => FailureKind::Timeout,
-                "" | "Failed" => FailureKind::Exit,
-                _ if self.did_not_run() => FailureKind::Exit,
-                _ => FailureKind::Crash,
+                "SEGFAULT" | "ILLEGAL" | "INTERRUPT" | "NUMERICAL" | "OTHER_FAULT" | "Subprocess aborted" => {
+                    FailureKind::Crash
+                }
+                _ => FailureKind::Exit,
             });
         }
         let first = body.lines().next().unwrap_or_default();

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
+mod junit;
 mod looping;
 mod parsing;
 mod starting;
@@ -28,6 +29,9 @@ fn main() {
     }
     if is_wanted("parse") {
         parsing::measure();
+    }
+    if is_wanted("junit") {
+        junit::measure();
     }
 }
 

@@ -9,7 +9,9 @@ use crate::{Attempt, Event, Failure, FailureKind, Finished, HeadTail, Place, Sin
 
 const ROOM: usize = 4 << 10;
 /// Tests that run at the same time; nobody has more cores.
-const RUNNING: usize = 4096;
+const RUNNING: usize = 1024;
+/// A longer name is not one of a test.
+const LONGEST_NAME: usize = 1 << 10;
 
 /// Whether this is such a text.
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
@@ -161,7 +163,7 @@ impl Ctest {
 /// `      Start  3: gtest_unit`.
 fn started(line: &str) -> Option<(u64, &str)> {
     let (number, name) = line.strip_prefix("    ")?.trim_start().strip_prefix("Start ")?.split_once(": ")?;
-    Some((number.trim().parse().ok()?, name))
+    Some((number.trim().parse().ok()?, name)).filter(|_| name.len() <= LONGEST_NAME)
 }
 
 struct ResultLine<'a> {

@@ -25,13 +25,14 @@ const WAITING: usize = 64;
 /// A name longer than this is not remembered.
 const LONGEST_NAME: usize = 256;
 
-/// Whether this is such a report; an empty file with the name of one is one that was never finished.
+/// Whether this is such a report. An empty file with the name of one was never finished; what was printed may have
+/// lines before it.
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
-    let is_xml = head.file_name.ends_with(".xml");
-    (is_xml && text.is_empty())
-        || (text.starts_with('<') && text.contains("<testsuite"))
-        || text.starts_with("<testsuite")
+    let Some(tag) = text.find('<') else { return text.is_empty() && head.file_name.ends_with(".xml") };
+    let (before, document) = text.split_at(tag);
+    let begins = ["<?xml", "<!--", "<!DOCTYPE", "<testsuite"].iter().any(|start| document.starts_with(start));
+    (before.is_empty() || before.ends_with('\n')) && begins && document.contains("<testsuite")
 }
 
 /// Reads one document.

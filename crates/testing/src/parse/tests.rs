@@ -33,6 +33,8 @@ pub(super) fn counts(run: &Collected) -> (u64, u64, u64) {
 fn no_format_claims_the_text_of_another() {
     for (text, name) in [
         ("<?xml version='1.0'?><testsuites/>", "junit"),
+        ("a line of a test\n<testsuite name='Mocha Tests'/>", "junit"),
+        ("it wrote <testsuite> somewhere\n", "generic"),
         ("<TestRun xmlns='http://microsoft.com/schemas/VisualStudio/TeamTest/2010'>", "trx"),
         ("<Catch2TestRun name='x'>", "catch2-xml"),
         ("[INFO] Scanning for projects...\n[INFO] Running shop.ATest\n", "maven"),

@@ -44,8 +44,8 @@ pub enum Event<'a> {
     },
     /// A test ended.
     Finished(Finished<'a>),
-    /// So many tests ended that the format counts but does not name: the dots of a summary.
-    Unnamed {
+    /// Tests that ended like this and have no name: the runner only counts them (dots, a summary).
+    Counted {
         /// How they ended.
         status: TestStatus,
         /// How many.

@@ -190,7 +190,7 @@ impl TestSummary {
         self.change(status, 1);
     }
 
-    /// Counts many more at once.
+    /// Counts so many more.
     pub(crate) fn add_many(&mut self, status: TestStatus, count: u64) {
         self.change(status, count);
     }
@@ -214,7 +214,7 @@ impl TestSummary {
         self.not_run += other.not_run;
     }
 
-    /// `by` is how many, or the wrapping minus one.
+    /// `by` is a count, or the wrapping minus one.
     fn change(&mut self, status: TestStatus, by: u64) {
         let step = |count: &mut u64| *count = count.wrapping_add(by);
         if status == TestStatus::NotRun {

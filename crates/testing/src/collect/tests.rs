@@ -109,8 +109,8 @@ fn memory_for_good_tests_is_bounded_and_failures_stay() {
 #[test]
 fn tests_that_are_counted_without_a_name_are_in_the_summary_and_nowhere_else() {
     let events = vec![
-        Event::Unnamed { status: TestStatus::Pass, count: 1 << 40 },
-        Event::Unnamed { status: TestStatus::Skip, count: 2 },
+        Event::Counted { status: TestStatus::Pass, count: 1 << 40 },
+        Event::Counted { status: TestStatus::Skip, count: 2 },
         Event::Ended { counted: Some((1 << 40) + 2) },
     ];
     let run = collected(events, &exited(0));

@@ -1,39 +1,44 @@
-//! Formats that are read line by line.
+//! Printed text, line by line: both streams, without colours, as a terminal would show it.
 
 use super::{Parser, Stream};
-use crate::{Lines, Sink, strip_ansi};
+use crate::{Line, Lines, Sink, strip_ansi};
 
-/// Reads one line after the other, of both streams.
-pub(super) trait LineParser: Send {
-    /// Takes a line, without its end and without colours.
+/// Reads what a runner prints for people.
+pub(super) trait LineReader: Send {
+    /// Takes one line, without its end.
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink);
 
     /// There are no more.
-    fn end(&mut self, _: &mut dyn Sink) {}
+    fn end(&mut self, sink: &mut dyn Sink);
 }
 
-/// Makes a parser of bytes out of one of lines.
+/// A parser made of a reader of lines.
 #[derive(Debug, Default)]
-pub(super) struct ByLine<P> {
-    parser: P,
+pub(super) struct ByLine<R> {
+    reader: R,
     out: Lines,
     err: Lines,
 }
 
-impl<P: LineParser> Parser for ByLine<P> {
+impl<R: LineReader> Parser for ByLine<R> {
     fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        let parser = &mut self.parser;
-        let lines = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
-        };
-        lines.feed(bytes, |line| parser.line(stream, &strip_ansi(&line.text()), sink));
+        let Self { reader, out, err } = self;
+        let lines = if stream == Stream::Out { out } else { err };
+        lines.feed(bytes, |line| give(reader, stream, line, sink));
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        let parser = &mut self.parser;
-        self.out.finish(|line| parser.line(Stream::Out, &strip_ansi(&line.text()), sink));
-        self.err.finish(|line| parser.line(Stream::Err, &strip_ansi(&line.text()), sink));
-        parser.end(sink);
+        let Self { reader, out, err } = self;
+        err.finish(|line| give(reader, Stream::Err, line, sink));
+        out.finish(|line| give(reader, Stream::Out, line, sink));
+        reader.end(sink);
     }
+}
+
+fn give<R: LineReader>(reader: &mut R, stream: Stream, line: Line<'_>, sink: &mut dyn Sink) {
+    let text = line.text();
+    let plain = strip_ansi(&text);
+    // What stands before a carriage return was written over.
+    let shown = plain.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
+    reader.line(stream, shown, sink);
 }

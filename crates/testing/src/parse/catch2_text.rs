@@ -1,6 +1,6 @@
 //! What a Catch2 binary prints.
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::frames;
 use super::{Head, Stream};
 use crate::{Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};
@@ -49,7 +49,7 @@ struct Case {
     line: Option<u32>,
 }
 
-impl LineParser for Catch2Text {
+impl LineReader for Catch2Text {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         if stream == Stream::Err || self.is_over {
             return;
@@ -110,7 +110,7 @@ impl Catch2Text {
                 rest.rsplit(" in ").next().and_then(frames::number).map_or(0, |(count, _)| u64::from(count));
             self.told[0] += count;
             self.is_over = true;
-            sink.event(Event::Unnamed { status: TestStatus::Pass, count });
+            sink.event(Event::Counted { status: TestStatus::Pass, count });
             sink.event(Event::Ended { counted: None });
         } else if line == "No tests ran" || line.starts_with("No test cases matched") {
             sink.event(Event::Ended { counted: None });
@@ -134,7 +134,7 @@ impl Catch2Text {
             };
             let count = count.saturating_sub(told);
             if count > 0 {
-                sink.event(Event::Unnamed { status, count });
+                sink.event(Event::Counted { status, count });
             }
         }
         self.is_over = true;

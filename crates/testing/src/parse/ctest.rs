@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::frames::{self, Deepest};
 use super::{Head, Stream};
 use crate::{Attempt, Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};
@@ -50,7 +50,7 @@ struct Outcome {
     word: &'static str,
 }
 
-impl LineParser for Ctest {
+impl LineReader for Ctest {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         if stream == Stream::Err || self.is_over {
             return;

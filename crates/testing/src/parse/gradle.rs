@@ -1,6 +1,6 @@
 //! What Gradle prints.
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::java;
 use super::wording::kind_of;
 use super::{Head, Stream};
@@ -40,7 +40,7 @@ struct Test {
     trace: HeadTail,
 }
 
-impl LineParser for Gradle {
+impl LineReader for Gradle {
     fn line(&mut self, _: Stream, line: &str, sink: &mut dyn Sink) {
         if let Some(test) = &mut self.test {
             if line.starts_with("    ") || line.is_empty() {
@@ -159,7 +159,7 @@ impl Gradle {
         {
             let count = counted.saturating_sub(named);
             if count > 0 {
-                sink.event(Event::Unnamed { status, count });
+                sink.event(Event::Counted { status, count });
             }
         }
         if named[1] > failed {

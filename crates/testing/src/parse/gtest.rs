@@ -1,6 +1,6 @@
 //! What a `GoogleTest` binary prints.
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::frames;
 use super::{Head, Stream};
 use crate::{Attempt, Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};
@@ -47,7 +47,7 @@ impl Default for Gtest {
     }
 }
 
-impl LineParser for Gtest {
+impl LineReader for Gtest {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         if stream == Stream::Err {
             return;
@@ -128,7 +128,7 @@ impl Gtest {
             for (status, kind) in [(TestStatus::Pass, 0), (TestStatus::Fail, 1), (TestStatus::Skip, 2)] {
                 let count = self.summary[kind].saturating_sub(self.told[kind]);
                 if count > 0 {
-                    sink.event(Event::Unnamed { status, count });
+                    sink.event(Event::Counted { status, count });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What `JUnit`'s console launcher prints: tree, verbose, or only a summary.
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::java;
 use super::wording::{compared, kind_of};
 use super::{Head, Stream};
@@ -58,7 +58,7 @@ struct Item {
     ms: u64,
 }
 
-impl LineParser for JunitConsole {
+impl LineReader for JunitConsole {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         if stream == Stream::Err {
             return;
@@ -74,6 +74,12 @@ impl LineParser for JunitConsole {
                 Section::Failures => self.failures(line, sink),
                 Section::Counts => self.count(line, sink),
             }
+        }
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) {
+        if self.section == Section::Failures {
+            self.end_failure(sink);
         }
     }
 }
@@ -207,7 +213,7 @@ impl JunitConsole {
         ] {
             let count = counted.saturating_sub(told);
             if count > 0 {
-                sink.event(Event::Unnamed { status, count });
+                sink.event(Event::Counted { status, count });
             }
         }
         let counted = counts.successful.saturating_add(counts.failed).saturating_add(skipped);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::java;
 use super::wording::{compared, kind_of};
 use super::{Head, Stream};
@@ -70,7 +70,7 @@ struct Test {
     trace: HeadTail,
 }
 
-impl LineParser for Maven {
+impl LineReader for Maven {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         if stream == Stream::Err {
             return;
@@ -124,7 +124,7 @@ impl Maven {
         self.seen = self.seen.saturating_add(result.run);
         for (status, count) in [(TestStatus::Pass, passed), (TestStatus::Skip, result.skipped)] {
             if count > 0 {
-                sink.event(Event::Unnamed { status, count });
+                sink.event(Event::Counted { status, count });
             }
         }
         sink.event(Event::SuiteEnded(result.class));

@@ -1,6 +1,6 @@
 //! What `PHPUnit` prints, versions 8 to 12.
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::frames::{self, Deepest};
 use super::wording::{compared, kind_of};
 use super::{Head, Stream};
@@ -78,7 +78,7 @@ impl Default for Phpunit {
     }
 }
 
-impl LineParser for Phpunit {
+impl LineReader for Phpunit {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         if self.fatal.is_none() {
             self.fatal = fatal(line);
@@ -130,7 +130,7 @@ impl LineParser for Phpunit {
             (TestStatus::Skip, self.progress.skipped),
         ] {
             if count > 0 {
-                sink.event(Event::Unnamed { status, count });
+                sink.event(Event::Counted { status, count });
             }
         }
         let began = self.progress.passed + self.progress.failed + self.progress.skipped > 0;
@@ -214,7 +214,7 @@ impl Phpunit {
             (TestStatus::Skip, counts.skipped),
         ] {
             if count > 0 {
-                sink.event(Event::Unnamed { status, count });
+                sink.event(Event::Counted { status, count });
             }
         }
         self.ended = true;

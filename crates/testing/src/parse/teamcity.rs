@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::by_line::LineParser;
+use super::by_line::LineReader;
 use super::frames::{self, Deepest};
 use super::wording::{compared, kind_of};
 use super::{Head, Stream};
@@ -63,7 +63,7 @@ struct Told {
     actual: Option<String>,
 }
 
-impl LineParser for TeamCity {
+impl LineReader for TeamCity {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
         // What a test printed without a line end stands before the message.
         let Some(at) = line.find("##teamcity[").filter(|_| stream == Stream::Out) else { return };

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
+mod junit;
 mod looping;
 mod parsing;
 mod sandboxing;
@@ -41,6 +42,9 @@ fn main() {
     }
     if is_wanted("testing") {
         testing::measure();
+    }
+    if is_wanted("junit") {
+        junit::measure();
     }
 }
 

@@ -386,12 +386,12 @@ impl Sink for Collector {
             }
             Event::Output { test, text } => self.open.output(test, text, self.limits.text),
             Event::Finished(finished) => self.finished(&finished),
-            Event::Counted { status, count } => self.run.summary.add_many(status, count),
             Event::Container(test) => drop(self.open.take(test)),
             Event::NotRun(test) => {
                 let case = self.case(&Finished::new(test, TestStatus::NotRun, 0), None);
                 self.settle(case, None, Attempt::Only);
             }
+            Event::Counted { status, count } => self.run.summary.add_many(status, count),
             Event::Problem(problem) => self.problem(problem),
             Event::Hint(hint) => {
                 if self.hints.len() < self.limits.problems {

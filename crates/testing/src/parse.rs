@@ -444,3 +444,6 @@ impl std::fmt::Debug for Format {
         f.write_str(self.name)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,14 +21,17 @@ pub(crate) use history::{HistoryDocument, TestsDocument};
 pub(crate) use live::TestEvent;
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   rehearsal test                                   # everything, in a sandbox
   rehearsal test 'TestCart*' --retries 2
   rehearsal test --explain                         # what was found, and what would run
   rehearsal test --agent --budget 1000             # failures first, for a coding agent
   rehearsal test --baseline main                   # which failures are new
   rehearsal test --from ci.log --exit 1 --json     # read the output of a run elsewhere
-  rehearsal test flaky")]
+  rehearsal test flaky"
+)]
 pub(crate) struct TestArgs {
     #[command(subcommand)]
     about: Option<AboutTests>,

@@ -21,15 +21,18 @@ const DEEPEST: usize = 64;
 /// Names of one suite that are remembered, to know groups and steps by.
 const REMEMBERED: usize = 10_000;
 /// Tests that wait for their steps.
-const WAITING: usize = 256;
+const WAITING: usize = 64;
+/// A name longer than this is not remembered.
+const LONGEST_NAME: usize = 256;
 
-/// Whether this is such a report; an empty file with the name of one is one that was never finished.
+/// Whether this is such a report. An empty file with the name of one was never finished; what was printed may have
+/// lines before it.
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
-    let is_xml = head.file_name.ends_with(".xml");
-    (is_xml && text.is_empty())
-        || (text.starts_with('<') && text.contains("<testsuite"))
-        || text.starts_with("<testsuite")
+    let Some(tag) = text.find('<') else { return text.is_empty() && head.file_name.ends_with(".xml") };
+    let (before, document) = text.split_at(tag);
+    let begins = ["<?xml", "<!--", "<!DOCTYPE", "<testsuite"].iter().any(|start| document.starts_with(start));
+    (before.is_empty() || before.ends_with('\n')) && begins && document.contains("<testsuite")
 }
 
 /// Reads one document.
@@ -207,7 +210,10 @@ impl Document {
         let mut suite = Suite::default();
         for (name, value) in attributes.raw() {
             match name {
-                "name" => suite.name.push_str(&super::xml::unescape(value)),
+                "name" => {
+                    let name = super::xml::unescape(value);
+                    suite.name.push_str(&name[..name.floor_char_boundary(16 * LONGEST_NAME)]);
+                }
                 "file" | "filepath" => suite.file = Some(super::xml::unescape(value).into_owned()),
                 "failures" | "errors" => {
                     suite.says_failed |= value.parse::<u64>().is_ok_and(|count| count > 0)
@@ -303,6 +309,9 @@ impl Document {
         let mut is_step = false;
         for (at, _) in self.case.name.match_indices(" > ") {
             let group = &self.case.name[..at];
+            if group.len() > LONGEST_NAME {
+                break;
+            }
             if self.dialect == Dialect::Deno {
                 is_step |= self.names.contains(group);
             } else if !self.names.contains(group) && self.names.len() < REMEMBERED {
@@ -313,7 +322,7 @@ impl Document {
             return false;
         }
         if !is_step {
-            if self.names.len() < REMEMBERED {
+            if self.names.len() < REMEMBERED && self.case.name.len() <= LONGEST_NAME {
                 self.names.insert(self.case.name.clone());
             }
             return false;
@@ -460,18 +469,20 @@ impl Document {
             _ => suite.to_owned(),
         };
         let told = case.told(dialect);
+        let is_file = super::frames::is_source(&name);
         let kind = match told.kind {
             Some(FailureKind::Assertion | FailureKind::Error) | None if dialect != Dialect::Pytest => {
                 Some(FailureKind::Setup)
             }
             kind => kind,
         };
+        let file = told.file.or_else(|| is_file.then(|| name.clone()));
         sink.event(Event::Problem(Problem {
             scope,
             name,
             kind: if is_build { Some(FailureKind::Compile) } else { kind },
             message: if told.message.trim().is_empty() { told.stack } else { told.message },
-            file: told.file,
+            file,
             line: told.line,
         }));
     }

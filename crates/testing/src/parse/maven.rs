@@ -11,6 +11,8 @@ use crate::{
 };
 
 const ROOM: usize = 8 << 10;
+/// No class has a longer name.
+const LONGEST_NAME: usize = 1 << 10;
 /// Classes that run at the same time.
 const RUNNING: usize = 1024;
 
@@ -313,7 +315,8 @@ fn is_results(text: &str) -> bool {
 }
 
 fn is_class_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'))
+    let is_short = text.len() <= LONGEST_NAME;
+    is_short && !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'))
 }
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ pub fn junit(report: &TestReport, to: &mut dyn Write) -> Result<()> {
         to,
         "<testsuites name=\"rehearsal\" tests=\"{}\" failures=\"{}\" errors=\"{errors}\" skipped=\"{}\" time=\"{}\">",
         summary.total + outside as u64,
-        summary.failed - summary.errors - summary.crashed,
+        summary.failed.saturating_sub(summary.errors + summary.crashed),
         summary.skipped + summary.xfailed,
         Seconds(report.duration),
     )?;

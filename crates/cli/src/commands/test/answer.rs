@@ -4,8 +4,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_engine::TestedProject;
 use rehearsal_testing::{
-    AgentBudget, Comparison, FailureAnalysis, Mark, StyledText, SummaryExtras, TestReport, TestSummary, Verdict,
-    agent_report, ctrf, junit, summary,
+    AgentBudget, Comparison, FailureAnalysis, Mark, StyledText, SummaryExtras, TestReport, TestSummary,
+    Verdict, agent_report, ctrf, junit, summary,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,8 +78,7 @@ pub(super) fn answer(
             context.ui.say(harmless(text.trim_end()));
         } else {
             let notes: Vec<String> = project.report.notes.iter().chain(notes).cloned().collect();
-            let extras =
-                SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next: None };
+            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next: None };
             context.ui.say(coloured(&summary(&project.report, &project.analysis, &extras)).trim_end());
         }
     }

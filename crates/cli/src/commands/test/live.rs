@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::{Overrides, SandboxLevel, Setting};
 use rehearsal_core::config::Origin;
+use rehearsal_core::config::{Overrides, SandboxLevel, Setting};
 use rehearsal_engine::{Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
 use schemars::JsonSchema;
@@ -133,8 +133,11 @@ async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
     if tester.settings.sandbox.level.value == SandboxLevel::Required
         && let Some(why) = tested.projects.iter().find_map(|project| project.report.sandbox_refused.clone())
     {
-        return Err(CliError::new(Exit::Sandbox, format!("the sandbox is required, and cannot be had: {why}"))
-            .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it"));
+        return Err(CliError::new(
+            Exit::Sandbox,
+            format!("the sandbox is required, and cannot be had: {why}"),
+        )
+        .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it"));
     }
     let exit = answer(tested.projects, &tested.notes, &args.form, context)?;
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
@@ -192,19 +195,17 @@ fn showing(context: &Context) -> RunWatcher {
     }
     bar.enable_steady_tick(Duration::from_millis(100));
     let mut counts = Counts::default();
-    RunWatcher::new(move |event| {
-        match event {
-            RunEvent::Started(plan) => bar.set_prefix(plan.framework.to_string()),
-            RunEvent::Progress(Progress::Declared(total)) => counts.expected = total,
-            RunEvent::Progress(Progress::Started(test)) => bar.set_message(counts.line(test.name)),
-            RunEvent::Progress(Progress::Finished(test)) => {
-                counts.add(test);
-                bar.set_message(counts.line(&test.name));
-            }
-            RunEvent::Retrying(tests) => bar.set_message(format!("again: {} failed tests", tests.len())),
-            RunEvent::Ended(_) => bar.finish_and_clear(),
-            RunEvent::Progress(Progress::Problem(_)) | RunEvent::Printed(..) => {}
+    RunWatcher::new(move |event| match event {
+        RunEvent::Started(plan) => bar.set_prefix(plan.framework.to_string()),
+        RunEvent::Progress(Progress::Declared(total)) => counts.expected = total,
+        RunEvent::Progress(Progress::Started(test)) => bar.set_message(counts.line(test.name)),
+        RunEvent::Progress(Progress::Finished(test)) => {
+            counts.add(test);
+            bar.set_message(counts.line(&test.name));
         }
+        RunEvent::Retrying(tests) => bar.set_message(format!("again: {} failed tests", tests.len())),
+        RunEvent::Ended(_) => bar.finish_and_clear(),
+        RunEvent::Progress(Progress::Problem(_)) | RunEvent::Printed(..) => {}
     })
 }
 

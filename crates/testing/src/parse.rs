@@ -4,6 +4,7 @@ mod by_line;
 mod generic;
 mod jest_block;
 mod jest_json;
+mod jest_text;
 mod js_failure;
 mod json_elements;
 mod place;
@@ -15,6 +16,7 @@ mod python_crash;
 mod python_failure;
 mod reporter;
 mod unittest_text;
+mod vitest_text;
 
 use crate::{Framework, Sink};
 use by_line::ByLine;
@@ -140,6 +142,20 @@ static FORMATS: &[Format] = &[
         trust: Trust::Text,
         looks_like: pytest_text::looks_like,
         parser: || Box::new(ByLine::<pytest_text::PytestText>::default()),
+    },
+    Format {
+        name: "vitest-text",
+        framework: Framework::Vitest,
+        trust: Trust::Text,
+        looks_like: vitest_text::looks_like,
+        parser: || Box::new(ByLine::<vitest_text::VitestText>::default()),
+    },
+    Format {
+        name: "jest-text",
+        framework: Framework::Jest,
+        trust: Trust::Text,
+        looks_like: jest_text::looks_like,
+        parser: || Box::new(ByLine::<jest_text::JestText>::default()),
     },
     Format {
         name: "unittest-text",

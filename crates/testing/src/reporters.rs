@@ -39,7 +39,12 @@ impl Injection {
     /// For this runner, if we have a reporter for it. `version` is the runner's, as far as it is known (`"1.6.0"`):
     /// without it, only what every version understands is used. `scratch` is an absolute directory that the runner
     /// can read, `events` what the reporter writes to.
-    pub fn of(framework: Framework, version: Option<&str>, scratch: &Utf8Path, events: &Utf8Path) -> Option<Self> {
+    pub fn of(
+        framework: Framework,
+        version: Option<&str>,
+        scratch: &Utf8Path,
+        events: &Utf8Path,
+    ) -> Option<Self> {
         let (file, args) = match framework {
             Framework::Pytest => (PYTEST, vec!["-p".to_owned(), "rehearsal_pytest_events".to_owned()]),
             Framework::Jest => (JEST, jest_args(scratch)),
@@ -57,7 +62,11 @@ impl Injection {
 
 fn jest_args(scratch: &Utf8Path) -> Vec<String> {
     let ours = scratch.join(JEST.0);
-    vec!["--reporters=default".to_owned(), format!("--reporters={ours}"), "--testLocationInResults".to_owned()]
+    vec![
+        "--reporters=default".to_owned(),
+        format!("--reporters={ours}"),
+        "--testLocationInResults".to_owned(),
+    ]
 }
 
 fn vitest_args(version: Option<&str>, scratch: &Utf8Path) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! One failure as Jest prints it for people: a message, an excerpt of the source, and frames.
 
-use super::place::{is_own, js_frame, leading};
 use super::js_failure;
+use super::place::{is_own, js_frame, leading};
 use crate::{FailureKind, Place};
 
 /// What a printed failure says.
@@ -19,7 +19,8 @@ impl Block {
         let body = details(text);
         let frames: Vec<&str> = body.lines().filter(|line| is_frame(line)).collect();
         let at = frames.iter().filter_map(|line| js_frame(line)).find(is_own);
-        let at = at.or_else(|| syntax_error(body)).or_else(|| named_line(body)).or_else(|| excerpt(body, suite));
+        let at =
+            at.or_else(|| syntax_error(body)).or_else(|| named_line(body)).or_else(|| excerpt(body, suite));
         Self {
             message: message(body),
             stack: frames.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n"),
@@ -39,7 +40,8 @@ impl Block {
 
 /// Jest explains at length that it cannot parse a file; what matters stands below.
 fn details(text: &str) -> &str {
-    let explained = text.contains("Jest encountered an unexpected token") || text.contains("Jest failed to parse");
+    let explained =
+        text.contains("Jest encountered an unexpected token") || text.contains("Jest failed to parse");
     match text.split_once("Details:") {
         Some((_, details)) if explained => details,
         _ => text,
@@ -76,7 +78,8 @@ fn excerpt_line(line: &str) -> Option<(bool, Option<u32>)> {
 
 /// The marked line of the excerpt.
 fn excerpt<'a>(body: &str, suite: &'a str) -> Option<Place<'a>> {
-    let marked = body.lines().filter(|line| is_excerpt(line)).filter_map(excerpt_line).find(|(marked, _)| *marked);
+    let marked =
+        body.lines().filter(|line| is_excerpt(line)).filter_map(excerpt_line).find(|(marked, _)| *marked);
     Some(Place::new(suite, marked?.1?))
 }
 
@@ -92,7 +95,8 @@ fn syntax_error(body: &str) -> Option<Place<'_>> {
 fn named_line(body: &str) -> Option<Place<'_>> {
     body.lines().find_map(|line| {
         let (place, rest) = leading(line.trim())?;
-        let named = place.file.is_some_and(|file| file.contains('/') && file.contains('.') && !file.contains(' '));
+        let named =
+            place.file.is_some_and(|file| file.contains('/') && file.contains('.') && !file.contains(' '));
         (named && rest.is_empty() && is_own(&place)).then_some(place)
     })
 }
@@ -120,7 +124,10 @@ mod tests {
         );
         assert_eq!(block.place(), Place::new("/p/a.test.js", 2));
         assert_eq!(block.message, "SyntaxError: /p/a.test.js: Unexpected token (2:12)");
-        let block = Block::read("    Jest encountered an unexpected token\n    Details:\n\n    /p/esm.test.js:1\n    import x;\n    ^^^^^^\n\n    SyntaxError: Cannot use import statement outside a module\n\n      at Runtime.x (../node_modules/a.js:1:1)", "esm.test.js");
+        let block = Block::read(
+            "    Jest encountered an unexpected token\n    Details:\n\n    /p/esm.test.js:1\n    import x;\n    ^^^^^^\n\n    SyntaxError: Cannot use import statement outside a module\n\n      at Runtime.x (../node_modules/a.js:1:1)",
+            "esm.test.js",
+        );
         assert_eq!(block.place(), Place::new("/p/esm.test.js", 1));
     }
 }

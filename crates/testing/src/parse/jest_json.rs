@@ -5,9 +5,7 @@ use serde::Deserialize;
 use super::jest_block::Block;
 use super::json_elements::{JsonElements, Layout};
 use super::{Head, Parser, Stream, js_failure, milliseconds};
-use crate::{
-    Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi,
-};
+use crate::{Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
 
 /// The name of a file stands after its tests; so many bytes of them wait for it. Those of a larger file are told
 /// without it.
@@ -146,7 +144,9 @@ impl Reading {
     }
 
     fn end(&mut self, text: &str, sink: &mut dyn Sink) {
-        let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_str(text) else { return };
+        let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_str(text) else {
+            return;
+        };
         self.counted = self.counted.saturating_add(total);
         self.interrupted |= was_interrupted;
         if !self.interrupted {
@@ -159,7 +159,11 @@ impl Reading {
 pub(super) fn file_problem(file: &str, printed: &str) -> Problem {
     let (_, body) = printed.split_once("● Test suite failed to run").unwrap_or(("", printed));
     let block = Block::read(body, file);
-    let message = if block.message.is_empty() { "it failed, and its report does not say why".to_owned() } else { block.message };
+    let message = if block.message.is_empty() {
+        "it failed, and its report does not say why".to_owned()
+    } else {
+        block.message
+    };
     let at = named_place(&message);
     Problem {
         scope: ProblemScope::Suite,
@@ -174,7 +178,8 @@ pub(super) fn file_problem(file: &str, printed: &str) -> Problem {
 /// The line that a bundler names: `╭─[ test/syntax.test.ts:3:13 ]` or `/p/a.test.ts:3:13: ERROR: …`.
 fn named_place(message: &str) -> Option<u32> {
     message.lines().find_map(|line| {
-        let word = line.split([' ', '[', '(']).find(|word| word.contains('.') && word.matches(':').count() >= 2)?;
+        let word =
+            line.split([' ', '[', '(']).find(|word| word.contains('.') && word.matches(':').count() >= 2)?;
         super::place::leading(word)?.0.line
     })
 }
@@ -198,9 +203,14 @@ impl Test {
             self.failure_details.iter().find_map(|it| it.matcher_result.as_ref()).and_then(of).map(as_text)
         };
         let (expected, actual) = (side(|it| it.expected.as_ref()), side(|it| it.actual.as_ref()));
-        let mut failure = Failure { expected: expected.as_deref(), actual: actual.as_deref(), ..js_failure::failure(&text) };
+        let mut failure = Failure {
+            expected: expected.as_deref(),
+            actual: actual.as_deref(),
+            ..js_failure::failure(&text)
+        };
         if failure.at.file.is_none() && !suite.is_empty() {
-            failure.at = Place { file: Some(suite), line: self.location.as_ref().map(|location| location.line) };
+            failure.at =
+                Place { file: Some(suite), line: self.location.as_ref().map(|location| location.line) };
         }
         let told = matches!(status, TestStatus::Fail | TestStatus::Flaky);
         let ms = milliseconds(self.duration.unwrap_or_default());
@@ -241,7 +251,10 @@ mod tests {
             r#"{"numTotalTests":1,"testResults":[{"assertionResults":[{"fullName":"a","status":"passed"}],"name":"/p/a.test.js","status":"failed","message":"  ● Test suite failed to run\n\n    boom\n\n      at Object.<anonymous> (test/a.test.js:9:11)\n"}]}"#,
         );
         let problem = &run.problems[0];
-        assert_eq!((problem.message.as_str(), problem.line, problem.kind), ("boom", Some(9), Some(FailureKind::Error)));
+        assert_eq!(
+            (problem.message.as_str(), problem.line, problem.kind),
+            ("boom", Some(9), Some(FailureKind::Error))
+        );
     }
 
     #[test]

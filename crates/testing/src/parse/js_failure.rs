@@ -71,12 +71,20 @@ fn is_comparison(message: &str) -> bool {
 pub(super) fn load_kind(message: &str) -> FailureKind {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let nothing = ["must contain at least one test", "No test suite found", "No test found in suite"];
-    let modules = ["Cannot use import statement outside", "Unexpected token 'export'", "Must use import to load ES"];
+    let modules =
+        ["Cannot use import statement outside", "Unexpected token 'export'", "Must use import to load ES"];
     if says(&nothing) || says(&modules) {
         FailureKind::Config
     } else if is_import(message) {
         FailureKind::Import
-    } else if says(&["SyntaxError", "Unexpected token", "Transform failed", "PARSE_ERROR", "Parse failure", "error TS"]) {
+    } else if says(&[
+        "SyntaxError",
+        "Unexpected token",
+        "Transform failed",
+        "PARSE_ERROR",
+        "Parse failure",
+        "error TS",
+    ]) {
         FailureKind::Compile
     } else {
         kind(message, "")
@@ -98,7 +106,13 @@ fn is_import(message: &str) -> bool {
 
 fn is_null_deref(message: &str) -> bool {
     let nothing = message.contains("undefined") || message.contains("null");
-    let used = ["Cannot read propert", "Cannot set propert", "Cannot destructure", "is not an object", "is undefined"];
+    let used = [
+        "Cannot read propert",
+        "Cannot set propert",
+        "Cannot destructure",
+        "is not an object",
+        "is undefined",
+    ];
     nothing && used.iter().any(|word| message.contains(word))
 }
 

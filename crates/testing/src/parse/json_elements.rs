@@ -254,7 +254,8 @@ impl JsonElements {
                 matches!(path.steps.get(depth - 1), Some(Step::Field(name)) if name.as_bytes() == self.text.key)
             }),
         };
-        let asked = (0..self.paths.len()).find(|at| paths >> at & 1 == 1 && self.paths[*at].steps.len() == depth);
+        let asked =
+            (0..self.paths.len()).find(|at| paths >> at & 1 == 1 && self.paths[*at].steps.len() == depth);
         if let Some(at) = asked {
             if self.open.last().is_some_and(|node| !node.array) {
                 self.keep(b"null");

@@ -47,7 +47,10 @@ pub(super) fn js_frame(line: &str) -> Option<Place<'_>> {
 }
 
 /// The first place that is the project's own, of lines that may be frames.
-pub(super) fn first_own<'a>(text: &'a str, frame: impl Fn(&'a str) -> Option<Place<'a>>) -> Option<Place<'a>> {
+pub(super) fn first_own<'a>(
+    text: &'a str,
+    frame: impl Fn(&'a str) -> Option<Place<'a>>,
+) -> Option<Place<'a>> {
     text.lines().filter_map(frame).find(|place| is_own(place))
 }
 

@@ -94,7 +94,10 @@ impl Parser for PytestJson {
                 if let Ok(node) = serde_json::from_str::<Collected>(text)
                     && node.outcome == "failed"
                 {
-                    sink.event(Event::Problem(python_failure::collection_problem(&node.nodeid, &node.longrepr)));
+                    sink.event(Event::Problem(python_failure::collection_problem(
+                        &node.nodeid,
+                        &node.longrepr,
+                    )));
                 }
             }
             _ => end(text, sink),
@@ -127,10 +130,16 @@ impl Test {
         let rerun = self.outcome == "rerun";
         if rerun {
             // Only the last run is told: that there was a failed one before is all that is known of it.
-            let before = Phase { when: "???".to_owned(), outcome: "rerun".to_owned(), retried: true, ..Phase::default() };
+            let before = Phase {
+                when: "???".to_owned(),
+                outcome: "rerun".to_owned(),
+                retried: true,
+                ..Phase::default()
+            };
             phases.phase(&self.nodeid, before, sink);
         }
-        let stages = [("setup", self.setup), ("call", self.call), ("???", self.died), ("teardown", self.teardown)];
+        let stages =
+            [("setup", self.setup), ("call", self.call), ("???", self.died), ("teardown", self.teardown)];
         for (when, stage) in stages {
             if let Some(stage) = stage {
                 phases.phase(&self.nodeid, stage.phase(when, &self.outcome, rerun), sink);

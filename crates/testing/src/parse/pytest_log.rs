@@ -9,7 +9,11 @@ use super::{Head, Parser, Stream, python_failure};
 use crate::{Event, Place, Sink};
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
-    head.text.trim_start().lines().next().is_some_and(|line| line.starts_with('{') && line.contains("\"$report_type\""))
+    head.text
+        .trim_start()
+        .lines()
+        .next()
+        .is_some_and(|line| line.starts_with('{') && line.contains("\"$report_type\""))
 }
 
 /// Reads it.
@@ -114,7 +118,8 @@ impl Line {
     fn report(self, phases: &mut Phases, sink: &mut dyn Sink) {
         // The first that is told of a test is the end of its set-up.
         if self.when == "setup" {
-            let (file, line) = self.location.as_ref().map_or((None, None), |(file, line, _)| (Some(file), *line));
+            let (file, line) =
+                self.location.as_ref().map_or((None, None), |(file, line, _)| (Some(file), *line));
             let at = Place { file: file.map(String::as_str), line: line.map(|line| line.saturating_add(1)) };
             sink.event(Event::Started { test: test_id(&self.nodeid), at });
         }

@@ -130,6 +130,10 @@ impl Open {
     fn place(&self) -> Place<'_> {
         let mut frames = self.worst.frames.iter().map(|(file, line)| Place::new(file, *line));
         let told = self.worst.at.as_ref().map(|(file, line)| Place { file: Some(file), line: *line });
-        frames.find(place::is_own).or(told).or_else(|| python_failure::place(&self.worst.stack)).unwrap_or_default()
+        frames
+            .find(place::is_own)
+            .or(told)
+            .or_else(|| python_failure::place(&self.worst.stack))
+            .unwrap_or_default()
     }
 }

@@ -178,7 +178,8 @@ fn section_title(line: &str) -> Option<&str> {
         "tests coverage",
     ];
     let other = ["slowest ", "coverage: ", "inconsistent ", "flaky test report", "hypothesis ", "stack of "];
-    let is_section = known.contains(&title) || other.iter().any(|words| title.to_lowercase().starts_with(words));
+    let is_section =
+        known.contains(&title) || other.iter().any(|words| title.to_lowercase().starts_with(words));
     (line.ends_with('=') && is_section).then_some(title)
 }
 

@@ -54,7 +54,8 @@ impl PythonCrash {
         let title = line.trim_matches(['~', '+', ' ']);
         if line.starts_with("Current thread ") || (line.starts_with("Stack (most recent call first)")) {
             self.reading = Reading::DeepestFirst;
-        } else if line.starts_with("Thread 0x") || (line.starts_with("~~") && title.starts_with("Stack of ")) {
+        } else if line.starts_with("Thread 0x") || (line.starts_with("~~") && title.starts_with("Stack of "))
+        {
             let main = title.starts_with("Stack of MainThread");
             self.reading = if main { Reading::DeepestLast } else { Reading::OtherThread };
         } else if line.starts_with("++") && title == "Timeout" {

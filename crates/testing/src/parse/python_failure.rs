@@ -64,7 +64,9 @@ pub(super) fn collection_problem(node: &str, text: &str) -> Problem {
         scope: ProblemScope::Suite,
         name: node.to_owned(),
         kind: Some(kind),
-        file: Some(at.and_then(|at| at.file).unwrap_or(node)).filter(|file| !file.is_empty()).map(str::to_owned),
+        file: Some(at.and_then(|at| at.file).unwrap_or(node))
+            .filter(|file| !file.is_empty())
+            .map(str::to_owned),
         line: at.and_then(|at| at.line),
         message,
     }
@@ -102,7 +104,9 @@ pub(super) fn kind(message: &str) -> FailureKind {
         "SyntaxError" | "IndentationError" | "TabError" => FailureKind::Compile,
         "[XPASS(strict)]" => FailureKind::UnexpectedPass,
         "assert" | "Failed" => FailureKind::Assertion,
-        _ if name.ends_with("AssertionError") || name.ends_with("ExceptionGroup") && message.contains("assert") => {
+        _ if name.ends_with("AssertionError")
+            || name.ends_with("ExceptionGroup") && message.contains("assert") =>
+        {
             FailureKind::Assertion
         }
         _ => FailureKind::Error,
@@ -118,7 +122,8 @@ mod tests {
         let text = "tests/test_a.py:18: in test_a\n    helper()\nsrc/shop.py:6: in helper\n    x\n\
                     /opt/python/lib/python3.11/json/decoder.py:10: in decode\nE   ValueError: time 12:30: no";
         assert_eq!(place(text), Some(Place::new("src/shop.py", 6)));
-        let syntax = "E     File \"/p/tests/test_s.py\", line 1\nE       def x(:\nE   SyntaxError: invalid syntax";
+        let syntax =
+            "E     File \"/p/tests/test_s.py\", line 1\nE       def x(:\nE   SyntaxError: invalid syntax";
         assert_eq!(place(syntax), Some(Place::new("/p/tests/test_s.py", 1)));
     }
 

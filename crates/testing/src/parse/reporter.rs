@@ -11,7 +11,9 @@ use serde::Deserialize;
 use super::json_elements::{JsonElements, Layout};
 use super::{Head, Parser, Stream, js_failure, milliseconds, place, python_failure};
 use crate::event::Event as Told;
-use crate::{Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
+use crate::{
+    Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
+};
 
 /// Whether a text is written by our reporter in this runner.
 pub(super) fn is_of(runner: &str, head: &Head<'_>) -> bool {
@@ -118,7 +120,10 @@ impl Reading {
             "suite_start" => sink.event(Told::SuiteStarted(&event.suite)),
             "suite_end" => sink.event(Told::SuiteEnded(&event.suite)),
             "start" if !event.test.is_empty() => {
-                sink.event(Told::Started { test, at: Place { file: event.file.as_deref(), line: event.line } });
+                sink.event(Told::Started {
+                    test,
+                    at: Place { file: event.file.as_deref(), line: event.line },
+                });
             }
             "end" => self.end(event, test, sink),
             "problem" => sink.event(Told::Problem(self.problem(event))),

@@ -240,7 +240,13 @@ impl UnittestText {
                 if word == Word::UnexpectedSuccess {
                     unexpected_success(test, sink);
                 } else {
-                    let failure = Failure { kind: Some(python_failure::kind(message)), message, stack: &body, at, ..Failure::default() };
+                    let failure = Failure {
+                        kind: Some(python_failure::kind(message)),
+                        message,
+                        stack: &body,
+                        at,
+                        ..Failure::default()
+                    };
                     failed(test, failure, &output.into_text(), sink);
                 }
                 self.named += 1;
@@ -254,17 +260,27 @@ impl UnittestText {
         if let Some(header) = self.current.take() {
             let (suite, name) = (header.class(), header.name());
             let test = TestId { suite: &suite, name: &name };
-            let failure = Failure { kind: Some(crash.kind), message: &crash.message, stack: &stack, at: crash.place(), ..Failure::default() };
+            let failure = Failure {
+                kind: Some(crash.kind),
+                message: &crash.message,
+                stack: &stack,
+                at: crash.place(),
+                ..Failure::default()
+            };
             sink.event(Event::Finished(Finished::new(test, TestStatus::Crash, 0).failure(failure)));
             return;
         }
         let at = crash.place();
-        sink.event(Event::Problem(Problem { scope: ProblemScope::Run, ..problem(String::new(), crash.kind, &crash.message, at) }));
+        sink.event(Event::Problem(Problem {
+            scope: ProblemScope::Run,
+            ..problem(String::new(), crash.kind, &crash.message, at)
+        }));
     }
 
     /// Tests whose line says that they failed, in a run that was cut before it said how.
     fn tell_failed_without_block(&mut self, sink: &mut dyn Sink) {
-        let mut untold: Vec<String> = self.failed.drain().filter(|(_, told)| !told).map(|(name, _)| name).collect();
+        let mut untold: Vec<String> =
+            self.failed.drain().filter(|(_, told)| !told).map(|(name, _)| name).collect();
         untold.sort();
         for name in untold {
             self.named += 1;
@@ -278,7 +294,9 @@ impl UnittestText {
         let ran = summary.ran.saturating_sub(self.placeholders);
         let mut unnamed = ran.saturating_sub(self.named);
         if !self.verbose {
-            for (status, count) in [(TestStatus::Skip, summary.skipped), (TestStatus::Xfail, summary.expected_failures)] {
+            for (status, count) in
+                [(TestStatus::Skip, summary.skipped), (TestStatus::Xfail, summary.expected_failures)]
+            {
                 let count = count.min(unnamed);
                 unnamed -= count;
                 sink.event(Event::Counted { status, count });

@@ -53,7 +53,8 @@ impl Blocks {
     pub(super) fn line(&mut self, line: &str) {
         if let Some(title) = title(line) {
             self.end();
-            let writing = Writing { text: HeadTail::new(ROOM), output: HeadTail::new(ROOM), in_output: false };
+            let writing =
+                Writing { text: HeadTail::new(ROOM), output: HeadTail::new(ROOM), in_output: false };
             self.open = Some((title.to_owned(), writing));
             return;
         }
@@ -95,7 +96,9 @@ impl Blocks {
         if !self.in_failures || self.used > MOST {
             return;
         }
-        let Some((place, message)) = leading(line).filter(|(place, _)| place.file.is_some_and(|it| it.ends_with(".py"))) else {
+        let Some((place, message)) =
+            leading(line).filter(|(place, _)| place.file.is_some_and(|it| it.ends_with(".py")))
+        else {
             return;
         };
         self.used += line.len();
@@ -110,8 +113,11 @@ impl Blocks {
     /// The block of a test: `error` says of which section.
     pub(super) fn take(&mut self, node: &str, error: bool, message: &str) -> Option<(&'static str, Block)> {
         let name = node.split_once("::").map_or(node, |(_, name)| name).replace("::", ".");
-        let titles: &[(&str, &'static str)] =
-            if error { &[("ERROR at setup of ", "setup"), ("ERROR at teardown of ", "teardown")] } else { &[("", "call")] };
+        let titles: &[(&str, &'static str)] = if error {
+            &[("ERROR at setup of ", "setup"), ("ERROR at teardown of ", "teardown")]
+        } else {
+            &[("", "call")]
+        };
         for (prefix, phase) in titles {
             let block = self.by_title.get_mut(&format!("{prefix}{name}")).and_then(VecDeque::pop_front);
             if let Some(block) = block {

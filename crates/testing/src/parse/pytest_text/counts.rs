@@ -39,7 +39,8 @@ impl Counts {
             "xpassed" => self.xpassed = count,
             "error" | "errors" => self.errors = count,
             "deselected" | "warning" | "warnings" | "rerun" | "reruns" | "selected" => {}
-            "subtests passed" | "subtests failed" | "subtests skipped" | "subtest passed" | "subtest failed" => {}
+            "subtests passed" | "subtests failed" | "subtests skipped" | "subtest passed"
+            | "subtest failed" => {}
             "test collected" | "tests collected" | "tests run" => {}
             _ => return None,
         }
@@ -53,7 +54,8 @@ pub(super) fn collected(line: &str) -> Option<u64> {
     let Some(rest) = line.strip_prefix("collected ") else { return workers(line) };
     let mut parts = rest.split(" / ");
     let items: u64 = u64::from(parts.next()?.split_once(" item")?.0.parse::<u32>().ok()?);
-    let deselected = parts.find_map(|part| part.strip_suffix(" deselected")).and_then(|count| count.parse().ok());
+    let deselected =
+        parts.find_map(|part| part.strip_suffix(" deselected")).and_then(|count| count.parse().ok());
     Some(items.saturating_sub(deselected.unwrap_or(0)))
 }
 
@@ -87,7 +89,10 @@ mod tests {
     #[test]
     fn what_was_collected_is_read_in_all_its_forms() {
         assert_eq!(collected("collected 1 item"), Some(1));
-        assert_eq!(collected("collecting ... collected 20 items / 1 error / 3 deselected / 17 selected"), Some(17));
+        assert_eq!(
+            collected("collecting ... collected 20 items / 1 error / 3 deselected / 17 selected"),
+            Some(17)
+        );
         assert_eq!(collected("2 workers [20 items]"), Some(20));
         assert_eq!(collected("gw0 [12] / gw1 [12]"), Some(12));
         assert_eq!(collected("created: 2/2 workers"), None);

@@ -62,7 +62,8 @@ impl Outside {
             }
             let kind = if conftest { FailureKind::Import } else { FailureKind::Config };
             let kind = if stopped { FailureKind::Error } else { kind };
-            self.reading = Some(Reading { title: title.to_owned(), kind, text: HeadTail::new(ROOM), lines: 0 });
+            self.reading =
+                Some(Reading { title: title.to_owned(), kind, text: HeadTail::new(ROOM), lines: 0 });
             return true;
         }
         let Some(reading) = &mut self.reading else { return false };
@@ -80,7 +81,8 @@ impl Outside {
         let Some(reading) = self.reading.take() else { return };
         let text = reading.text.into_text();
         let at = python_failure::place(&text);
-        let usage = text.lines().find_map(|line| line.split_once(": error: ")).map(|(_, error)| error.to_owned());
+        let usage =
+            text.lines().find_map(|line| line.split_once(": error: ")).map(|(_, error)| error.to_owned());
         let message = python_failure::marked_message(&text).or(usage).unwrap_or(reading.title);
         if self.problems.len() < MOST {
             self.problems.push(Problem {

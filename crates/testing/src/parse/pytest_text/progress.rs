@@ -98,7 +98,11 @@ impl Progress {
             self.remember(node, status);
             return;
         }
-        let status = if status == TestStatus::Pass && self.reruns.remove(node).is_some() { TestStatus::Flaky } else { status };
+        let status = if status == TestStatus::Pass && self.reruns.remove(node).is_some() {
+            TestStatus::Flaky
+        } else {
+            status
+        };
         self.held = Some((node.to_owned(), status, reason.to_owned()));
     }
 
@@ -166,7 +170,8 @@ impl Progress {
         // What pytest-timeout prints comes in between.
         let line = line.split("+++").next().unwrap_or(line);
         let line = without_percentage(line).trim_end();
-        let characters = line.rsplit_once(' ').filter(|(file, _)| file.contains('.')).map_or(line, |(_, it)| it);
+        let characters =
+            line.rsplit_once(' ').filter(|(file, _)| file.contains('.')).map_or(line, |(_, it)| it);
         if characters.is_empty() || !characters.bytes().all(|byte| b".FEsxXR,".contains(&byte)) {
             return;
         }
@@ -212,7 +217,8 @@ fn status(text: &str) -> Option<(Word, &str)> {
 /// A line that begins with a node: it, and what stands behind.
 fn node_line(line: &str) -> Option<(&str, &str)> {
     let (file, _) = line.split_once("::")?;
-    let plausible = file.contains('.') && !file.contains(' ') && !file.starts_with(['[', '(', '"', '\'', '<']);
+    let plausible =
+        file.contains('.') && !file.contains(' ') && !file.starts_with(['[', '(', '"', '\'', '<']);
     if !plausible {
         return None;
     }
@@ -223,7 +229,11 @@ fn node_line(line: &str) -> Option<(&str, &str)> {
             return Some((&line[..at], &line[at + 1..]));
         }
     }
-    let end = if shown.contains('[') { shown.rfind(']').map_or(shown.len(), |at| at + 1) } else { shown.find(' ').unwrap_or(shown.len()) };
+    let end = if shown.contains('[') {
+        shown.rfind(']').map_or(shown.len(), |at| at + 1)
+    } else {
+        shown.find(' ').unwrap_or(shown.len())
+    };
     Some((&line[..end], &line[end..]))
 }
 
@@ -240,9 +250,12 @@ fn worker_line(line: &str) -> Option<(Word, &str)> {
 /// The line without `[ 50%]`, `[ 3/20]` or a duration at its end.
 fn without_percentage(line: &str) -> &str {
     let trimmed = line.trim_end();
-    let Some((before, inside)) = trimmed.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) else { return line };
+    let Some((before, inside)) = trimmed.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) else {
+        return line;
+    };
     let inside = inside.trim();
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let percentage = inside.strip_suffix('%').is_some_and(number);
     let fraction = inside.split_once('/').is_some_and(|(a, b)| number(a.trim()) && number(b.trim()));
     if percentage || fraction { before } else { line }
@@ -252,7 +265,9 @@ fn without_percentage(line: &str) -> &str {
 pub(super) fn is_percentage(line: &str) -> bool {
     let before = without_percentage(line);
     let characters = before.trim_end().rsplit(' ').next().unwrap_or_default();
-    before.len() < line.len() && !characters.is_empty() && characters.bytes().all(|byte| b".FEsxXR,".contains(&byte))
+    before.len() < line.len()
+        && !characters.is_empty()
+        && characters.bytes().all(|byte| b".FEsxXR,".contains(&byte))
 }
 
 #[cfg(test)]
@@ -263,7 +278,10 @@ mod tests {
     fn nodes_may_hold_anything() {
         for (line, node) in [
             ("tests/t.py::test_x PASSED          [  5%]", "tests/t.py::test_x"),
-            ("tests/t.py::test_u[\\u65e5 \\u2713] FAILED       [ 60%]", "tests/t.py::test_u[\\u65e5 \\u2713]"),
+            (
+                "tests/t.py::test_u[\\u65e5 \\u2713] FAILED       [ 60%]",
+                "tests/t.py::test_u[\\u65e5 \\u2713]",
+            ),
             ("tests/t.py::test_u[a::b[c]] PASSED [ 70%]", "tests/t.py::test_u[a::b[c]]"),
             ("tests/t.py::test_u[x FAILED] PASSED", "tests/t.py::test_u[x FAILED]"),
             ("tests/t.py::test_s SKIPPED (was FAILED once) [1/2]", "tests/t.py::test_s"),

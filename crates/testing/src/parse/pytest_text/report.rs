@@ -73,7 +73,8 @@ impl PytestText {
 
     fn tell_failed(&mut self, node: &str, error: bool, message: &str, told: &mut Told, sink: &mut dyn Sink) {
         let found = self.blocks.take(node, error, message);
-        let (phase, block) = found.unwrap_or_else(|| (if error { "setup" } else { "call" }, Block::default()));
+        let (phase, block) =
+            found.unwrap_or_else(|| (if error { "setup" } else { "call" }, Block::default()));
         // A block whose test was named as failed is of its call; of errors, its title says which.
         let (status, kind) = match phase {
             "setup" => (TestStatus::Error, Some(FailureKind::Setup)),

@@ -32,7 +32,10 @@ fn a_test_that_failed_and_whose_clean_up_failed_is_one() {
 
 #[test]
 fn without_any_summary_the_characters_count() {
-    let run = read("..F.s                    [100%]\n===== FAILURES =====\n___ test_a ___\nE   assert 0\n\na.py:3: AssertionError\n", 1);
+    let run = read(
+        "..F.s                    [100%]\n===== FAILURES =====\n___ test_a ___\nE   assert 0\n\na.py:3: AssertionError\n",
+        1,
+    );
     assert_eq!((run.summary.total, run.summary.failed, run.summary.skipped, run.ended), (5, 1, 1, true));
 }
 
@@ -64,11 +67,16 @@ fn tracebacks_of_every_style_tell_the_place() {
         "___ test_a ___\nTraceback (most recent call last):\n  File \"/p/a.py\", line 3, in test_a\n    assert 1 == 2\nAssertionError: assert 1 == 2\n",
     ] {
         let run = read(
-            &format!("collected 1 item\n\na.py F  [100%]\n\n===== FAILURES =====\n{block}===== short test summary info =====\nFAILED a.py::test_a - assert 1 == 2\n===== 1 failed in 0.01s =====\n"),
+            &format!(
+                "collected 1 item\n\na.py F  [100%]\n\n===== FAILURES =====\n{block}===== short test summary info =====\nFAILED a.py::test_a - assert 1 == 2\n===== 1 failed in 0.01s =====\n"
+            ),
             1,
         );
         let test = &run.tests[0];
-        assert_eq!((test.file.as_deref(), test.line, test.kind), (Some("a.py"), Some(3), Some(FailureKind::Assertion)));
+        assert_eq!(
+            (test.file.as_deref(), test.line, test.kind),
+            (Some("a.py"), Some(3), Some(FailureKind::Assertion))
+        );
         assert!(test.error.contains("assert 1 == 2"), "{}", test.error);
     }
 }

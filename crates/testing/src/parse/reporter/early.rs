@@ -123,7 +123,10 @@ impl Early {
 }
 
 fn start_item(id: &str, line: &Line, sink: &mut dyn Sink) {
-    sink.event(Told::Started { test: test_id(id), at: Place { file: line.file.as_deref(), line: line.line } });
+    sink.event(Told::Started {
+        test: test_id(id),
+        at: Place { file: line.file.as_deref(), line: line.line },
+    });
 }
 
 fn phase(line: Line) -> Phase {
@@ -185,13 +188,21 @@ fn end_case(line: &Line, sink: &mut dyn Sink) {
             kind: (status == TestStatus::Fail).then(|| super::ruby_kind(&line.msg)),
             message: line.msg.trim_matches('\n'),
             stack: &backtrace,
-            at: line.bt.iter().filter_map(|frame| ruby_frame(frame)).find(place::is_own).unwrap_or(location(line)),
+            at: line
+                .bt
+                .iter()
+                .filter_map(|frame| ruby_frame(frame))
+                .find(place::is_own)
+                .unwrap_or(location(line)),
             ..Failure::default()
         },
     };
     let told = status != TestStatus::Pass;
     let ms = milliseconds(if line.ms > 0.0 { line.ms } else { line.t * 1000.0 });
-    sink.event(Told::Finished(Finished { failure: told.then_some(failure), ..Finished::new(test, status, ms) }));
+    sink.event(Told::Finished(Finished {
+        failure: told.then_some(failure),
+        ..Finished::new(test, status, ms)
+    }));
 }
 
 fn ruby_frame(frame: &str) -> Option<Place<'_>> {
@@ -200,7 +211,10 @@ fn ruby_frame(frame: &str) -> Option<Place<'_>> {
 
 fn js_case_failure<'a>(error: &'a Error, line: &'a Line) -> Failure<'a> {
     Failure {
-        kind: Some(js_failure::kind(&format!("{}\n{}", first_line(&error.stack), error.message), &error.stack)),
+        kind: Some(js_failure::kind(
+            &format!("{}\n{}", first_line(&error.stack), error.message),
+            &error.stack,
+        )),
         message: &error.message,
         stack: &error.stack,
         at: js_failure::place(&error.stack).unwrap_or(location(line)),

@@ -34,7 +34,12 @@ fn what_a_test_prints_is_its_output_and_nothing_more() {
 
 #[test]
 fn a_broken_line_is_passed_over() {
-    let run = read(&[r#"{"ev":"start","suite":"a","test":"t"}"#, r#"{"ev":"end","suite":"a","te"#, "noise", "[1,2]"]);
+    let run = read(&[
+        r#"{"ev":"start","suite":"a","test":"t"}"#,
+        r#"{"ev":"end","suite":"a","te"#,
+        "noise",
+        "[1,2]",
+    ]);
     assert_eq!(run.summary.crashed, 1);
 }
 

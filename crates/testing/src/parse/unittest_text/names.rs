@@ -33,10 +33,12 @@ impl Header {
     fn begins(line: &str) -> Option<(Self, &str)> {
         let (method, rest) = line.split_once(" (")?;
         let (within, rest) = rest.split_once(')')?;
-        let name = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '<' | '>'));
-        (name(method) && name(within)).then(|| {
-            (Self { method: method.to_owned(), within: within.to_owned() }, rest)
-        })
+        let name = |part: &str| {
+            !part.is_empty()
+                && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '<' | '>'))
+        };
+        (name(method) && name(within))
+            .then(|| (Self { method: method.to_owned(), within: within.to_owned() }, rest))
     }
 
     /// A test's class stands in a module.
@@ -46,7 +48,8 @@ impl Header {
 
     /// Whether this stands for a module that could not be loaded.
     pub(super) fn is_placeholder(&self) -> bool {
-        self.within.contains("unittest.loader._FailedTest") || self.within.contains("unittest.loader.ModuleImportFailure")
+        self.within.contains("unittest.loader._FailedTest")
+            || self.within.contains("unittest.loader.ModuleImportFailure")
     }
 
     pub(super) fn name(&self) -> String {
@@ -70,14 +73,18 @@ impl Header {
 pub(super) enum Subject {
     Test(Header),
     /// `setUpClass (tests.test_a.T)`, `setUpModule (tests.test_a)` and their counterparts.
-    Fixture { name: String, of: String },
+    Fixture {
+        name: String,
+        of: String,
+    },
     /// A module that could not be loaded.
     Placeholder(String),
 }
 
 /// `FAIL: test_x (tests.test_a.T.test_x) (i=1)`.
 pub(super) fn title(line: &str) -> Option<(Word, Subject)> {
-    let words = [("ERROR: ", Word::Error), ("FAIL: ", Word::Fail), ("UNEXPECTED SUCCESS: ", Word::UnexpectedSuccess)];
+    let words =
+        [("ERROR: ", Word::Error), ("FAIL: ", Word::Fail), ("UNEXPECTED SUCCESS: ", Word::UnexpectedSuccess)];
     let (rest, word) = words.iter().find_map(|(prefix, word)| Some((line.strip_prefix(prefix)?, *word)))?;
     let (header, _) = Header::begins(rest)?;
     let fixtures = ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"];

@@ -41,7 +41,8 @@ fn a_run_that_hangs_names_the_test() {
 
 #[test]
 fn a_printed_summary_is_not_the_end_if_tests_follow() {
-    let run = read("test_a (tests.T.test_a) ... Ran 5 tests in 0.1s\n\nOK\ntest_b (tests.T.test_b) ... ok\n", 0);
+    let run =
+        read("test_a (tests.T.test_a) ... Ran 5 tests in 0.1s\n\nOK\ntest_b (tests.T.test_b) ... ok\n", 0);
     assert!(!run.ended);
 }
 

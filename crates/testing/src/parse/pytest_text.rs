@@ -13,7 +13,7 @@ use super::by_line::LineReader;
 use super::{Head, Stream};
 use crate::{Event, Sink};
 use blocks::Blocks;
-use counts::Counts;
+use counts::{Collected, Counts};
 use outside::Outside;
 use progress::Progress;
 
@@ -44,6 +44,7 @@ pub(super) struct PytestText {
     names: usize,
     outside: Outside,
     counts: Option<Counts>,
+    collected: Option<Collected>,
     /// The root directory: stacks have absolute names, tests have not.
     root: Option<String>,
     /// Files that pytest says it could not collect, in the short summary.
@@ -132,8 +133,9 @@ impl PytestText {
             }
         } else if let Some(root) = line.strip_prefix("rootdir: ") {
             self.root = Some(root.split(", ").next().unwrap_or(root).to_owned());
-        } else if let Some(count) = counts::collected(line) {
-            sink.event(Event::Declared(count));
+        } else if let Some(collected) = Collected::read(line).filter(|_| self.collected.is_none()) {
+            self.collected = Some(collected);
+            sink.event(Event::Declared(collected.items));
         } else {
             self.progress.line(line, sink);
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::HeadTail;
-use crate::parse::place::leading;
+use crate::parse::place::{is_own, leading};
 use crate::parse::python_failure;
 
 /// Of a block this much is kept at each end.
@@ -102,10 +102,11 @@ impl Blocks {
             return;
         };
         self.used += line.len();
+        let own = is_own(&place);
         self.lines.push_back(Block {
             message: message.to_owned(),
-            file: place.file.map(str::to_owned),
-            line: place.line,
+            file: place.file.filter(|_| own).map(str::to_owned),
+            line: place.line.filter(|_| own),
             ..Block::default()
         });
     }

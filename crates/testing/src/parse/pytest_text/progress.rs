@@ -89,8 +89,9 @@ impl Progress {
             }
             return;
         };
-        // The clean-up of a test that was told already.
-        if status == TestStatus::Error && self.held.as_ref().is_some_and(|(held, ..)| held == node) {
+        // The clean-up of a test that was told already. With workers, such tests are told again.
+        if !self.xdist
+            && status == TestStatus::Error && self.held.as_ref().is_some_and(|(held, ..)| held == node) {
             self.held = None;
         }
         self.release(sink);

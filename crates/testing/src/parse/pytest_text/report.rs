@@ -11,6 +11,9 @@ use crate::parse::python_crash::PythonCrash;
 use crate::parse::python_failure;
 use crate::{Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestStatus};
 
+/// More files without names say no more.
+const MOST_UNKNOWN: u64 = 100;
+
 /// How many failed tests were told by name.
 #[derive(Debug, Default)]
 struct Told {
@@ -122,6 +125,17 @@ impl PytestText {
                 });
             }
         }
+        let unknown = self.collected.map_or(0, |collected| collected.errors).saturating_sub(problems.len() as u64);
+        for number in 1..=unknown.min(self.counts.map_or(0, |counts| counts.errors)).min(MOST_UNKNOWN) {
+            problems.push(Problem {
+                scope: ProblemScope::Suite,
+                name: String::new(),
+                kind: None,
+                message: format!("a file could not be collected, and its name was not printed ({number} of {unknown})"),
+                file: None,
+                line: None,
+            });
+        }
         problems
     }
 
@@ -158,16 +172,13 @@ impl PytestText {
     /// What the last line counts and nothing named.
     fn conclude(&self, counts: &Counts, told: &Told, uncollected: u64, sink: &mut dyn Sink) {
         let errors = counts.errors.saturating_sub(uncollected).saturating_sub(told.twice);
-        // Without names, blocks still tell clean-ups from set-ups.
-        let teardowns = told.teardown.max(self.blocks.teardowns.saturating_sub(told.twice).min(errors));
-        let setups = errors.saturating_sub(teardowns);
+        let teardowns = self.teardowns(counts, errors, told);
         let passed = (counts.passed + counts.xpassed).saturating_sub(teardowns);
-        let named = self.progress.named_before(told.teardown);
+        let named = self.progress.named_before(teardowns);
         for (status, all, named) in [
             (TestStatus::Pass, passed, named.passed),
             (TestStatus::Fail, counts.failed, told.failed),
-            (TestStatus::Error, setups, told.setup),
-            (TestStatus::Error, teardowns, told.teardown),
+            (TestStatus::Error, errors, told.setup + told.teardown),
             (TestStatus::Skip, counts.skipped, named.skipped),
             (TestStatus::Xfail, counts.xfailed, named.xfailed),
         ] {
@@ -177,6 +188,16 @@ impl PytestText {
             }
         }
         sink.event(Event::Ended { counted: None });
+    }
+
+    /// How many tests passed before their clean-up failed. Titles of blocks say so; without blocks, what was counted
+    /// twice.
+    fn teardowns(&self, counts: &Counts, errors: u64, told: &Told) -> u64 {
+        let titled = told.teardown.max(self.blocks.teardowns.saturating_sub(told.twice).min(errors));
+        let Some(collected) = self.collected.filter(|_| titled == 0) else { return titled };
+        let Counts { failed, passed, skipped, xfailed, xpassed, .. } = *counts;
+        let ends = failed + passed + skipped.saturating_sub(collected.skipped) + xfailed + xpassed + errors;
+        ends.saturating_sub(collected.items).min(errors)
     }
 
     /// Without a last line: `-qq` does not print one, and a run that was cut has none.

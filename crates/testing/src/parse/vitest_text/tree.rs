@@ -114,10 +114,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn read(text: &str) -> Option<Self> {
+    /// The counts, and how many tests there are in all.
+    pub(super) fn read(text: &str) -> Option<(Self, u64)> {
         let mut counts = Self::default();
         let text = text.trim();
-        let listed = text.rsplit_once(" (").map_or(text, |(listed, _)| listed);
+        let (listed, total) = text.rsplit_once(" (").unwrap_or((text, ""));
         for part in listed.split(" | ") {
             let (count, what) = part.trim().split_once(' ')?;
             let Ok(count) = count.parse::<u32>().map(u64::from) else { continue };
@@ -128,7 +129,8 @@ impl Counts {
                 _ => {}
             }
         }
-        Some(counts)
+        let total = total.trim_end_matches(')').parse::<u32>().map_or(counts.total(), u64::from);
+        Some((counts, total))
     }
 
     pub(super) fn add(&mut self, status: TestStatus) {

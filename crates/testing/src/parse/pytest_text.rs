@@ -22,6 +22,10 @@ const MOST_NAMES: usize = 3 << 20;
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     let text = head.text;
+    // Reports in other formats quote what pytest prints.
+    if ["<", "{", "TAP version", "1.."].iter().any(|start| text.trim_start().starts_with(start)) {
+        return false;
+    }
     let said = [
         "= test session starts =",
         "= short test summary info =",

@@ -145,7 +145,7 @@ impl Block {
             .unwrap_or_default();
         let at = python_failure::place(&text);
         let (file, line) = (at.and_then(|at| at.file).map(str::to_owned), at.and_then(|at| at.line));
-        Self { message, file, line, text, output }
+        Self { text, output, message, file, line }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The progress that pytest prints: characters, or with `-v` a line a test.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::parse::pytest_phases::test_id;
 use crate::{Attempt, Event, Failure, Finished, Place, Sink, TestStatus};
@@ -26,7 +26,7 @@ pub(super) struct Progress {
     held: Option<(String, TestStatus, String)>,
     /// The test whose status was not printed yet.
     current: Option<String>,
-    reruns: HashMap<String, ()>,
+    reruns: HashSet<String>,
     xdist: bool,
 }
 
@@ -85,13 +85,15 @@ impl Progress {
         self.verbose = true;
         let Word::Ended(status) = status else {
             if self.reruns.len() < MOST_KEPT {
-                self.reruns.insert(node.to_owned(), ());
+                self.reruns.insert(node.to_owned());
             }
             return;
         };
         // The clean-up of a test that was told already. With workers, such tests are told again.
         if !self.xdist
-            && status == TestStatus::Error && self.held.as_ref().is_some_and(|(held, ..)| held == node) {
+            && status == TestStatus::Error
+            && self.held.as_ref().is_some_and(|(held, ..)| held == node)
+        {
             self.held = None;
         }
         self.release(sink);
@@ -99,11 +101,8 @@ impl Progress {
             self.remember(node, status);
             return;
         }
-        let status = if status == TestStatus::Pass && self.reruns.remove(node).is_some() {
-            TestStatus::Flaky
-        } else {
-            status
-        };
+        let status =
+            if status == TestStatus::Pass && self.reruns.remove(node) { TestStatus::Flaky } else { status };
         self.held = Some((node.to_owned(), status, reason.to_owned()));
     }
 

@@ -125,13 +125,16 @@ impl PytestText {
                 });
             }
         }
-        let unknown = self.collected.map_or(0, |collected| collected.errors).saturating_sub(problems.len() as u64);
+        let unknown =
+            self.collected.map_or(0, |collected| collected.errors).saturating_sub(problems.len() as u64);
         for number in 1..=unknown.min(self.counts.map_or(0, |counts| counts.errors)).min(MOST_UNKNOWN) {
             problems.push(Problem {
                 scope: ProblemScope::Suite,
                 name: String::new(),
                 kind: None,
-                message: format!("a file could not be collected, and its name was not printed ({number} of {unknown})"),
+                message: format!(
+                    "a file could not be collected, and its name was not printed ({number} of {unknown})"
+                ),
                 file: None,
                 line: None,
             });

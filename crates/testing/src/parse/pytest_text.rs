@@ -74,6 +74,8 @@ struct Named {
     node: String,
     message: String,
     error: bool,
+    /// Whether only a part of the test is named as failed; pytest counts it like a test.
+    subtest: bool,
 }
 
 impl LineReader for PytestText {
@@ -147,7 +149,8 @@ impl PytestText {
 
     /// `FAILED tests/test_a.py::test_x - message`.
     fn summary(&mut self, line: &str) {
-        let (error, rest) = match (line.strip_prefix("FAILED "), line.strip_prefix("ERROR ")) {
+        let subtest = progress::failed_subtest(line);
+        let (error, rest) = match (line.strip_prefix("FAILED ").or(subtest), line.strip_prefix("ERROR ")) {
             (Some(rest), _) => (false, rest),
             (None, Some(rest)) => (true, rest),
             (None, None) => return,
@@ -161,7 +164,8 @@ impl PytestText {
             self.uncollected.push(node.to_owned());
             return;
         }
-        self.named.push(Named { node: node.to_owned(), message: message.to_owned(), error });
+        let (node, message) = (node.to_owned(), message.to_owned());
+        self.named.push(Named { node, message, error, subtest: subtest.is_some() });
     }
 }
 

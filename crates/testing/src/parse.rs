@@ -18,6 +18,7 @@ mod java;
 mod jest_block;
 mod jest_failure;
 mod jest_json;
+mod jest_text;
 mod js_failure;
 mod json_elements;
 mod junit;
@@ -42,6 +43,7 @@ mod tap;
 mod teamcity;
 mod trx;
 mod unittest_text;
+mod vitest_text;
 mod wording;
 mod xml;
 
@@ -337,6 +339,20 @@ static FORMATS: &[Format] = &[
         trust: Trust::Text,
         looks_like: pytest_text::looks_like,
         parser: || Box::new(ByLine::<pytest_text::PytestText>::default()),
+    },
+    Format {
+        name: "vitest-text",
+        framework: Framework::Vitest,
+        trust: Trust::Text,
+        looks_like: vitest_text::looks_like,
+        parser: || Box::new(ByLine::<vitest_text::VitestText>::default()),
+    },
+    Format {
+        name: "jest-text",
+        framework: Framework::Jest,
+        trust: Trust::Text,
+        looks_like: jest_text::looks_like,
+        parser: || Box::new(ByLine::<jest_text::JestText>::default()),
     },
     Format {
         name: "unittest-text",

@@ -5,7 +5,7 @@ use crate::{FailureKind, Place, Problem, ProblemScope};
 
 /// Where a traceback points: its last place that is the project's own. Python prints the deepest frame last.
 pub(super) fn place(text: &str) -> Option<Place<'_>> {
-    text.lines().filter_map(place_of_line).filter(is_own).last()
+    text.lines().filter_map(place_of_line).rfind(is_own)
 }
 
 /// `tests/test_x.py:3: in f`, `tests/test_x.py:3: ValueError` or `File "tests/test_x.py", line 3`.

@@ -118,9 +118,12 @@ impl LibtestJson {
         self.began > 0
     }
 
-    /// Whether a binary has just ended.
-    pub(super) fn between_suites(&self) -> bool {
-        self.began > 0 && !self.in_suite
+    /// Whether a line begins the output of a binary.
+    pub(super) fn begins(line: &str) -> bool {
+        line.contains("\"suite\"")
+            && json_of(line)
+                .and_then(parse)
+                .is_some_and(|line| line.kind == "suite" && line.event == "started")
     }
 
     fn suite_started(&mut self, line: &JsonLine<'_>, suite: &str, sink: &mut dyn Sink) {

@@ -32,6 +32,8 @@ struct Truth {
     flaky: Names,
     in_progress: Names,
     traps: Names,
+    timed_out: bool,
+    crashed: bool,
     success: Option<bool>,
 }
 
@@ -104,6 +106,7 @@ impl Sample {
             && self.truth.problems().next().is_none()
             && !problems.is_empty()
             && self.truth.total.is_some()
+            && !self.truth.was_cut()
         {
             wrong.push(format!("problems that are none: {problems:#?}"));
         }
@@ -158,6 +161,11 @@ impl Truth {
             .map(tag("suite error"))
             .chain(self.build_errors.iter().map(tag("build error")))
             .chain(self.run_errors.iter().map(tag("run error")))
+    }
+
+    /// Whether what was running may be told as a problem.
+    fn was_cut(&self) -> bool {
+        self.timed_out || self.crashed
     }
 
     fn is_good(&self) -> bool {

@@ -11,6 +11,7 @@ mod generic;
 mod js_error;
 mod json_elements;
 mod libtest_json;
+mod milliseconds;
 mod minitest;
 mod mocha;
 mod nextest;
@@ -20,8 +21,12 @@ mod place;
 mod rspec;
 mod ruby_failure;
 mod rust_failure;
+#[cfg(test)]
+mod script_tests;
 mod tally;
 mod test_unit;
+#[cfg(test)]
+mod told;
 
 use crate::{Framework, Sink};
 use by_line::ByLine;

@@ -191,7 +191,7 @@ fn only_the_exit(run: &Collected, ending: &Ending) -> Option<(Verdict, String)> 
         return None;
     }
     match ending.exit {
-        Some(Exit::Code(0)) | Some(Exit::Signal(_)) => None,
+        Some(Exit::Code(0) | Exit::Signal(_)) => None,
         Some(Exit::Code(code)) => Some((Verdict::Failed, format!("the command exited with {code}"))),
         None => Some((
             Verdict::Inconsistent,

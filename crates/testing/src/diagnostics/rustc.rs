@@ -87,7 +87,8 @@ struct CargoLine<'a> {
 
 #[derive(Deserialize)]
 struct Message {
-    message: String,
+    #[serde(rename = "message")]
+    said: String,
     level: String,
     #[serde(default)]
     code: Option<Code>,
@@ -133,5 +134,5 @@ pub(crate) fn compiler_message(line: &str) -> Option<Diagnostic> {
         Some(span) => (Some(span.file_name), Some(span.line_start), Some(span.column_start)),
         None => (None, None, None),
     };
-    Some(Diagnostic { tool, severity, code, message: message.message, file, line, column })
+    Some(Diagnostic { tool, severity, code, message: message.said, file, line, column })
 }

@@ -2,7 +2,7 @@
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, js_error};
+use super::{Head, Stream, js_error, milliseconds};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -63,7 +63,7 @@ impl<'a> Row<'a> {
             marks.iter().find_map(|(mark, status)| Some((line.strip_prefix(mark)?, *status)))?;
         match name.strip_suffix("ms]").and_then(|name| name.rsplit_once(" [")) {
             Some((name, time)) => {
-                let ms = time.parse::<f64>().ok()?.max(0.0) as u64;
+                let ms = milliseconds::of(time.parse().ok()?);
                 Some(Row { status, name, timed: true, ms })
             }
             None => Some(Row { status, name, timed: false, ms: 0 }),

@@ -265,3 +265,6 @@ fn binary_of(line: &str) -> Option<String> {
         _ => Some(source.trim_start_matches("unittests ").to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,12 +58,12 @@ impl LineReader for Deno {
         if stream == Stream::Err || self.suite.is_empty() {
             self.complaint_line(line, sink);
         }
-        if self.phase == Phase::Tests || self.phase == Phase::Failures {
-            if let Some(counts) = final_counts(line) {
-                self.phase = Phase::Over;
-                self.counts = Some(counts);
-                return self.tell_rest(sink);
-            }
+        if matches!(self.phase, Phase::Tests | Phase::Failures)
+            && let Some(counts) = final_counts(line)
+        {
+            self.phase = Phase::Over;
+            self.counts = Some(counts);
+            return self.tell_rest(sink);
         }
         match (self.phase, line) {
             (Phase::Tests, "------- output -------") if self.open.is_some() => self.phase = Phase::Output,

@@ -2,7 +2,7 @@
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, place};
+use super::{Head, Stream, milliseconds, place};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -133,7 +133,7 @@ impl ExUnit {
             if self.passed.len() >= MOST_NAMES {
                 self.pass(sink);
             }
-            self.passed.push((format!("{} {name}", self.module), ms.max(0.0) as u64));
+            self.passed.push((format!("{} {name}", self.module), milliseconds::of(ms)));
         } else if let Some((name, "skipped" | "excluded")) = result {
             self.named.skipped += 1;
             let name = format!("{} {name}", self.module);
@@ -200,7 +200,7 @@ impl ExUnit {
             let drawn = text.lines().filter_map(|line| {
                 line.trim().trim_start_matches(['└', '─', ' ']).strip_prefix(file.as_str())
             });
-            drawn.filter_map(|rest| rest.trim_start_matches(':').split(':').next()?.parse().ok()).next()
+            drawn.into_iter().find_map(|rest| rest.trim_start_matches(':').split(':').next()?.parse().ok())
         });
         let message = at.map_or(said, |(_, rest)| rest).to_owned();
         let kind = Some(FailureKind::Compile);

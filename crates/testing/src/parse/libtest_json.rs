@@ -107,7 +107,7 @@ impl LibtestJson {
             ("suite", "ok" | "failed") => self.suite_ended(&line, sink),
             ("test", "started") => self.started(&line, sink),
             ("test", "timeout") => {}
-            ("test", _) | ("bench", _) => self.test_ended(&line, sink),
+            ("test" | "bench", _) => self.test_ended(&line, sink),
             _ => return false,
         }
         true
@@ -176,8 +176,7 @@ impl LibtestJson {
         }
         let (suite, name) = self.split(id);
         let test = TestId { suite: &suite, name };
-        let ms =
-            std::time::Duration::try_from_secs_f64(line.exec_time).map_or(0, |time| time.as_millis() as u64);
+        let ms = super::milliseconds::of_seconds(line.exec_time);
         let attempt = if attempts > 1 { Attempt::Retry } else { Attempt::Only };
         for _ in 1..attempts {
             sink.event(Event::Finished(Finished { attempt, ..Finished::new(test, TestStatus::Fail, 0) }));

@@ -2,7 +2,7 @@
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, place, ruby_failure};
+use super::{Head, Stream, milliseconds, place, ruby_failure};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -152,7 +152,7 @@ impl Minitest {
         {
             self.named.passed += 1;
             let test = TestId { suite: class_of(name), name };
-            let ms = (seconds.max(0.0) * 1000.0) as u64;
+            let ms = milliseconds::of_seconds(seconds);
             return sink.event(Event::Finished(Finished::new(test, TestStatus::Pass, ms)));
         }
         if !line.is_empty() && line.bytes().all(|byte| matches!(byte, b'.' | b'F' | b'E' | b'S')) {

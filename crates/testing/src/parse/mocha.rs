@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, js_error};
+use super::{Head, Parser, Stream, js_error, milliseconds};
 use crate::{Attempt, Event, Failure, FailureKind, Finished, Lines, Place, Sink, TestId, TestStatus};
 pub(super) use text::{MochaText, looks_like as looks_like_text};
 
@@ -139,7 +139,14 @@ impl Parser for MochaJson {
         });
     }
 
-    fn finish(&mut self, _: &mut dyn Sink) {}
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.elements.is_inside() && self.stats.is_some() {
+            sink.event(Event::Complaint("the report breaks off"));
+        }
+        if self.elements.lost() > 0 {
+            sink.event(Event::Complaint("a result in the report is too large to be read"));
+        }
+    }
 }
 
 fn end_report(stats: Option<Stats>, reports: u64, sink: &mut dyn Sink) {
@@ -166,7 +173,7 @@ impl Test<'_> {
         for _ in 0..retries {
             sink.event(Event::Finished(Finished { attempt, ..Finished::new(test, TestStatus::Fail, 0) }));
         }
-        let ms = self.duration.unwrap_or(0.0).max(0.0) as u64;
+        let ms = milliseconds::of(self.duration.unwrap_or(0.0));
         let failure = (status == TestStatus::Fail).then(|| self.failure(file));
         sink.event(Event::Finished(Finished { failure, attempt, ..Finished::new(test, status, ms) }));
     }

@@ -3,7 +3,7 @@
 use super::by_line::LineReader;
 use super::cargo::Build;
 use super::rust_failure::rust_failure;
-use super::{Head, Stream};
+use super::{Head, Stream, milliseconds};
 use crate::{
     Attempt, Event, Failure, FailureKind, Finished, HeadTail, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -195,7 +195,7 @@ impl<'a> Row<'a> {
         }
         let (time, rest) = rest.split_once("] ")?;
         let seconds: f64 = time.trim_start_matches('>').trim().strip_suffix('s')?.parse().ok()?;
-        let ms = std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis() as u64;
+        let ms = milliseconds::of_seconds(seconds);
         let rest = match rest.strip_prefix('(') {
             Some(counted) => counted.split_once(") ")?.1,
             None => rest,

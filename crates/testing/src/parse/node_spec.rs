@@ -4,7 +4,7 @@
 //! print stands between, so the runner's own counts at the end must fit.
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_error, place};
+use super::{Head, Stream, js_error, milliseconds, place};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -100,9 +100,14 @@ impl<'a> Mark<'a> {
             (rest.is_empty() || directive.is_some()).then_some((at, ms, directive))
         });
         Some(match timed.last() {
-            Some((at, ms, directive)) => {
-                Mark { indent, symbol, name: &text[..at], has_time: true, ms: ms.max(0.0) as u64, directive }
-            }
+            Some((at, ms, directive)) => Mark {
+                indent,
+                symbol,
+                name: &text[..at],
+                has_time: true,
+                ms: milliseconds::of(ms),
+                directive,
+            },
             None => {
                 let (name, directive) = match text.rsplit_once(" # ") {
                     Some((name, why)) if symbol == '﹣' => (name, Some(why)),

@@ -5,7 +5,7 @@ mod text;
 use serde::Deserialize;
 
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, ruby_failure};
+use super::{Head, Parser, Stream, milliseconds, ruby_failure};
 use crate::{Event, Failure, FailureKind, Finished, Place, Sink, TestId, TestStatus};
 pub(super) use text::{RspecText, looks_like as looks_like_text};
 
@@ -92,7 +92,14 @@ impl Parser for RspecJson {
         });
     }
 
-    fn finish(&mut self, _: &mut dyn Sink) {}
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.elements.is_inside() && self.summary.is_some() {
+            sink.event(Event::Complaint("the report breaks off"));
+        }
+        if self.elements.lost() > 0 {
+            sink.event(Event::Complaint("a result in the report is too large to be read"));
+        }
+    }
 }
 
 impl Example {
@@ -104,7 +111,7 @@ impl Example {
             _ => return,
         };
         let test = TestId { suite: &self.file_path, name: &self.full_description };
-        let ms = (self.run_time.unwrap_or(0.0).max(0.0) * 1000.0) as u64;
+        let ms = milliseconds::of_seconds(self.run_time.unwrap_or(0.0));
         let finished = Finished::new(test, status, ms);
         let Some(exception) = self.exception.as_ref().filter(|_| status == TestStatus::Fail) else {
             let reason = self.pending_message.as_deref().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, ruby_failure};
+use super::{Head, Stream, milliseconds, ruby_failure};
 use crate::{Event, Failure, FailureKind, Finished, HeadTail, Sink, TestId, TestStatus};
 
 /// Bytes at each end of one failure.
@@ -59,7 +59,7 @@ impl TestUnit {
                 self.named.passed += 1;
                 let name = format!("{}#{}", self.class, test.trim());
                 let test = TestId { suite: &self.class, name: &name };
-                let ms = (seconds.max(0.0) * 1000.0) as u64;
+                let ms = milliseconds::of_seconds(seconds);
                 sink.event(Event::Finished(Finished::new(test, TestStatus::Pass, ms)));
             }
         } else if !line.is_empty()

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::panics::Panics;
+use crate::parse::milliseconds;
 use crate::parse::rust_failure::rust_failure;
 use crate::{Event, Failure, Finished, HeadTail, Place, Sink, TestId, TestStatus};
 
@@ -128,6 +129,8 @@ impl Libtest {
         if self.phase == Phase::Idle {
             return;
         }
+        // An empty line stands before, unless it only ends a line of dots, or of output without an end.
+        let after_blank = after_blank || self.phase == Phase::Tests && self.all_ended();
         if after_blank
             && let Some(counts) = result(line)
             && counts.sum() == self.declared
@@ -135,13 +138,12 @@ impl Libtest {
             return self.result(counts, panics, sink);
         }
         match self.phase {
-            Phase::Idle => {}
             Phase::Tests => self.test_line(line, after_blank, panics, sink),
             Phase::FailuresBegin => self.failures_begin(line, panics, sink),
             Phase::Sections => self.section_line(line, after_blank, sink),
             Phase::List => self.list_line(line, sink),
             Phase::Successes if after_blank && line == "failures:" => self.phase = Phase::FailuresBegin,
-            Phase::Successes => {}
+            Phase::Successes | Phase::Idle => {}
         }
     }
 
@@ -176,6 +178,12 @@ impl Libtest {
                 }
             }
         }
+    }
+
+    fn all_ended(&self) -> bool {
+        let waiting = self.failed.iter().filter(|failed| !failed.told).count() as u64;
+        let ended = self.named.sum().saturating_add(self.dots.sum()).saturating_add(waiting);
+        ended >= self.declared
     }
 
     fn is_form(&mut self, form: Form) -> bool {
@@ -456,7 +464,7 @@ fn is_name(name: &str) -> bool {
 fn status(text: &str) -> Option<(TestStatus, u64, &str)> {
     let text = text.trim_end();
     let (text, ms) = match text.strip_suffix("s>").and_then(|text| text.rsplit_once(" <")) {
-        Some((text, seconds)) => (text, milliseconds(seconds)?),
+        Some((text, seconds)) => (text, milliseconds::of_seconds(seconds.parse().ok()?)),
         None => (text, 0),
     };
     match text {
@@ -468,11 +476,6 @@ fn status(text: &str) -> Option<(TestStatus, u64, &str)> {
             None => text.starts_with("bench: ").then_some((TestStatus::Pass, ms, "")),
         },
     }
-}
-
-fn milliseconds(seconds: &str) -> Option<u64> {
-    let seconds: f64 = seconds.parse().ok()?;
-    Some(std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis() as u64)
 }
 
 fn section_of(line: &str) -> Option<&str> {

@@ -17,7 +17,7 @@ mod text;
 mod verdict;
 
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
-pub use diagnostics::{Diagnostic, Severity};
+pub use diagnostics::{Diagnostic, DiagnosticParser, Severity, parser_for, tool_of};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use lines::{Line, Lines};

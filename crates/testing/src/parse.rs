@@ -9,7 +9,7 @@ mod each_stream;
 mod exunit;
 mod generic;
 mod js_error;
-mod json_elements;
+pub(crate) mod json_elements;
 mod libtest_json;
 mod milliseconds;
 mod minitest;

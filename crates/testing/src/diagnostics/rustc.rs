@@ -55,7 +55,7 @@ fn header(line: &str) -> Option<Diagnostic> {
 }
 
 /// `src/lib.rs:17:5`.
-fn place_of(place: &str) -> (Option<String>, Option<u32>, Option<u32>) {
+pub(super) fn place_of(place: &str) -> (Option<String>, Option<u32>, Option<u32>) {
     let mut parts = place.trim_end().rsplitn(3, ':');
     let (column, line, file) = (parts.next(), parts.next(), parts.next());
     let number = |text: Option<&str>| text.and_then(|text| text.parse().ok());

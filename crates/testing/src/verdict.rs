@@ -234,3 +234,18 @@ fn first_line(message: &str) -> String {
         .trim()
         .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_whose_output_cannot_be_read_is_green_only_by_its_exit_status() {
+        let run = Collected { exit_decides: true, ended: true, ..Collected::default() };
+        let verdict = |ending: &Ending| judge(&run, ending).0;
+        assert_eq!(verdict(&Ending::of_status(0)), Verdict::Passed);
+        assert_eq!(verdict(&Ending::of_status(1)), Verdict::Failed);
+        assert_eq!(verdict(&Ending::of_status(139)), Verdict::Crashed);
+        assert_eq!(verdict(&Ending::default()), Verdict::Inconsistent);
+    }
+}

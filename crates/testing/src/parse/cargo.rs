@@ -125,7 +125,7 @@ impl CargoTest {
             self.started.push_back(binary.clone());
         }
         self.latest[stream as usize] = Some(binary);
-        self.release(sink);
+        self.retry(sink);
     }
 
     /// Output whose binary is not known yet waits for it.
@@ -137,6 +137,7 @@ impl CargoTest {
         self.held_bytes += line.len() + size_of::<String>();
         self.held.push(line.to_owned());
         if self.held_bytes > HELD {
+            self.unnamed = self.latest.iter().all(Option::is_none);
             self.release(sink);
         }
     }
@@ -146,7 +147,8 @@ impl CargoTest {
             return Some(0);
         }
         let count = libtest::header(line)?;
-        ((self.after_blank || !self.text.is_running()) && self.may_begin()).then_some(count)
+        ((self.after_blank || !self.text.is_running() || self.text.is_cut_off()) && self.may_begin())
+            .then_some(count)
     }
 
     fn out_line(&mut self, line: &str, sink: &mut dyn Sink) {
@@ -188,13 +190,17 @@ impl CargoTest {
         }
     }
 
-    /// Lets go of what waited for the name of its binary.
-    fn release(&mut self, sink: &mut dyn Sink) {
-        if self.held.is_empty() {
-            return;
-        }
+    /// Gives what waited another chance: the name of its binary may have come, and of the next one not yet.
+    fn retry(&mut self, sink: &mut dyn Sink) {
         self.held_bytes = 0;
-        self.unnamed = self.latest.iter().all(Option::is_none);
+        for line in std::mem::take(&mut self.held) {
+            self.hold(&line, sink);
+        }
+    }
+
+    /// Lets go of what waited, name or not.
+    fn release(&mut self, sink: &mut dyn Sink) {
+        self.held_bytes = 0;
         for line in std::mem::take(&mut self.held) {
             self.out_line(&line, sink);
         }

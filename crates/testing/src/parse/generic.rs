@@ -11,16 +11,14 @@ use crate::{Event, FailureKind, Place, Problem, ProblemScope, Sink};
 
 /// Places that are told.
 const MOST_HINTS: usize = 20;
-/// Lines at the end in which places are looked for: what broke a command stands last.
-const LAST_LINES: u64 = 400;
+/// Lines at the end that are looked at: what broke a command, and what sums it up, stand last.
+const LAST_LINES: usize = 400;
 /// A longer line is no message for people.
 const LONGEST_LINE: usize = 2000;
 
 #[derive(Debug, Default)]
 pub(super) struct Generic {
-    lines: u64,
-    hints: VecDeque<(u64, Problem)>,
-    claimed: Option<Claim>,
+    last: VecDeque<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,29 +30,26 @@ struct Claim {
 
 impl LineReader for Generic {
     fn line(&mut self, _: Stream, line: &str, _: &mut dyn Sink) {
-        self.lines += 1;
         if line.len() > LONGEST_LINE {
             return;
         }
-        if let Some(claim) = claim(line) {
-            self.claimed = Some(claim);
-        } else if let Some(problem) = hint(line) {
-            if self.hints.iter().any(|(_, known)| *known == problem) {
-                return;
-            }
-            if self.hints.len() == MOST_HINTS {
-                self.hints.pop_front();
-            }
-            self.hints.push_back((self.lines, problem));
-        }
+        let full = self.last.len() == LAST_LINES;
+        let mut kept = if full { self.last.pop_front().unwrap_or_default() } else { String::new() };
+        line.clone_into(&mut kept);
+        self.last.push_back(kept);
     }
 
     fn end(&mut self, sink: &mut dyn Sink) {
-        let near = self.lines.saturating_sub(LAST_LINES);
-        for (_, problem) in std::mem::take(&mut self.hints).into_iter().filter(|(line, _)| *line >= near) {
+        let mut hints: Vec<Problem> = Vec::new();
+        for problem in self.last.iter().rev().filter_map(|line| hint(line)) {
+            if hints.len() < MOST_HINTS && !hints.contains(&problem) {
+                hints.push(problem);
+            }
+        }
+        for problem in hints.into_iter().rev() {
             sink.event(Event::Hint(problem));
         }
-        if let Some(Claim { passed, failed, skipped }) = self.claimed {
+        if let Some(Claim { passed, failed, skipped }) = self.last.iter().rev().find_map(|line| claim(line)) {
             sink.event(Event::Claimed { passed, failed, skipped });
         }
         sink.event(Event::Ended { counted: None });

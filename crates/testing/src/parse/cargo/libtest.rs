@@ -115,6 +115,11 @@ impl Libtest {
         self.phase != Phase::Idle
     }
 
+    /// Whether the line of a test has begun: if its process dies, the next binary's first line ends it.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.open.is_some()
+    }
+
     pub(super) fn suite(&self) -> &str {
         &self.suite
     }

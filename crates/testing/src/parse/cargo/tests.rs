@@ -59,6 +59,20 @@ fn a_test_that_ends_the_process_is_to_blame_if_its_line_had_begun() {
 }
 
 #[test]
+fn the_line_of_a_test_that_died_is_ended_by_the_next_binary() {
+    let err = format!(
+        "{RUNNING}error: test failed, to rerun pass `--lib`\n\nCaused by:\n  process didn't exit successfully: `/t/x` (signal: 6, \
+         SIGABRT: process abort signal)\n     Running tests/api.rs (target/debug/deps/api-9bcfde99a7c554b8)\n"
+    );
+    let out = "\nrunning 2 tests\ntest a ... \nrunning 1 test\ntest b ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 \
+        ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n";
+    assert_snapshot!(told("cargo-test", out, &err, 101), @r"
+    crashed: 1 of 2 passed, 0 skipped
+    crash [shop] a (process didn't exit successfully (signal: 6, SIGABRT: process abort signal))
+    ");
+}
+
+#[test]
 fn a_process_that_exits_well_in_the_middle_is_not_green() {
     let out = "\nrunning 2 tests\ntest a ... ok\n";
     assert_snapshot!(told("cargo-test", out, RUNNING, 0), @"inconsistent: 1 of 1 passed, 0 skipped");

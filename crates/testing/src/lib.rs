@@ -50,7 +50,7 @@ pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
-pub use diagnostics::{Diagnostic, Severity};
+pub use diagnostics::{Diagnostic, DiagnosticParser, Severity, parser_for, tool_of};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use history::{Interval, RunMark, Slower, Standing, TestHistory, TestKey, TestRecord, histories};

@@ -58,7 +58,7 @@ fn program() -> PathBuf {
 /// A row of the table.
 fn row(what: &str, ours: Duration, beside: Duration, goal: &str) {
     let ratio = ours.as_secs_f64() / beside.as_secs_f64().max(f64::MIN_POSITIVE);
-    println!("{what:<44} {:>9.2} ms {:>9.2} ms {ratio:>7.1}x  {goal}", millis(ours), millis(beside));
+    println!("{what:<44} {:>9.2} ms {:>9.2} ms {ratio:>7.3}x  {goal}", millis(ours), millis(beside));
 }
 
 fn millis(duration: Duration) -> f64 {

@@ -287,7 +287,7 @@ impl Drop for Part {
 /// Removes a group, and those that could not be removed before: a thread that was joined and an init that has said its last word are
 /// in their group for a moment more.
 fn remove(directory: PathBuf) {
-    const TRIES: u32 = 100;
+    const TRIES: u32 = 1000;
     static LEFT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let is_busy = |directory: &PathBuf| matches!(std::fs::remove_dir(directory), Err(error) if error.kind() == io::ErrorKind::ResourceBusy);
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -22,8 +22,7 @@ impl<T> Streak<T> {
         T: Default,
     {
         if !self.is_last(name) {
-            let wanted =
-                self.others.remove_entry(name).unwrap_or_else(|| (Box::from(name), T::default()));
+            let wanted = self.others.remove_entry(name).unwrap_or_else(|| (Box::from(name), T::default()));
             self.put_aside(wanted);
         }
         // Just put there.

@@ -83,7 +83,9 @@ impl State {
         if indented && RULES[..2].contains(&inner) {
             self.flush(sink);
             self.part = Part::Details;
-        } else if let Some((count, what)) = read_count(line).filter(|_| self.part == Part::Details && blank || self.counted) {
+        } else if let Some((count, what)) =
+            read_count(line).filter(|_| self.part == Part::Details && blank || self.counted)
+        {
             self.flush(sink);
             self.count(count, what, sink);
         } else if self.part == Part::Results {
@@ -97,7 +99,7 @@ impl State {
             details.push(line.get(2..).unwrap_or_default());
             details.push("\n");
         } else if indented {
-            self.failed_outside(inner, sink);
+            tell_failed_outside(inner, sink);
         }
     }
 
@@ -108,7 +110,7 @@ impl State {
             match bad.strip_prefix("[fail]: ") {
                 Some(failed) if self.waiting.len() < MOST_WAITING => self.waiting.push(failed.to_owned()),
                 Some(_) => {}
-                None => self.failed_outside(bad, sink),
+                None => tell_failed_outside(bad, sink),
             }
         } else if let Some(good) = good {
             let name = good.strip_prefix("[expected fail] ").unwrap_or(good);
@@ -121,37 +123,6 @@ impl State {
                 sink.event(Event::Finished(Finished::new(TestId { suite: "", name }, TestStatus::Skip, 0)));
             }
         }
-    }
-
-    /// Something failed that is no test: a file, the whole run.
-    fn failed_outside(&mut self, line: &str, sink: &mut dyn Sink) {
-        let line = ["✘ ", "✖ ", "× "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
-        let outside = [
-            "exited with a non-zero exit code",
-            "exited due to ",
-            "No tests found in ",
-            "Uncaught exception in ",
-            "Unhandled rejection in ",
-            "Couldn’t find any files to test",
-            "Couldn't find any files to test",
-            "Timed out while running tests",
-            "Exited because no new tests completed",
-            "Internal error",
-        ];
-        if !outside.iter().any(|part| line.contains(part)) {
-            return;
-        }
-        let file = line.split(' ').find(|word| super::frames::is_source(word)).map(str::to_owned);
-        let scope = if file.is_some() { ProblemScope::Suite } else { ProblemScope::Run };
-        let kind = if line.contains("xited") { FailureKind::Crash } else { FailureKind::Error };
-        sink.event(Event::Problem(Problem {
-            scope,
-            name: file.clone().unwrap_or_default(),
-            kind: Some(kind),
-            message: line.to_owned(),
-            file,
-            line: None,
-        }));
     }
 
     /// Whether this is the name of a test that failed and was not explained yet.
@@ -174,10 +145,16 @@ impl State {
         // A snippet's heading is the only place that names the assertion; a frame is as good.
         let heading = message.lines().next().filter(|line| !line.contains(' ')).unwrap_or_default();
         let at = place_in(heading, Deepest::First).or_else(|| place_in(stack, Deepest::First));
-        self.file = at.and_then(|at| at.file).filter(|file| file.contains("test")).map(str::to_owned).or(self.file.take());
+        self.file = at
+            .and_then(|at| at.file)
+            .filter(|file| file.contains("test"))
+            .map(str::to_owned)
+            .or(self.file.take());
         // Without a file before the names there is only one, so a failure without a place is in it too.
         let only = self.file.as_deref().filter(|_| !name.contains(" › "));
-        let thrown = message.starts_with("Error thrown in test") || message.starts_with("Error: ");
+        let thrown = ["Error thrown in test", "Rejected promise returned by test", "Error: "]
+            .iter()
+            .any(|start| message.starts_with(start));
         let failure = Failure {
             kind: Some(if thrown { FailureKind::Error } else { FailureKind::Assertion }),
             message,
@@ -223,6 +200,37 @@ impl State {
     }
 }
 
+/// Something failed that is no test: a file, the whole run.
+fn tell_failed_outside(line: &str, sink: &mut dyn Sink) {
+    let line = ["✘ ", "✖ ", "× "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
+    let outside = [
+        "exited with a non-zero exit code",
+        "exited due to ",
+        "No tests found in ",
+        "Uncaught exception in ",
+        "Unhandled rejection in ",
+        "Couldn’t find any files to test",
+        "Couldn't find any files to test",
+        "Timed out while running tests",
+        "Exited because no new tests completed",
+        "Internal error",
+    ];
+    if !outside.iter().any(|part| line.contains(part)) {
+        return;
+    }
+    let file = line.split(' ').find(|word| super::frames::is_source(word)).map(str::to_owned);
+    let scope = if file.is_some() { ProblemScope::Suite } else { ProblemScope::Run };
+    let kind = if line.contains("xited") { FailureKind::Crash } else { FailureKind::Error };
+    sink.event(Event::Problem(Problem {
+        scope,
+        name: file.clone().unwrap_or_default(),
+        kind: Some(kind),
+        message: line.to_owned(),
+        file,
+        line: None,
+    }));
+}
+
 fn begins_with_name(line: &str, name: &str) -> bool {
     line.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
@@ -251,8 +259,17 @@ fn read_count(line: &str) -> Option<(u64, &str)> {
     let count = count.parse().ok()?;
     let what = what.strip_prefix("tests ").or_else(|| what.strip_prefix("test ")).unwrap_or(what);
     let known = [
-        "failed", "passed", "skipped", "todo", "remaining", "known failure", "known failures", "uncaught exception",
-        "uncaught exceptions", "unhandled rejection", "unhandled rejections",
+        "failed",
+        "passed",
+        "skipped",
+        "todo",
+        "remaining",
+        "known failure",
+        "known failures",
+        "uncaught exception",
+        "uncaught exceptions",
+        "unhandled rejection",
+        "unhandled rejections",
     ];
     let passed = what.starts_with("passed");
     (passed || known.contains(&what)).then_some((count, if passed { "passed" } else { what }))

@@ -3,8 +3,8 @@
 use super::frames::{Deepest, place_in};
 use super::{Head, Parser, Stream};
 use crate::{
-    Event, Failure, FailureKind, Finished, HeadTail, Line, Lines, Problem, ProblemScope, Sink, TestId, TestStatus,
-    strip_ansi,
+    Event, Failure, FailureKind, Finished, HeadTail, Line, Lines, Problem, ProblemScope, Sink, TestId,
+    TestStatus, strip_ansi,
 };
 
 /// Whether a text is bats' pretty output. Others use its marks too, but none has files that end so.
@@ -107,7 +107,8 @@ impl State {
             }));
             return;
         }
-        let failure = Failure { kind: Some(FailureKind::Assertion), message: &text, at, ..Failure::default() };
+        let failure =
+            Failure { kind: Some(FailureKind::Assertion), message: &text, at, ..Failure::default() };
         let test = TestId { suite: &self.file, name: &failed.name };
         sink.event(Event::Finished(Finished::new(test, TestStatus::Fail, failed.ms).failure(failure)));
     }
@@ -132,7 +133,9 @@ fn read_result(line: &str) -> Option<Told<'_>> {
         None => (rest, 0),
     };
     let (name, why) = match (status, rest.rsplit_once(" (skipped")) {
-        (TestStatus::Skip, Some((name, why))) => (name, why.trim_start_matches([':', ' ']).trim_end_matches(')')),
+        (TestStatus::Skip, Some((name, why))) => {
+            (name, why.trim_start_matches([':', ' ']).trim_end_matches(')'))
+        }
         (TestStatus::Skip, None) => return None,
         _ => (rest, ""),
     };

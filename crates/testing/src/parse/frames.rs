@@ -4,11 +4,14 @@ use crate::{Place, is_foreign};
 
 /// What source files end with; without this list, `example.com:443` would be a place.
 const SOURCES: [&str; 53] = [
-    "bats", "c", "cc", "cjs", "clj", "coffee", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs", "feature",
-    "fs", "go", "groovy", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "jl", "js", "jsx", "kt", "kts",
-    "lua", "m", "mjs", "ml", "mm", "mts", "nim", "php", "phpt", "pl", "py", "r", "rb", "rs", "scala", "sh", "svelte",
-    "swift", "t", "ts", "tsx", "vue",
+    "bats", "c", "cc", "cjs", "clj", "coffee", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs",
+    "feature", "fs", "go", "groovy", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "jl", "js", "jsx",
+    "kt", "kts", "lua", "m", "mjs", "ml", "mm", "mts", "nim", "php", "phpt", "pl", "py", "r", "rb", "rs",
+    "scala", "sh", "svelte", "swift", "t", "ts", "tsx", "vue",
 ];
+
+/// Of `feature` and `svelte`.
+const LONGEST_ENDING: usize = 7;
 
 /// Which of a trace's frames is the deepest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub(super) fn place_in(text: &str, deepest: Deepest) -> Option<Place<'_>> {
     let mut own = text.lines().filter_map(place_of_line).filter(|place| !place.file.is_some_and(is_foreign));
     match deepest {
         Deepest::First => own.next(),
-        Deepest::Last => own.last(),
+        Deepest::Last => own.next_back(),
     }
 }
 
@@ -85,7 +88,8 @@ fn last_word(text: &str) -> &str {
         inner.starts_with(['/', '.']) || inner.starts_with("file://") || inner.get(1..3) == Some(":\\")
     });
     let start = in_parentheses.map(|at| at + 1).or_else(|| {
-        let before = |c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\'' | '`' | '<' | '[' | '=' | '@');
+        let before =
+            |c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\'' | '`' | '<' | '[' | '=' | '@');
         text.char_indices().rev().find(|(_, c)| before(*c)).map(|(at, c)| at + c.len_utf8())
     });
     &text[start.unwrap_or(0)..]
@@ -93,10 +97,11 @@ fn last_word(text: &str) -> &str {
 
 /// Whether this names a source file.
 pub(super) fn is_source(file: &str) -> bool {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && SOURCES.binary_search(&extension.to_ascii_lowercase().as_str()).is_ok()
-    })
+    let near = file.len().saturating_sub(LONGEST_ENDING + 1);
+    let Some(dot) = file.as_bytes()[near..].iter().rposition(|byte| *byte == b'.') else { return false };
+    let (stem, extension) = (&file[..near + dot], &file[near + dot + 1..]);
+    let is_named = !stem.is_empty() && !stem.ends_with(['/', '\\']);
+    is_named && SOURCES.iter().any(|known| known.eq_ignore_ascii_case(extension))
 }
 
 /// The number that a text begins with, and what follows it.
@@ -133,7 +138,9 @@ mod tests {
 
     #[test]
     fn addresses_and_times_are_no_places() {
-        for line in ["connect ECONNREFUSED 127.0.0.1:5432", "GET http://example.com:8080/", "at 12:30", "a.js:1x"] {
+        for line in
+            ["connect ECONNREFUSED 127.0.0.1:5432", "GET http://example.com:8080/", "at 12:30", "a.js:1x"]
+        {
             assert_eq!(place_of_line(line), None, "{line}");
         }
     }
@@ -145,7 +152,8 @@ mod tests {
 
     #[test]
     fn frames_of_dependencies_are_passed_over() {
-        let trace = "    at x (/p/node_modules/a.js:1:1)\n    at y (/p/src/b.js:2:1)\n    at z (/p/test/c.js:3:1)";
+        let trace =
+            "    at x (/p/node_modules/a.js:1:1)\n    at y (/p/src/b.js:2:1)\n    at z (/p/test/c.js:3:1)";
         assert_eq!(place_in(trace, Deepest::First), Some(Place::new("/p/src/b.js", 2)));
         assert_eq!(place_in(trace, Deepest::Last), Some(Place::new("/p/test/c.js", 3)));
     }

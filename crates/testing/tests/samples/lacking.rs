@@ -6,8 +6,16 @@ const LACKING: &[(&str, &str, &str)] = &[
     ("ava/fail_tap", "`no assertions` is at", "AVA's TAP gives only the frame inside AVA"),
     ("pytest/fail_tap", "passed is 8, not 7", "pytest-tap calls a test good whose clean-up failed"),
     ("pytest/fail_tap", "failed is 9, not 10", "pytest-tap calls a test good whose clean-up failed"),
-    ("pytest/fail_tap", "`tests/test_cart.py::test_sum` does not say", "pytest-tap breaks pytest's explanations"),
-    ("pytest/fail_tap", "`tests/test_cart.py::test_helper` does not say", "pytest-tap breaks pytest's explanations"),
+    (
+        "pytest/fail_tap",
+        "`tests/test_cart.py::test_sum` does not say",
+        "pytest-tap breaks pytest's explanations",
+    ),
+    (
+        "pytest/fail_tap",
+        "`tests/test_cart.py::test_helper` does not say",
+        "pytest-tap breaks pytest's explanations",
+    ),
     ("tap/prove_summary", "passed is 5, not 4", "without -v a TODO that fails is called okay"),
     ("tap/prove_summary", "skipped is 3, not 4", "without -v a TODO that fails is called okay"),
     ("tap/prove_summary", "`math` is not told", "without -v names stand only on standard error"),

@@ -95,8 +95,17 @@ impl Build {
 
     /// `go: downloading …` is progress, most else is trouble.
     fn command(&mut self, said: &str) {
-        const PROGRESS: [&str; 9] =
-            ["downloading ", "finding ", "extracting ", "found ", "added ", "upgraded ", "warning:", "creating ", "to add "];
+        const PROGRESS: [&str; 9] = [
+            "downloading ",
+            "finding ",
+            "extracting ",
+            "found ",
+            "added ",
+            "upgraded ",
+            "warning:",
+            "creating ",
+            "to add ",
+        ];
         if PROGRESS.iter().any(|start| said.starts_with(start)) || self.command.len() >= MOST {
             return;
         }

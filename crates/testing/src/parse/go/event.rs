@@ -157,7 +157,8 @@ fn code_point(rest: &mut &str) -> char {
     let second = rest.strip_prefix("\\u").and_then(hex).filter(|second| (0xDC00..0xE000).contains(second));
     let Some(second) = second else { return char::REPLACEMENT_CHARACTER };
     *rest = &rest[6..];
-    char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)).unwrap_or(char::REPLACEMENT_CHARACTER)
+    char::from_u32(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
+        .unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 fn hex(text: &str) -> Option<u32> {

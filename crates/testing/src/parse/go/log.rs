@@ -9,8 +9,27 @@ const ROOM: usize = 4 << 10;
 
 /// Words by which an error is told from a remark, in versions of Go that do not tell.
 const TROUBLE: [&str; 22] = [
-    "want", "got", "expect", "fail", "error", "mismatch", "differ", "unexpected", "should", "must", "cannot",
-    "can't", "couldn't", "could not", "not equal", "invalid", "missing", "wrong", "timed out", "timeout", "!=",
+    "want",
+    "got",
+    "expect",
+    "fail",
+    "error",
+    "mismatch",
+    "differ",
+    "unexpected",
+    "should",
+    "must",
+    "cannot",
+    "can't",
+    "couldn't",
+    "could not",
+    "not equal",
+    "invalid",
+    "missing",
+    "wrong",
+    "timed out",
+    "timeout",
+    "!=",
     "panic",
 ];
 
@@ -101,9 +120,18 @@ impl Log {
 /// Lines of the testing package about the test, in versions of Go that do not mark them.
 fn is_frame(line: &str) -> bool {
     (line.starts_with("=== ") || line.starts_with("--- "))
-        && ["=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ", "=== ATTR ", "--- FAIL: ", "--- PASS: ", "--- SKIP: "]
-            .iter()
-            .any(|start| line.starts_with(start))
+        && [
+            "=== RUN ",
+            "=== PAUSE ",
+            "=== CONT ",
+            "=== NAME ",
+            "=== ATTR ",
+            "--- FAIL: ",
+            "--- PASS: ",
+            "--- SKIP: ",
+        ]
+        .iter()
+        .any(|start| line.starts_with(start))
 }
 
 /// What went wrong, in words of our own keeping.
@@ -144,7 +172,9 @@ impl Told {
     /// An example prints what it should not: `got:` and `want:`, each with lines of their own.
     fn of_example(test: &str, text: &str) -> Self {
         let sections = text.split_once("got:\n").and_then(|(_, rest)| rest.split_once("\nwant:\n"));
-        let Some((got, want)) = sections.filter(|_| test.starts_with("Example")) else { return Self::default() };
+        let Some((got, want)) = sections.filter(|_| test.starts_with("Example")) else {
+            return Self::default();
+        };
         Self {
             kind: Some(FailureKind::Assertion),
             message: text.trim().to_owned(),
@@ -184,7 +214,7 @@ impl Told {
         if let Some((file, line)) = deepest {
             self.at = Some((modules.file(package, file), line));
         }
-        self.stack = trace.to_owned();
+        trace.clone_into(&mut self.stack);
     }
 
     pub(super) fn failure(&self) -> Failure<'_> {
@@ -227,7 +257,8 @@ impl Entry<'_> {
 
     /// The text beside a label of testify's table, over as many lines as it takes.
     fn labelled(&self, label: &str) -> Option<String> {
-        let mut lines = self.more.iter().map(|line| line.trim_start()).skip_while(|line| !line.starts_with(label));
+        let mut lines =
+            self.more.iter().map(|line| line.trim_start()).skip_while(|line| !line.starts_with(label));
         let first = lines.next()?.strip_prefix(label)?.trim().to_owned();
         let is_label = |line: &str| {
             ["Error Trace:", "Error:", "Test:", "Messages:"].iter().any(|label| line.starts_with(label))
@@ -297,13 +328,23 @@ mod tests {
             ("    x_test.go:7: boom\n", Mark::Error),
             ("        second line\n", Mark::Error),
         ]);
-        assert_eq!((told.message.as_str(), told.at), ("boom\nsecond line", Some(("calc/x_test.go".into(), 7))));
+        assert_eq!(
+            (told.message.as_str(), told.at),
+            ("boom\nsecond line", Some(("calc/x_test.go".into(), 7)))
+        );
     }
 
     #[test]
     fn without_marks_the_first_that_sounds_like_an_error_else_the_last_is() {
         let at = |lines: &[(&str, Mark)]| told(lines).at.map(|at| at.1);
-        assert_eq!(at(&[("    x.go:1: hi\n", Mark::None), ("    x.go:2: got 1\n", Mark::None), ("    x.go:3: z\n", Mark::None)]), Some(2));
+        assert_eq!(
+            at(&[
+                ("    x.go:1: hi\n", Mark::None),
+                ("    x.go:2: got 1\n", Mark::None),
+                ("    x.go:3: z\n", Mark::None)
+            ]),
+            Some(2)
+        );
         assert_eq!(at(&[("    x.go:1: hi\n", Mark::None), ("    x.go:2: ho\n", Mark::None)]), Some(2));
         assert_eq!(at(&[("x.go:1: printed, not logged\n", Mark::None)]), None);
     }

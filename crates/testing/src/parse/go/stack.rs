@@ -17,9 +17,16 @@ pub(super) struct Death<'a> {
 impl<'a> Death<'a> {
     /// Whether a line begins dying words.
     pub(super) fn begins(line: &str) -> bool {
-        ["panic: ", "fatal error: ", "SIGQUIT: ", "SIGABRT: ", "SIGSEGV: ", "runtime: goroutine stack exceeds"]
-            .iter()
-            .any(|start| line.starts_with(start))
+        [
+            "panic: ",
+            "fatal error: ",
+            "SIGQUIT: ",
+            "SIGABRT: ",
+            "SIGSEGV: ",
+            "runtime: goroutine stack exceeds",
+        ]
+        .iter()
+        .any(|start| line.starts_with(start))
     }
 
     /// Reads them; none if no goroutine follows, since anyone can print `panic:`.
@@ -51,7 +58,8 @@ impl<'a> Death<'a> {
         }
         let functions = self.stack.lines().filter(|line| !line.starts_with('\t'));
         let named = functions.filter_map(|line| {
-            let start = ["Test", "Fuzz", "Example"].iter().find_map(|start| line.find(&format!(".{start}")))? + 1;
+            let start =
+                ["Test", "Fuzz", "Example"].iter().find_map(|start| line.find(&format!(".{start}")))? + 1;
             let end = line[start..].find(|c: char| !c.is_alphanumeric() && c != '_')?;
             Some(&line[start..start + end])
         });
@@ -75,7 +83,12 @@ impl<'a> Death<'a> {
     }
 
     /// The deepest frame of the project; of a time-out, in the goroutine of the given test.
-    pub(super) fn place(&self, test: Option<&str>, package: &str, modules: &Modules) -> Option<(String, u32)> {
+    pub(super) fn place(
+        &self,
+        test: Option<&str>,
+        package: &str,
+        modules: &Modules,
+    ) -> Option<(String, u32)> {
         let own = test.and_then(|test| self.goroutine_of(test));
         let first = self.stack.split("\n\n").next().filter(|_| !self.timed_out);
         own.into_iter()

@@ -197,7 +197,8 @@ impl State {
             _ => could_be && indented,
         };
         let below = self.results.iter().any(|it| {
-            it.indent < result.indent && result.name.strip_prefix(&it.name).is_some_and(|rest| rest.starts_with('/'))
+            it.indent < result.indent
+                && result.name.strip_prefix(&it.name).is_some_and(|rest| rest.starts_with('/'))
         });
         if !believable || (indented && result.indent > 0 && !below) {
             return false;

@@ -4,7 +4,9 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TapLine<'a> {
     Version,
-    Plan { tests: u64 },
+    Plan {
+        tests: u64,
+    },
     Point(Point<'a>),
     Comment(&'a str),
     BailOut(&'a str),

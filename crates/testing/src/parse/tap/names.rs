@@ -120,7 +120,7 @@ impl Names {
         match self.dialect {
             Dialect::NodeTest => {
                 let above = self.announced.iter().take(depth);
-                let (files, groups): (Vec<_>, Vec<_>) = above.partition(|name| self.is_file(name));
+                let (files, groups): (Vec<_>, Vec<_>) = above.partition(|name| is_file(name));
                 let path = groups.into_iter().map(String::as_str).chain([name]).collect::<Vec<_>>();
                 let suite = files.first().map_or(String::new(), |file| (*file).clone());
                 Named { suite, name: path.join(" > ") }
@@ -137,7 +137,8 @@ impl Names {
 
     fn of_vitest(&self, name: &str) -> Named {
         let inner = self.groups.iter().skip(1).map(|group| group.name.as_str());
-        let path = match name.split_once(" > ").filter(|(file, _)| self.groups.is_empty() && is_source(file)) {
+        let path = match name.split_once(" > ").filter(|(file, _)| self.groups.is_empty() && is_source(file))
+        {
             Some((file, path)) => return Named { suite: file.to_owned(), name: path.replace(" > ", " ") },
             None => inner.chain([name]).collect::<Vec<_>>().join(" "),
         };
@@ -175,20 +176,18 @@ impl Names {
         self.dialect == Dialect::Deno && comment.starts_with(['.', '/', 'f']) && is_source(comment)
     }
 
-    /// Whether this names a file and not a test.
-    pub(super) fn is_file(&self, name: &str) -> bool {
-        is_source(name) && !name.contains(' ') && (name.contains('/') || name.contains(".test."))
-    }
-
     /// What is wrong with a file or a hook, if the result is of one.
     pub(super) fn problem_of(&self, held: &Held, told: &Told) -> Option<Problem> {
         match self.dialect {
-            Dialect::NodeTest if self.is_file(&held.name) => Some(of_node_file(held)),
-            Dialect::Vitest if self.groups.is_empty() && is_source(&held.name) && !held.name.contains(" > ") => {
+            Dialect::NodeTest if is_file(&held.name) => Some(of_node_file(held)),
+            Dialect::Vitest
+                if self.groups.is_empty() && is_source(&held.name) && !held.name.contains(" > ") =>
+            {
                 Some(placed(ProblemScope::Suite, held, told, FailureKind::Import))
             }
             Dialect::Bats if held.name == "setup_file failed" || held.name == "teardown_file failed" => {
-                let kind = if held.name.starts_with("setup") { FailureKind::Setup } else { FailureKind::Teardown };
+                let kind =
+                    if held.name.starts_with("setup") { FailureKind::Setup } else { FailureKind::Teardown };
                 let mut problem = placed(ProblemScope::Suite, held, told, kind);
                 problem.message = format!("{}\n{}", held.name, told.message);
                 problem.name = told.file.clone().unwrap_or_else(|| held.name.clone());
@@ -200,6 +199,11 @@ impl Names {
             _ => None,
         }
     }
+}
+
+/// Whether this names a file and not a test.
+pub(super) fn is_file(name: &str) -> bool {
+    is_source(name) && !name.contains(' ') && (name.contains('/') || name.contains(".test."))
 }
 
 fn placed(scope: ProblemScope, held: &Held, told: &Told, kind: FailureKind) -> Problem {
@@ -228,7 +232,8 @@ fn of_node_file(held: &Held) -> Problem {
     let message = if said.is_empty() { how } else { format!("{said}\n{how}") };
     let mut problem = problem(ProblemScope::Suite, held.name.clone(), kind, message);
     let at = place_in(said, Deepest::First);
-    problem.file = at.and_then(|at| at.file).map_or_else(|| Some(held.name.clone()), |file| Some(file.to_owned()));
+    problem.file =
+        at.and_then(|at| at.file).map_or_else(|| Some(held.name.clone()), |file| Some(file.to_owned()));
     problem.line = at.and_then(|at| at.line);
     problem
 }

@@ -47,8 +47,10 @@ impl Diagnostics {
 
     /// Why a test failed; each reason is given once, so that tests of one name have their own.
     fn reason(&mut self, file: &str, name: &str) -> Option<&Reason> {
+        let nameless = name.strip_prefix("test ").is_some_and(|number| number.parse::<u64>().is_ok());
         self.take(|reason| {
-            reason.name == name && (file.is_empty() || reason.file.is_empty() || reason.file == file)
+            let named = reason.name == name || (nameless && reason.name.is_empty());
+            named && (file.is_empty() || reason.file.is_empty() || reason.file == file)
         })
     }
 
@@ -108,7 +110,8 @@ impl Said {
         };
         if let Some(failed) = comment.trim_start().strip_prefix("Failed test") {
             self.begin(failed.trim());
-        } else if comment.trim_start().starts_with("Failed (TODO) test") {
+        } else if comment.trim_start().starts_with("Failed (TODO) test") || comment.starts_with(" Subtest: ")
+        {
             self.open = false;
         } else if comment.starts_with(" Looks like") {
             self.open = false;
@@ -120,7 +123,8 @@ impl Said {
 
     /// `    #   Failed test 'inner'`.
     fn part(&mut self, line: &str) {
-        let failed = line.trim_start().strip_prefix('#').and_then(|it| it.trim_start().strip_prefix("Failed test "));
+        let failed =
+            line.trim_start().strip_prefix('#').and_then(|it| it.trim_start().strip_prefix("Failed test "));
         if let Some(name) = failed.filter(|_| line.starts_with("    ") && self.parts.len() < LONGEST) {
             let between = if self.parts.is_empty() { "" } else { "\n" };
             self.parts.push_str(between);
@@ -248,8 +252,11 @@ impl Waiting {
     fn tell(mut self, reason: Option<&Reason>, sink: &mut dyn Sink) {
         let mut at = Place::default();
         if let Some(reason) = reason {
-            let between = if self.message.is_empty() || reason.text.is_empty() { "" } else { "\n" };
-            self.message = format!("{}{between}{}", reason.text, self.message);
+            if reason.text.contains(self.message.trim()) {
+                self.message.clone_from(&reason.text);
+            } else if !reason.text.is_empty() {
+                self.message = format!("{}\n{}", reason.text, self.message);
+            }
             at = reason.place();
         }
         let failure = Failure {

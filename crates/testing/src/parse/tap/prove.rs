@@ -11,6 +11,7 @@ use crate::{
 /// More tests than this are not told one by one, if all that is known of them is their number.
 const MOST_NAMELESS: u64 = 100_000;
 const MOST_FILES: usize = 100_000;
+const MOST_FAILED: usize = 100_000;
 
 /// Whether a text is what `prove` prints.
 pub(in crate::parse) fn looks_like_prove(head: &Head<'_>) -> bool {
@@ -20,7 +21,8 @@ pub(in crate::parse) fn looks_like_prove(head: &Head<'_>) -> bool {
     let mut any_file = false;
     while let Some(line) = lines.next() {
         // Others end lines like this too, with names that hold spaces, or that are of Python.
-        let Some((_, rest)) = heading(line).filter(|(name, _)| !name.contains(' ') && !name.ends_with(".py")) else {
+        let Some((_, rest)) = heading(line).filter(|(name, _)| !name.contains(' ') && !name.ends_with(".py"))
+        else {
             continue;
         };
         any_file |= match lines.peek() {
@@ -86,7 +88,9 @@ impl Parser for Prove {
         let state = &mut self.state;
         match stream {
             Stream::Out => self.out.feed(bytes, |line| state.line(line, sink)),
-            Stream::Err => self.err.feed(bytes, |line| state.patient.diagnostics.line(Stream::Err, &line.text())),
+            Stream::Err => {
+                self.err.feed(bytes, |line| state.patient.diagnostics.line(Stream::Err, &line.text()))
+            }
         }
     }
 
@@ -134,7 +138,8 @@ impl State {
 
     /// How a file ended; says whether the line was about that.
     fn file_status(&mut self, line: &str, sink: &mut dyn Sink) -> bool {
-        let plain_ok = line == "ok" || line.strip_prefix("ok ").is_some_and(|rest| rest.trim_start().contains(" ms"));
+        let plain_ok =
+            line == "ok" || line.strip_prefix("ok ").is_some_and(|rest| rest.trim_start().contains(" ms"));
         if plain_ok && !self.is_result() {
             self.end_file(sink);
             if let Some(file) = self.files.last_mut() {
@@ -152,7 +157,8 @@ impl State {
             file.skipped_whole = true;
             self.end_file(sink);
         } else {
-            return line.starts_with("Failed ") && line.contains(" subtests") || line.starts_with("No subtests run");
+            return line.starts_with("Failed ") && line.contains(" subtests")
+                || line.starts_with("No subtests run");
         }
         true
     }
@@ -211,7 +217,8 @@ impl State {
             known += file.tests;
             self.tell_numbers(file, &mut room, sink);
         }
-        let good: Vec<&File> = files.iter().filter(|file| file.good && !file.told && !file.skipped_whole).collect();
+        let good: Vec<&File> =
+            files.iter().filter(|file| file.good && !file.told && !file.skipped_whole).collect();
         self.tell_good(&good, known, &mut room, sink);
         for file in &files {
             self.tell_problem(file, sink);
@@ -328,7 +335,7 @@ fn ranges(text: &str) -> Vec<u64> {
     for part in text.split([',', ' ']).map(str::trim).filter(|part| !part.is_empty()) {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let (Ok(from), Ok(to)) = (from.parse::<u64>(), to.parse::<u64>()) else { continue };
-        numbers.extend((from..=to).take(MOST_NAMELESS as usize - numbers.len().min(MOST_NAMELESS as usize)));
+        numbers.extend((from..=to).take(MOST_FAILED.saturating_sub(numbers.len())));
     }
     numbers
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use super::dialect::Dialect;
 use super::failure::Told;
 use super::line::{Point, TapLine};
-use super::names::Names;
+use super::names::{Names, is_file};
 use super::yaml::{Took, Yaml};
-use crate::{Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
+use crate::{
+    Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi,
+};
 
 /// Of the text around a result, this much is kept.
 const LONGEST_TEXT: usize = 32 << 10;
@@ -94,15 +96,19 @@ impl Reader {
             return;
         }
         let depth = indent / 4;
-        let nests = matches!(self.dialect, Dialect::Plain | Dialect::NodeTest | Dialect::Vitest | Dialect::Deno);
-        let in_place = indent == 0 || (nests && indent.is_multiple_of(4) && depth <= self.levels.len().min(DEEPEST));
+        let nests =
+            matches!(self.dialect, Dialect::Plain | Dialect::NodeTest | Dialect::Vitest | Dialect::Deno);
+        let in_place =
+            indent == 0 || (nests && indent.is_multiple_of(4) && depth <= self.levels.len().min(DEEPEST));
         match if in_place { TapLine::read(body) } else { TapLine::Other } {
             TapLine::Point(point) => self.point(&point, depth, sink),
             TapLine::Plan { tests } => self.plan(tests, depth, sink),
             TapLine::Comment(text) => self.comment(text, depth, sink),
             TapLine::Close if self.dialect == Dialect::Vitest => self.close(depth, sink),
             TapLine::BailOut(reason) => self.bail_out(reason, sink),
-            TapLine::Other | TapLine::Close if indent > 0 => self.text(line.strip_prefix("  ").unwrap_or(body)),
+            TapLine::Other | TapLine::Close if indent > 0 => {
+                self.text(line.strip_prefix("  ").unwrap_or(body))
+            }
             TapLine::Other | TapLine::Close | TapLine::Version | TapLine::Pragma => {}
         }
     }
@@ -144,10 +150,18 @@ impl Reader {
     fn point(&mut self, point: &Point<'_>, depth: usize, sink: &mut dyn Sink) {
         self.flush(sink);
         self.plan_was_last = false;
-        if self.dialect == Dialect::Vitest && depth != self.names.open_groups() {
+        let misplaced = self.dialect == Dialect::Vitest && depth != self.names.open_groups();
+        // These count without a gap: a number ahead of its turn was printed by a test.
+        let counts = matches!(
+            self.dialect,
+            Dialect::Mocha | Dialect::Ava | Dialect::Deno | Dialect::Busted | Dialect::Pytest
+        );
+        let next = self.level(depth).up_to + 1;
+        if misplaced || (counts && point.number.is_none_or(|number| number > next)) {
             return;
         }
-        let within = if depth + 1 < self.levels.len() { self.levels.swap_remove(depth + 1) } else { Level::default() };
+        let within =
+            if depth + 1 < self.levels.len() { self.levels.swap_remove(depth + 1) } else { Level::default() };
         self.levels.truncate(depth + 1);
         let level = self.level(depth);
         level.points += 1;
@@ -315,7 +329,14 @@ impl Reader {
     }
 
     /// Whether a result is of a group, a file or a hook, and not of a test.
-    fn is_group(&self, held: &Held, within: &Level, told: &Told, test: TestId<'_>, sink: &mut dyn Sink) -> bool {
+    fn is_group(
+        &self,
+        held: &Held,
+        within: &Level,
+        told: &Told,
+        test: TestId<'_>,
+        sink: &mut dyn Sink,
+    ) -> bool {
         let failed = held.status == TestStatus::Fail;
         if let Some(problem) = self.names.problem_of(held, told).filter(|_| failed && within.tests == 0) {
             sink.event(Event::Container(test));
@@ -327,14 +348,15 @@ impl Reader {
         }
         let is_suite = held.yaml.get(&["type"]) == Some("suite");
         let fails_by_itself = failed && within.bad == 0;
-        if within.tests == 0 && !is_suite && !self.names.is_file(&held.name) {
+        if within.tests == 0 && !is_suite && !is_file(&held.name) {
             return false;
         }
         if fails_by_itself && !is_suite {
             return false;
         }
-        if fails_by_itself {
-            let message = if told.message.is_empty() { "it failed, and none of its tests did" } else { &told.message };
+        if fails_by_itself || (failed && held.yaml.get(&["failureType"]) == Some("hookFailed")) {
+            let message =
+                if told.message.is_empty() { "it failed, and none of its tests did" } else { &told.message };
             let mut problem =
                 problem(ProblemScope::Suite, test.name.to_owned(), FailureKind::Setup, message.to_owned());
             (problem.file, problem.line) = (told.file.clone(), told.line);

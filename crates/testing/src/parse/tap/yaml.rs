@@ -146,7 +146,9 @@ impl Yaml {
 
     fn add(&mut self, text: &str) {
         self.bytes += text.len();
-        if let Some((_, value)) = self.values.last_mut().filter(|_| self.bytes < LONGEST && self.open.is_some()) {
+        if let Some((_, value)) =
+            self.values.last_mut().filter(|_| self.bytes < LONGEST && self.open.is_some())
+        {
             if !value.is_empty() {
                 value.push('\n');
             }
@@ -212,9 +214,13 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_lines_and_their_inner_indentation() {
-        let (yaml, _) = read(&["  error: |-", "    a", "", "      b", "  code: 'ERR'", "  exitCode: 5", "  signal: ~"]);
+        let (yaml, _) =
+            read(&["  error: |-", "    a", "", "      b", "  code: 'ERR'", "  exitCode: 5", "  signal: ~"]);
         assert_eq!(yaml.get(&["error"]), Some("a\n\n  b"));
-        assert_eq!((yaml.get(&["code"]), yaml.get(&["exitCode"]), yaml.get(&["signal"])), (Some("ERR"), Some("5"), None));
+        assert_eq!(
+            (yaml.get(&["code"]), yaml.get(&["exitCode"]), yaml.get(&["signal"])),
+            (Some("ERR"), Some("5"), None)
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod starting;
 mod storing;
 mod testing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn main() {
@@ -20,19 +20,13 @@ fn main() {
     {
         return testing::measure_one(one);
     }
-    let program = program();
     let wanted = args.first();
     let is_wanted = |part: &str| wanted.is_none_or(|wanted| wanted == part);
-    println!("measuring {}", program.display());
     println!("{:<44} {:>12} {:>12} {:>8}  goal", "what", "ours", "beside", "ratio");
-    if is_wanted("start") {
-        starting::measure(&program);
-    }
-    if is_wanted("loop") {
-        looping::measure(&program);
-    }
-    if is_wanted("store") {
-        storing::measure(&program);
+    for (part, measure) in PARTS_OF_THE_PROGRAM {
+        if is_wanted(part) {
+            measure(&program());
+        }
     }
     if is_wanted("parse") {
         parsing::measure();
@@ -41,6 +35,12 @@ fn main() {
         testing::measure();
     }
 }
+
+type Measure = fn(&Path);
+
+/// What is measured on the program itself, which must have been built.
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 3] =
+    [("start", starting::measure), ("loop", looping::measure), ("store", storing::measure)];
 
 /// The release binary next to this one.
 fn program() -> PathBuf {

@@ -5,6 +5,8 @@ mod bats;
 mod frames;
 mod generic;
 mod go;
+#[cfg(test)]
+mod retelling;
 mod tap;
 
 use crate::{Framework, Sink};

@@ -11,7 +11,7 @@ mod starting;
 mod storing;
 mod testing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn main() {
@@ -25,14 +25,10 @@ fn main() {
     let wanted = args.first();
     let is_wanted = |part: &str| wanted.is_none_or(|wanted| wanted == part);
     println!("{:<44} {:>12} {:>12} {:>8}  goal", "what", "ours", "beside", "ratio");
-    if is_wanted("start") {
-        starting::measure(&program());
-    }
-    if is_wanted("loop") {
-        looping::measure(&program());
-    }
-    if is_wanted("store") {
-        storing::measure(&program());
+    for (part, measure) in PARTS_OF_THE_PROGRAM {
+        if is_wanted(part) {
+            measure(&program());
+        }
     }
     if is_wanted("parse") {
         parsing::measure();
@@ -47,6 +43,12 @@ fn main() {
         junit::measure();
     }
 }
+
+type Measure = fn(&Path);
+
+/// What is measured on the program itself, which must have been built.
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 3] =
+    [("start", starting::measure), ("loop", looping::measure), ("store", storing::measure)];
 
 /// The release binary next to this one.
 fn program() -> PathBuf {

@@ -43,6 +43,8 @@ mod pytest_text;
 mod python_crash;
 mod python_failure;
 mod reporter;
+#[cfg(test)]
+mod retelling;
 mod rspec;
 mod ruby_failure;
 mod rust_failure;

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Failures that may wait for their details.
-const MOST_WAITING: usize = 10_000;
+const MOST_WAITING: usize = 1000;
 /// The line above and below the details, by version and terminal.
 const RULES: [&str; 3] = ["─", "---", "-"];
 
@@ -99,7 +99,7 @@ impl State {
             details.push(line.get(2..).unwrap_or_default());
             details.push("\n");
         } else if indented {
-            self.failed_outside(inner, sink);
+            tell_failed_outside(inner, sink);
         }
     }
 
@@ -109,8 +109,8 @@ impl State {
         if let Some(bad) = bad {
             match bad.strip_prefix("[fail]: ") {
                 Some(failed) if self.waiting.len() < MOST_WAITING => self.waiting.push(failed.to_owned()),
-                Some(_) => {}
-                None => self.failed_outside(bad, sink),
+                Some(failed) => self.tell_failed(failed, "", sink),
+                None => tell_failed_outside(bad, sink),
             }
         } else if let Some(good) = good {
             let name = good.strip_prefix("[expected fail] ").unwrap_or(good);
@@ -123,37 +123,6 @@ impl State {
                 sink.event(Event::Finished(Finished::new(TestId { suite: "", name }, TestStatus::Skip, 0)));
             }
         }
-    }
-
-    /// Something failed that is no test: a file, the whole run.
-    fn failed_outside(&mut self, line: &str, sink: &mut dyn Sink) {
-        let line = ["✘ ", "✖ ", "× "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
-        let outside = [
-            "exited with a non-zero exit code",
-            "exited due to ",
-            "No tests found in ",
-            "Uncaught exception in ",
-            "Unhandled rejection in ",
-            "Couldn’t find any files to test",
-            "Couldn't find any files to test",
-            "Timed out while running tests",
-            "Exited because no new tests completed",
-            "Internal error",
-        ];
-        if !outside.iter().any(|part| line.contains(part)) {
-            return;
-        }
-        let file = line.split(' ').find(|word| super::frames::is_source(word)).map(str::to_owned);
-        let scope = if file.is_some() { ProblemScope::Suite } else { ProblemScope::Run };
-        let kind = if line.contains("xited") { FailureKind::Crash } else { FailureKind::Error };
-        sink.event(Event::Problem(Problem {
-            scope,
-            name: file.clone().unwrap_or_default(),
-            kind: Some(kind),
-            message: line.to_owned(),
-            file,
-            line: None,
-        }));
     }
 
     /// Whether this is the name of a test that failed and was not explained yet.
@@ -183,7 +152,9 @@ impl State {
             .or(self.file.take());
         // Without a file before the names there is only one, so a failure without a place is in it too.
         let only = self.file.as_deref().filter(|_| !name.contains(" › "));
-        let thrown = message.starts_with("Error thrown in test") || message.starts_with("Error: ");
+        let thrown = ["Error thrown in test", "Rejected promise returned by test", "Error: "]
+            .iter()
+            .any(|start| message.starts_with(start));
         let failure = Failure {
             kind: Some(if thrown { FailureKind::Error } else { FailureKind::Assertion }),
             message,
@@ -201,8 +172,8 @@ impl State {
             self.tell_unexplained(sink);
         }
         match what {
-            "passed" => self.passed[0] += count,
-            "failed" => self.failed[0] += count,
+            "passed" => self.passed[0] = self.passed[0].saturating_add(count),
+            "failed" => self.failed[0] = self.failed[0].saturating_add(count),
             _ => {}
         }
     }
@@ -229,6 +200,37 @@ impl State {
     }
 }
 
+/// Something failed that is no test: a file, the whole run.
+fn tell_failed_outside(line: &str, sink: &mut dyn Sink) {
+    let line = ["✘ ", "✖ ", "× "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
+    let outside = [
+        "exited with a non-zero exit code",
+        "exited due to ",
+        "No tests found in ",
+        "Uncaught exception in ",
+        "Unhandled rejection in ",
+        "Couldn’t find any files to test",
+        "Couldn't find any files to test",
+        "Timed out while running tests",
+        "Exited because no new tests completed",
+        "Internal error",
+    ];
+    if !outside.iter().any(|part| line.contains(part)) {
+        return;
+    }
+    let file = line.split(' ').find(|word| super::frames::is_source(word)).map(str::to_owned);
+    let scope = if file.is_some() { ProblemScope::Suite } else { ProblemScope::Run };
+    let kind = if line.contains("xited") { FailureKind::Crash } else { FailureKind::Error };
+    sink.event(Event::Problem(Problem {
+        scope,
+        name: file.clone().unwrap_or_default(),
+        kind: Some(kind),
+        message: line.to_owned(),
+        file,
+        line: None,
+    }));
+}
+
 fn begins_with_name(line: &str, name: &str) -> bool {
     line.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
@@ -248,7 +250,13 @@ fn timed(name: &str) -> (&str, u64) {
 
 fn seconds(text: &str) -> Option<u64> {
     let (whole, tenths) = text.split_once('.').unwrap_or((text, "0"));
-    Some(whole.parse::<u64>().ok()? * 1000 + tenths.get(..1)?.parse::<u64>().ok()? * 100)
+    Some(
+        whole
+            .parse::<u64>()
+            .ok()?
+            .saturating_mul(1000)
+            .saturating_add(tenths.get(..1)?.parse::<u64>().ok()? * 100),
+    )
 }
 
 /// `3 tests failed`, `1 known failure`, `2 tests passed`.
@@ -271,4 +279,30 @@ fn read_count(line: &str) -> Option<(u64, &str)> {
     ];
     let passed = what.starts_with("passed");
     (passed || known.contains(&what)).then_some((count, if passed { "passed" } else { what }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::retelling::retold;
+    use insta::assert_snapshot;
+
+    #[test]
+    fn a_name_is_told_from_the_reason_behind_it_by_the_details() {
+        let text = "\n  ✔ a › good (1.2s)\n  ✘ [fail]: a › bad Error thrown in test\n  ─\n\n  a › bad\n\n  Error thrown in test:\n\n  Error: boom\n      at file:///w/test/a.js:3:1\n\n  ─\n\n  1 test failed\n";
+        assert_snapshot!(retold("ava-text", text, ""), @r"
+        pass a › good
+        fail a › bad @ test/a.js:3 | Error thrown in test:
+        ended
+        ");
+    }
+
+    #[test]
+    fn counts_that_differ_from_what_was_seen_are_complained_about() {
+        let text = "  ✔ good\n  ─\n\n  2 tests failed\n";
+        assert_snapshot!(retold("ava-text", text, ""), @r"
+        pass good
+        complaint | AVA counted 2 failed and 0 passed, 0 and 1 were seen
+        ended
+        ");
+    }
 }

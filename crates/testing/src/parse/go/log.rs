@@ -214,7 +214,7 @@ impl Told {
         if let Some((file, line)) = deepest {
             self.at = Some((modules.file(package, file), line));
         }
-        self.stack = trace.to_owned();
+        trace.clone_into(&mut self.stack);
     }
 
     pub(super) fn failure(&self) -> Failure<'_> {

@@ -24,7 +24,7 @@ pub(in crate::parse) enum Dialect {
 pub(in crate::parse) fn looks_like(dialect: Dialect, head: &Head<'_>) -> bool {
     let text = head.text.trim_start_matches('\u{feff}');
     let mut lines = text.lines();
-    let results = || text.lines().map(result_name).filter(|name| name.is_some()).flatten();
+    let results = || text.lines().filter_map(result_name);
     let is_tap = lines.clone().any(|line| {
         let is_plan =
             line.strip_prefix("1..").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -35,7 +35,7 @@ pub(in crate::parse) fn looks_like(dialect: Dialect, head: &Head<'_>) -> bool {
     }
     match dialect {
         Dialect::Plain => true,
-        Dialect::NodeTest => lines.any(|line| line.trim_start().starts_with("duration_ms: ")),
+        Dialect::NodeTest => text.contains("# Subtest: ") && text.contains(" duration_ms: "),
         Dialect::Vitest => results().any(|name| {
             let file = name.split(" # time=").next().unwrap_or(name).trim_start_matches("- ");
             name.contains(" # time=")
@@ -43,23 +43,25 @@ pub(in crate::parse) fn looks_like(dialect: Dialect, head: &Head<'_>) -> bool {
                     || is_source(file.split(" > ").next().unwrap_or(file)))
         }),
         Dialect::Ava => {
-            // Its YAML is indented twice; its footer has no `# suites`.
             let yaml = ["    name: ", "    assertion: ", "    message: "];
             let inside = lines.any(|line| yaml.iter().any(|key| line.starts_with(key)));
-            let footer = text.contains("\n1..") && text.contains("\n# tests ") && text.contains("\n# fail ");
-            text.starts_with("TAP version 13") && (inside || footer && text.contains("\n\n1.."))
+            let dashed = results().any(|name| name.starts_with("- "));
+            text.starts_with("TAP version 13") && dashed && (inside || text.contains("\n\n1.."))
         }
         Dialect::Mocha => {
-            let stack = lines.any(|line| line.starts_with("      at ") && line.contains(".js:"));
-            let footer =
-                text.contains("\n# tests ") && text.contains("\n# pass ") && text.contains("\n# fail ");
-            footer && !results().any(|name| name.starts_with("- ")) || stack && !text.contains("\n  ---\n")
+            let stack = lines.any(|line| line.starts_with("      at ") || line.starts_with("    stack: |-"));
+            let footer = text.rsplit_once("\n# fail ").is_some_and(|(_, rest)| rest.contains("\n1.."));
+            // tape's looks the same, but for the operator that it names.
+            (footer || stack)
+                && !text.contains("\n    operator: ")
+                && !results().any(|name| name.starts_with("- "))
         }
         Dialect::Deno => lines.any(|line| line.strip_prefix("# ./").is_some_and(is_source)),
         Dialect::Bats => {
             lines.any(|line| line.contains("in test file ") && line.contains(".bats, line "))
                 || head.file_name.contains("bats")
                 || text.contains("# bats warning:")
+                || results().next().is_some() && results().all(timed)
         }
         Dialect::Busted => lines.any(|line| {
             line.starts_with("# ") && line.contains(".lua @ ")
@@ -80,4 +82,11 @@ fn result_name(line: &str) -> Option<&str> {
 fn is_numbered(line: &str) -> bool {
     let rest = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok "));
     rest.and_then(|rest| rest.split(' ').next()).is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
+/// `name in 12ms`, as bats writes with `--timing`.
+fn timed(name: &str) -> bool {
+    let name = name.split(" # ").next().unwrap_or(name);
+    let time = name.strip_suffix("ms").and_then(|name| name.rsplit_once(" in "));
+    time.is_some_and(|(_, ms)| ms.parse::<u64>().is_ok())
 }

@@ -24,11 +24,13 @@ impl Told {
             message.clone_into(&mut told.message);
         }
         if let Some(details) = yaml.within("details") {
-            told.message = format!("{}\n{details}", told.message).trim().to_owned();
+            told.message.push_str(if told.message.is_empty() { "" } else { "\n" });
+            told.message.push_str(&details);
         }
         let frames = [yaml.get(&["stack", "error.stack"]), yaml.get(&["at"])];
         for stack in frames.into_iter().flatten() {
-            told.stack = format!("{}\n{stack}", told.stack).trim_start().to_owned();
+            told.stack.push_str(if told.stack.is_empty() { "" } else { "\n" });
+            told.stack.push_str(stack);
         }
         told.expected =
             yaml.get(&["expected", "wanted", "data.expected"]).map(str::to_owned).or(told.expected);
@@ -101,7 +103,14 @@ fn kind(yaml: &Yaml, told: &Told) -> FailureKind {
     // AVA calls all that goes wrong an assertion.
     let thrown = message.contains("Error thrown in test");
     let assertion = name.contains("Assertion") || yaml.get(&["code"]) == Some("ERR_ASSERTION");
-    let plain = name.is_empty() && !message.starts_with("Error: ") && !message.starts_with("TypeError: ");
+    let thrown_name =
+        told.stack.lines().next().and_then(|line| line.split([':', ' ']).next()).unwrap_or_default();
+    let name = if name.is_empty() && thrown_name.ends_with("Error") { thrown_name } else { name };
+    let assertion = assertion || name.contains("Assertion");
+    let plain = name.is_empty()
+        && yaml.get(&["failureType"]).is_none()
+        && !message.starts_with("Error: ")
+        && !message.starts_with("TypeError: ");
     if !thrown && (assertion || plain || message.contains("AssertionError")) {
         FailureKind::Assertion
     } else {
@@ -116,7 +125,7 @@ fn of_text(text: &str, dialect: Dialect) -> Told {
         Dialect::Busted => {
             let message = text.split_once("Failure message: ").map_or(text, |(_, message)| message);
             let after_place = message.split_once(": ").filter(|(at, _)| place_of_line(at).is_some());
-            told.message = after_place.map_or(message, |(_, message)| message).trim().to_owned();
+            after_place.map_or(message, |(_, message)| message).trim().clone_into(&mut told.message);
             told.expected = section(&told.message, "Expected:");
             told.actual = section(&told.message, "Passed in:");
             if let Some((file, rest)) = text.lines().find_map(|line| line.split_once(" @ ")) {
@@ -131,8 +140,8 @@ fn of_text(text: &str, dialect: Dialect) -> Told {
             let stack = again.map(|at| text[..at].rfind('\n').map_or(0, |end| end + 1));
             let (message, stack) =
                 text.split_at(stack.unwrap_or_else(|| text.find("\n    at ").unwrap_or(text.len())));
-            told.message = message.trim().to_owned();
-            told.stack = stack.trim().to_owned();
+            message.trim().clone_into(&mut told.message);
+            stack.trim().clone_into(&mut told.stack);
         }
         // Perl's reasons are read apart, since they come on either stream.
         Dialect::Plain if text.contains("Failed test") => {}

@@ -120,7 +120,7 @@ impl Names {
         match self.dialect {
             Dialect::NodeTest => {
                 let above = self.announced.iter().take(depth);
-                let (files, groups): (Vec<_>, Vec<_>) = above.partition(|name| self.is_file(name));
+                let (files, groups): (Vec<_>, Vec<_>) = above.partition(|name| is_file(name));
                 let path = groups.into_iter().map(String::as_str).chain([name]).collect::<Vec<_>>();
                 let suite = files.first().map_or(String::new(), |file| (*file).clone());
                 Named { suite, name: path.join(" > ") }
@@ -176,15 +176,10 @@ impl Names {
         self.dialect == Dialect::Deno && comment.starts_with(['.', '/', 'f']) && is_source(comment)
     }
 
-    /// Whether this names a file and not a test.
-    pub(super) fn is_file(&self, name: &str) -> bool {
-        is_source(name) && !name.contains(' ') && (name.contains('/') || name.contains(".test."))
-    }
-
     /// What is wrong with a file or a hook, if the result is of one.
     pub(super) fn problem_of(&self, held: &Held, told: &Told) -> Option<Problem> {
         match self.dialect {
-            Dialect::NodeTest if self.is_file(&held.name) => Some(of_node_file(held)),
+            Dialect::NodeTest if is_file(&held.name) => Some(of_node_file(held)),
             Dialect::Vitest
                 if self.groups.is_empty() && is_source(&held.name) && !held.name.contains(" > ") =>
             {
@@ -204,6 +199,11 @@ impl Names {
             _ => None,
         }
     }
+}
+
+/// Whether this names a file and not a test.
+pub(super) fn is_file(name: &str) -> bool {
+    is_source(name) && !name.contains(' ') && (name.contains('/') || name.contains(".test."))
 }
 
 fn placed(scope: ProblemScope, held: &Held, told: &Told, kind: FailureKind) -> Problem {

@@ -4,7 +4,7 @@ use super::reader::Reader;
 use crate::parse::Stream;
 use crate::{Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
-const MOST: usize = 10_000;
+const MOST: usize = 2000;
 const LONGEST: usize = 8 << 10;
 
 /// `#   Failed test 'math'`, `#   at t/cart.t line 4.` and the lines below.
@@ -47,8 +47,10 @@ impl Diagnostics {
 
     /// Why a test failed; each reason is given once, so that tests of one name have their own.
     fn reason(&mut self, file: &str, name: &str) -> Option<&Reason> {
+        let nameless = name.strip_prefix("test ").is_some_and(|number| number.parse::<u64>().is_ok());
         self.take(|reason| {
-            reason.name == name && (file.is_empty() || reason.file.is_empty() || reason.file == file)
+            let named = reason.name == name || (nameless && reason.name.is_empty());
+            named && (file.is_empty() || reason.file.is_empty() || reason.file == file)
         })
     }
 
@@ -108,7 +110,8 @@ impl Said {
         };
         if let Some(failed) = comment.trim_start().strip_prefix("Failed test") {
             self.begin(failed.trim());
-        } else if comment.trim_start().starts_with("Failed (TODO) test") {
+        } else if comment.trim_start().starts_with("Failed (TODO) test") || comment.starts_with(" Subtest: ")
+        {
             self.open = false;
         } else if comment.starts_with(" Looks like") {
             self.open = false;
@@ -249,8 +252,11 @@ impl Waiting {
     fn tell(mut self, reason: Option<&Reason>, sink: &mut dyn Sink) {
         let mut at = Place::default();
         if let Some(reason) = reason {
-            let between = if self.message.is_empty() || reason.text.is_empty() { "" } else { "\n" };
-            self.message = format!("{}{between}{}", reason.text, self.message);
+            if reason.text.contains(self.message.trim()) {
+                self.message.clone_from(&reason.text);
+            } else if !reason.text.is_empty() {
+                self.message = format!("{}\n{}", reason.text, self.message);
+            }
             at = reason.place();
         }
         let failure = Failure {

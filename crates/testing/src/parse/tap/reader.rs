@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::dialect::Dialect;
 use super::failure::Told;
 use super::line::{Point, TapLine};
-use super::names::Names;
+use super::names::{Names, is_file};
 use super::yaml::{Took, Yaml};
 use crate::{
     Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi,
@@ -150,7 +150,14 @@ impl Reader {
     fn point(&mut self, point: &Point<'_>, depth: usize, sink: &mut dyn Sink) {
         self.flush(sink);
         self.plan_was_last = false;
-        if self.dialect == Dialect::Vitest && depth != self.names.open_groups() {
+        let misplaced = self.dialect == Dialect::Vitest && depth != self.names.open_groups();
+        // These count without a gap: a number ahead of its turn was printed by a test.
+        let counts = matches!(
+            self.dialect,
+            Dialect::Mocha | Dialect::Ava | Dialect::Deno | Dialect::Busted | Dialect::Pytest
+        );
+        let next = self.level(depth).up_to + 1;
+        if misplaced || (counts && point.number.is_none_or(|number| number > next)) {
             return;
         }
         let within =
@@ -341,13 +348,13 @@ impl Reader {
         }
         let is_suite = held.yaml.get(&["type"]) == Some("suite");
         let fails_by_itself = failed && within.bad == 0;
-        if within.tests == 0 && !is_suite && !self.names.is_file(&held.name) {
+        if within.tests == 0 && !is_suite && !is_file(&held.name) {
             return false;
         }
         if fails_by_itself && !is_suite {
             return false;
         }
-        if fails_by_itself {
+        if fails_by_itself || (failed && held.yaml.get(&["failureType"]) == Some("hookFailed")) {
             let message =
                 if told.message.is_empty() { "it failed, and none of its tests did" } else { &told.message };
             let mut problem =

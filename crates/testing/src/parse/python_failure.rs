@@ -49,7 +49,8 @@ pub(super) fn marked_message(text: &str) -> Option<String> {
     }
     let lines = message?;
     let indent = |line: &&str| line.len() - line.trim_start().len();
-    let indent = lines.first().map_or(0, indent);
+    // The place of a syntax error stands above it, and further in.
+    let indent = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
     Some(lines.iter().map(|line| line.get(indent..).unwrap_or("")).collect::<Vec<_>>().join("\n"))
 }
 
@@ -132,6 +133,11 @@ mod tests {
         let text = "E       KeyError: 'a'\n\nDuring handling of the above\n>   x\nE       ValueError: b\nE         more\nE\nE       last";
         assert_eq!(marked_message(text).unwrap(), "ValueError: b\n  more\n\nlast");
         assert_eq!(marked_message("Error: x\nEXPECTED"), None);
+        let syntax = "E     File \"s.py\", line 1\nE       def x(:\nE   SyntaxError: invalid syntax";
+        assert_eq!(
+            marked_message(syntax).unwrap(),
+            "  File \"s.py\", line 1\n    def x(:\nSyntaxError: invalid syntax"
+        );
     }
 
     #[test]

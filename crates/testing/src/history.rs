@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub use statistics::Interval;
 use statistics::{median, usual_until};
 
+use crate::TestStatus;
 use crate::analyse::failed;
 use crate::words::duration;
-use crate::TestStatus;
 
 /// A test, across runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

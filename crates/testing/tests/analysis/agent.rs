@@ -17,7 +17,11 @@ fn a_report_is_never_longer_than_what_the_runner_printed() {
         let budget = AgentBudget { runner_text: Some(runner_text), ..AgentBudget::default() };
         let text = agent_report(&report, &analysis, budget);
         if text.len() as u64 > runner_text.max(LEAST) {
-            wrong.push_str(&format!("{}: {} bytes, printed were {runner_text}\n{text}\n", sample.id, text.len()));
+            wrong.push_str(&format!(
+                "{}: {} bytes, printed were {runner_text}\n{text}\n",
+                sample.id,
+                text.len()
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

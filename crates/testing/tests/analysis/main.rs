@@ -4,6 +4,7 @@
 
 mod agent;
 mod denials;
+mod snapshots;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Exit;
@@ -36,6 +37,10 @@ impl Sample {
         index.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    fn named(id: &str) -> Self {
+        Self::all().into_iter().find(|sample| sample.id == id).unwrap()
+    }
+
     fn paths(&self) -> Vec<Utf8PathBuf> {
         let dir = fixtures().join(&self.dir);
         self.files.values().flatten().map(|name| dir.join(name.trim_end_matches('/'))).collect()
@@ -44,9 +49,16 @@ impl Sample {
     /// What the runner printed; of one that wrote its report to a file, that file.
     fn printed_bytes(&self) -> u64 {
         let dir = fixtures().join(&self.dir);
-        let size = |name: &String| fs_err::metadata(dir.join(name)).map_or(0, |it| if it.is_file() { it.len() } else { 0 });
-        let printed: u64 =
-            self.files.iter().filter(|(kind, _)| kind.starts_with("std")).filter_map(|(_, name)| name.as_ref()).map(size).sum();
+        let size = |name: &String| {
+            fs_err::metadata(dir.join(name)).map_or(0, |it| if it.is_file() { it.len() } else { 0 })
+        };
+        let printed: u64 = self
+            .files
+            .iter()
+            .filter(|(kind, _)| kind.starts_with("std"))
+            .filter_map(|(_, name)| name.as_ref())
+            .map(size)
+            .sum();
         let written: u64 = self.files.values().flatten().map(size).sum();
         if printed < written / 10 { written } else { printed }
     }

@@ -283,7 +283,7 @@ fn denials(report: &TestReport, all: &[Failing<'_>], withheld: Option<&Withheld>
 fn suggestions(denials: &[Denial], groups: &[FailureGroup]) -> Vec<String> {
     const MOST: usize = 20;
     let mut suggestions: Vec<String> = Vec::new();
-    let all = denials.iter().map(Denial::words).chain(groups.iter().filter_map(|group| group.advice()));
+    let all = denials.iter().map(Denial::words).chain(groups.iter().filter_map(FailureGroup::advice));
     for suggestion in all.take(MOST) {
         if !suggestions.contains(&suggestion) {
             suggestions.push(suggestion);

@@ -117,6 +117,10 @@ impl Store for SqliteStore {
         tested::test_runs(&mut *self.database.reader().await?, query).await
     }
 
+    async fn last_event(&self) -> Result<i64, StoreError> {
+        log::last(&mut *self.database.reader().await?).await
+    }
+
     async fn schema_version(&self) -> Result<i64, StoreError> {
         migrate::version(&mut *self.database.reader().await?).await
     }

@@ -72,6 +72,9 @@ pub trait Store: Send + Sync {
     /// Runs of the repository's tests, newest first.
     async fn test_runs(&self, query: &TestQuery) -> Result<Vec<Tested>, StoreError>;
 
+    /// The place of the last event in the log; 0 when there is none. Whoever waits for a change looks here.
+    async fn last_event(&self) -> Result<i64, StoreError>;
+
     /// The version of the database's layout.
     async fn schema_version(&self) -> Result<i64, StoreError>;
 

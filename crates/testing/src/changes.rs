@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use diff::{Hunks, hunks};
 pub use git::ChangesError;
+pub(crate) use git::answer;
 
 /// Since when changes count.
 #[derive(Debug, Clone, PartialEq, Eq)]

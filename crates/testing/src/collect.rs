@@ -43,6 +43,8 @@ pub struct Ending {
     pub out_of_memory: bool,
     /// Why the runner could not be started.
     pub runner_missing: Option<String>,
+    /// A limit of the sandbox that it ran into, in words.
+    pub limit: Option<String>,
 }
 
 impl Ending {
@@ -99,6 +101,9 @@ pub struct Collector {
     limits: Limits,
     open: OpenTests,
     run: Collected,
+    /// What explains a bad exit status, if it is one.
+    hints: Vec<Problem>,
+    claimed: Option<TestSummary>,
     room_for_failures: usize,
     room_for_others: usize,
     all_tests: Option<Box<dyn Write + Send>>,
@@ -143,6 +148,8 @@ impl Collector {
             limits,
             open: OpenTests::default(),
             run: Collected::default(),
+            hints: Vec::new(),
+            claimed: None,
             room_for_failures: limits.kept,
             room_for_others: limits.kept,
             all_tests: None,
@@ -180,10 +187,27 @@ impl Collector {
                 line: None,
             });
         }
+        self.weigh(ending);
         if let Some(file) = &mut self.all_tests {
             let _ = file.flush();
         }
         self.with_relative_names()
+    }
+
+    /// Hints and claims count only if the exit status says the same.
+    fn weigh(&mut self, ending: &Ending) {
+        let Some(exit) = ending.exit else { return };
+        if !exit.is_success() {
+            for hint in std::mem::take(&mut self.hints) {
+                self.problem(hint);
+            }
+        }
+        if let Some(claimed) = self.claimed.take()
+            && self.run.seen() == 0
+            && exit.is_success() == (claimed.failed == 0)
+        {
+            self.run.summary = claimed;
+        }
     }
 
     /// Whether the run was ended from outside, so that a test which was running is not to blame. An old log that
@@ -369,6 +393,18 @@ impl Sink for Collector {
                 self.settle(case, None, Attempt::Only);
             }
             Event::Problem(problem) => self.problem(problem),
+            Event::Hint(hint) => {
+                if self.hints.len() < self.limits.problems {
+                    self.hints.push(hint);
+                }
+            }
+            Event::Claimed { passed, failed, skipped } => {
+                let mut claimed = TestSummary::default();
+                claimed.add_many(TestStatus::Pass, passed);
+                claimed.add_many(TestStatus::Fail, failed);
+                claimed.add_many(TestStatus::Skip, skipped);
+                self.claimed = Some(claimed);
+            }
             Event::Complaint(complaint) => self.run.complaints.push(complaint.to_owned()),
             Event::Ended { counted } => {
                 self.run.ended = true;

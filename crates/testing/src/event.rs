@@ -57,6 +57,17 @@ pub enum Event<'a> {
     NotRun(TestId<'a>),
     /// Something is wrong outside of any single test.
     Problem(Problem),
+    /// What may be the reason of a bad exit status; forgotten if the status is good.
+    Hint(Problem),
+    /// Counts that some line claims; believed only if the exit status says the same.
+    Claimed {
+        /// Good ones.
+        passed: u64,
+        /// Bad ones.
+        failed: u64,
+        /// Left out.
+        skipped: u64,
+    },
     /// The output does not fit together (a number twice, a plan that changed): never green.
     Complaint(&'a str),
     /// The runner came to its own end and said so: the end marker of its format.

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A test runner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framework {
     /// `go test`.
@@ -60,6 +62,7 @@ pub enum Framework {
     /// Lua's busted.
     Busted,
     /// Any command: its exit status decides, its text gives hints.
+    #[default]
     Generic,
 }
 

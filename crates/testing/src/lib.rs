@@ -11,6 +11,8 @@ mod baseline;
 mod changes;
 mod collect;
 mod combine;
+mod detect;
+mod diagnostics;
 mod event;
 mod framework;
 mod history;
@@ -19,16 +21,21 @@ mod lines;
 mod made;
 mod parse;
 mod paths;
+mod plan;
 mod read;
 mod report;
 mod reporters;
 mod rerun;
+mod run;
 mod source;
 mod streak;
 mod summary;
+mod telling;
 mod text;
 mod verdict;
 mod words;
+mod working_tree;
+mod write;
 
 pub use action::{
     ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
@@ -43,18 +50,30 @@ pub use analyse::{
 pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
+pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
+pub use diagnostics::{Diagnostic, Severity};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use history::{Interval, RunMark, Slower, Standing, TestHistory, TestKey, TestRecord, histories};
 pub use lines::{Line, Lines};
 pub use parse::{Format, Head, Parser, Stream, Trust};
 pub use paths::is_foreign;
+pub use plan::{
+    CommandLine, CoverageFile, CoverageFormat, FirstSignal, Machine, Pattern, PlannedFile, ReportFiles,
+    RunPlan, Selection, Wish, plan,
+};
 pub use read::{Recorded, read};
 pub use rehearsal_core::TestStatus;
-pub use report::{FailureKind, TestCase, TestReport, TestSummary};
+pub use report::{Coverage, FailureKind, FileCoverage, TestCase, TestReport, TestSummary};
 pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
 pub use rerun::rerun_command;
+pub use run::{
+    DEFAULT_TIMEOUT, LONGEST_TIMEOUT, Launch, RunEvent, RunWatcher, SandboxSpawner, SpawnEnd, SpawnError,
+    Spawned, Spawner, TestRequest, TestRun, run,
+};
 pub use source::source_line;
 pub use summary::{Mark, StyledText, SummaryExtras, summary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;
+pub use working_tree::WorkingTree;
+pub use write::{ctrf, junit};

@@ -1,23 +1,52 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod ava;
+mod bats;
+mod bun;
 mod by_line;
+mod cargo;
+mod catch2_text;
+mod catch2_xml;
+mod ctest;
+mod deno;
 mod frames;
 mod generic;
 mod go;
+mod gradle;
+mod gtest;
 mod java;
+mod jest_block;
+mod jest_failure;
+mod jest_json;
 mod js_failure;
 mod json_elements;
 mod junit;
+mod junit_console;
+mod libtest_json;
+mod maven;
+mod mocha;
+mod nextest;
+mod node_dot;
+mod node_spec;
+mod phpunit;
 mod place;
 mod pytest_json;
 mod pytest_log;
 mod pytest_phases;
+mod pytest_text;
+mod python_crash;
 mod python_failure;
 mod reporter;
+mod rust_failure;
+mod tap;
+mod teamcity;
+mod trx;
+mod unittest_text;
 mod wording;
 mod xml;
 
 use crate::{Framework, Sink};
+use by_line::ByLine;
 
 /// Where bytes come from. A structured report (a file, or a descriptor of its own) comes as `Out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,6 +108,174 @@ pub struct Head<'a> {
 /// The formats, the most telling first: the first that recognises a text gets it. The last recognises all.
 static FORMATS: &[Format] = &[
     Format {
+        name: "go-json",
+        framework: Framework::Go,
+        trust: Trust::Stream,
+        looks_like: go::looks_like_json,
+        parser: || Box::new(go::GoJson::default()),
+    },
+    Format {
+        name: "go-text",
+        framework: Framework::Go,
+        trust: Trust::Text,
+        looks_like: go::looks_like_text,
+        parser: || Box::new(go::GoText::default()),
+    },
+    Format {
+        name: "trx",
+        framework: Framework::Dotnet,
+        trust: Trust::Report,
+        looks_like: trx::looks_like,
+        parser: || Box::<trx::Trx>::default(),
+    },
+    Format {
+        name: "catch2-xml",
+        framework: Framework::Catch2,
+        trust: Trust::Report,
+        looks_like: catch2_xml::looks_like,
+        parser: || Box::<catch2_xml::Catch2Xml>::default(),
+    },
+    Format {
+        name: "junit",
+        framework: Framework::Junit,
+        trust: Trust::Interchange,
+        looks_like: junit::looks_like,
+        parser: || Box::<junit::Junit>::default(),
+    },
+    Format {
+        name: "teamcity",
+        framework: Framework::Phpunit,
+        trust: Trust::Stream,
+        looks_like: teamcity::looks_like,
+        parser: || Box::<ByLine<teamcity::TeamCity>>::default(),
+    },
+    Format {
+        name: "maven",
+        framework: Framework::Maven,
+        trust: Trust::Text,
+        looks_like: maven::looks_like,
+        parser: || Box::<ByLine<maven::Maven>>::default(),
+    },
+    Format {
+        name: "gradle",
+        framework: Framework::Gradle,
+        trust: Trust::Text,
+        looks_like: gradle::looks_like,
+        parser: || Box::<ByLine<gradle::Gradle>>::default(),
+    },
+    Format {
+        name: "junit-console",
+        framework: Framework::Junit,
+        trust: Trust::Text,
+        looks_like: junit_console::looks_like,
+        parser: || Box::<ByLine<junit_console::JunitConsole>>::default(),
+    },
+    Format {
+        name: "phpunit",
+        framework: Framework::Phpunit,
+        trust: Trust::Text,
+        looks_like: phpunit::looks_like,
+        parser: || Box::<ByLine<phpunit::Phpunit>>::default(),
+    },
+    Format {
+        name: "ctest",
+        framework: Framework::Ctest,
+        trust: Trust::Text,
+        looks_like: ctest::looks_like,
+        parser: || Box::<ByLine<ctest::Ctest>>::default(),
+    },
+    Format {
+        name: "gtest",
+        framework: Framework::Gtest,
+        trust: Trust::Text,
+        looks_like: gtest::looks_like,
+        parser: || Box::<ByLine<gtest::Gtest>>::default(),
+    },
+    Format {
+        name: "catch2",
+        framework: Framework::Catch2,
+        trust: Trust::Text,
+        looks_like: catch2_text::looks_like,
+        parser: || Box::<ByLine<catch2_text::Catch2Text>>::default(),
+    },
+    Format {
+        name: "nextest-json",
+        framework: Framework::Nextest,
+        trust: Trust::Stream,
+        looks_like: libtest_json::looks_like_nextest,
+        parser: || Box::new(ByLine::<libtest_json::LibtestJson>::default()),
+    },
+    Format {
+        name: "libtest-json",
+        framework: Framework::CargoTest,
+        trust: Trust::Stream,
+        looks_like: libtest_json::looks_like,
+        parser: || Box::new(ByLine::<cargo::CargoTest>::default()),
+    },
+    Format {
+        name: "mocha-json-stream",
+        framework: Framework::Mocha,
+        trust: Trust::Stream,
+        looks_like: mocha::looks_like_stream,
+        parser: || Box::new(mocha::MochaStream::default()),
+    },
+    Format {
+        name: "mocha-json",
+        framework: Framework::Mocha,
+        trust: Trust::Report,
+        looks_like: mocha::looks_like_json,
+        parser: || Box::new(mocha::MochaJson::default()),
+    },
+    Format {
+        name: "nextest-text",
+        framework: Framework::Nextest,
+        trust: Trust::Text,
+        looks_like: nextest::looks_like,
+        parser: || Box::new(ByLine::<nextest::NextestText>::default()),
+    },
+    Format {
+        name: "cargo-test",
+        framework: Framework::CargoTest,
+        trust: Trust::Text,
+        looks_like: cargo::looks_like,
+        parser: || Box::new(ByLine::<cargo::CargoTest>::default()),
+    },
+    Format {
+        name: "bun",
+        framework: Framework::Bun,
+        trust: Trust::Text,
+        looks_like: bun::looks_like,
+        parser: || Box::new(ByLine::<bun::Bun>::default()),
+    },
+    Format {
+        name: "deno",
+        framework: Framework::Deno,
+        trust: Trust::Text,
+        looks_like: deno::looks_like,
+        parser: || Box::new(ByLine::<deno::Deno>::default()),
+    },
+    Format {
+        name: "mocha",
+        framework: Framework::Mocha,
+        trust: Trust::Text,
+        looks_like: mocha::looks_like_text,
+        parser: || Box::new(ByLine::<mocha::MochaText>::default()),
+    },
+    Format {
+        name: "node-spec",
+        framework: Framework::NodeTest,
+        trust: Trust::Text,
+        looks_like: node_spec::looks_like,
+        parser: || Box::new(ByLine::<node_spec::NodeSpec>::default()),
+    },
+    Format {
+        name: "node-dot",
+        framework: Framework::NodeTest,
+        trust: Trust::Text,
+        looks_like: node_dot::looks_like,
+        parser: || Box::new(ByLine::<node_dot::NodeDot>::default()),
+    },
+    Format {
         name: "pytest-events",
         framework: Framework::Pytest,
         trust: Trust::Stream,
@@ -121,26 +318,63 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(pytest_json::PytestJson::default()),
     },
     Format {
-        name: "go-json",
-        framework: Framework::Go,
-        trust: Trust::Stream,
-        looks_like: go::looks_like_json,
-        parser: || Box::new(go::GoJson::default()),
+        name: "jest-json",
+        framework: Framework::Jest,
+        trust: Trust::Report,
+        looks_like: jest_json::is_jest,
+        parser: || Box::new(jest_json::JestJson::default()),
     },
     Format {
-        name: "go-text",
-        framework: Framework::Go,
+        name: "vitest-json",
+        framework: Framework::Vitest,
+        trust: Trust::Report,
+        looks_like: jest_json::is_vitest,
+        parser: || Box::new(jest_json::JestJson::default()),
+    },
+    Format {
+        name: "pytest-text",
+        framework: Framework::Pytest,
         trust: Trust::Text,
-        looks_like: go::looks_like_text,
-        parser: || Box::new(go::GoText::default()),
+        looks_like: pytest_text::looks_like,
+        parser: || Box::new(ByLine::<pytest_text::PytestText>::default()),
     },
     Format {
-        name: "junit",
-        framework: Framework::Junit,
-        trust: Trust::Interchange,
-        looks_like: junit::looks_like,
-        parser: || Box::<junit::Junit>::default(),
+        name: "unittest-text",
+        framework: Framework::Unittest,
+        trust: Trust::Text,
+        looks_like: unittest_text::looks_like,
+        parser: || Box::new(ByLine::<unittest_text::UnittestText>::default()),
     },
+    Format {
+        name: "bats-text",
+        framework: Framework::Bats,
+        trust: Trust::Text,
+        looks_like: bats::looks_like,
+        parser: || Box::new(bats::Bats::default()),
+    },
+    Format {
+        name: "ava-text",
+        framework: Framework::Ava,
+        trust: Trust::Text,
+        looks_like: ava::looks_like,
+        parser: || Box::new(ava::Ava::default()),
+    },
+    Format {
+        name: "prove",
+        framework: Framework::Tap,
+        trust: Trust::Text,
+        looks_like: tap::looks_like_prove,
+        parser: || Box::new(tap::Prove::default()),
+    },
+    tap_of("node-test-tap", Framework::NodeTest, tap_dialect!(NodeTest)),
+    tap_of("vitest-tap", Framework::Vitest, tap_dialect!(Vitest)),
+    tap_of("deno-tap", Framework::Deno, tap_dialect!(Deno)),
+    tap_of("ava-tap", Framework::Ava, tap_dialect!(Ava)),
+    tap_of("mocha-tap", Framework::Mocha, tap_dialect!(Mocha)),
+    tap_of("pytest-tap", Framework::Pytest, tap_dialect!(Pytest)),
+    tap_of("busted-tap", Framework::Busted, tap_dialect!(Busted)),
+    tap_of("bats-tap", Framework::Bats, tap_dialect!(Bats)),
+    tap_of("tap", Framework::Tap, tap_dialect!(Plain)),
     Format {
         name: "generic",
         framework: Framework::Generic,
@@ -149,6 +383,25 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(generic::Generic),
     },
 ];
+
+type LooksLike = fn(&Head<'_>) -> bool;
+type Make = fn() -> Box<dyn Parser>;
+
+/// TAP as one runner writes it.
+const fn tap_of(name: &'static str, framework: Framework, (looks_like, parser): (LooksLike, Make)) -> Format {
+    Format { name, framework, trust: Trust::Interchange, looks_like, parser }
+}
+
+/// How one dialect of TAP is recognised and read. A macro, since a function pointer cannot hold the dialect.
+macro_rules! tap_dialect {
+    ($dialect:ident) => {
+        (
+            |head| tap::looks_like(tap::Dialect::$dialect, head),
+            || Box::new(tap::Tap::new(tap::Dialect::$dialect)),
+        )
+    };
+}
+use tap_dialect;
 
 impl Format {
     /// Every format.

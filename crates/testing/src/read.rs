@@ -3,18 +3,20 @@
 use std::io::Read;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_sandbox::Written;
 
 use crate::combine::{Telling, combine};
 use crate::parse::{Format, Head, Stream, Trust};
+use crate::telling::Teller;
 use crate::verdict::judge;
 use crate::{
     Collected, Collector, Ending, Framework, HeadTail, Limits, ProblemScope, TestReport, Verdict, strip_ansi,
 };
 
 /// Enough of a text to tell its format by.
-const HEAD: usize = 64 << 10;
+pub(crate) const HEAD: usize = 64 << 10;
 /// Of the printed output, this much at each end stands in the report.
-const RAW_OUTPUT: usize = 8 << 10;
+pub(crate) const RAW_OUTPUT: usize = 8 << 10;
 
 /// A recorded run.
 #[derive(Debug, Clone, Default)]
@@ -38,19 +40,20 @@ pub fn read(recorded: &Recorded) -> std::io::Result<TestReport> {
         }
     }
     let framework = framework_of(&sources, recorded.framework);
+    let collector = || Collector::new(recorded.root.as_deref(), Limits::default());
     let mut tellings = Vec::new();
     let (printed, reports): (Vec<_>, Vec<_>) =
         sources.into_iter().partition(|it| it.format.trust <= Trust::Text);
     for report in reports {
         let format = report.format;
-        tellings.push(telling(format, vec![report], recorded)?);
+        tellings.push(telling(format, vec![report], collector(), &recorded.ending)?);
     }
     let mut raw = HeadTail::new(RAW_OUTPUT);
     for source in &printed {
         raw.push(&source.head);
     }
     if let Some(format) = printed_format(&printed, framework) {
-        tellings.push(telling(format, printed, recorded)?);
+        tellings.push(telling(format, printed, collector(), &recorded.ending)?);
     }
     Ok(conclude(framework, combine(tellings), &recorded.ending, raw.into_text()))
 }
@@ -72,6 +75,8 @@ pub(crate) fn conclude(
         || run.declared.is_some_and(|declared| declared > run.summary.total)
         || !run.ended;
     TestReport {
+        root: None,
+        command: None,
         framework,
         framework_version: run.version,
         success: verdict == Verdict::Passed,
@@ -90,17 +95,22 @@ pub(crate) fn conclude(
         signal: ending.signal(),
         timed_out: verdict == Verdict::TimedOut,
         partial,
+        coverage: None,
+        sandbox: None,
+        files_written: Written::default(),
+        notes: Vec::new(),
     }
 }
 
-struct Source {
+/// A file of a run.
+pub(crate) struct Source {
     path: Utf8PathBuf,
     head: String,
-    format: &'static Format,
+    pub(crate) format: &'static Format,
 }
 
 impl Source {
-    fn open(path: Utf8PathBuf, framework: Option<Framework>) -> std::io::Result<Self> {
+    pub(crate) fn open(path: Utf8PathBuf, framework: Option<Framework>) -> std::io::Result<Self> {
         let mut bytes = Vec::with_capacity(HEAD);
         fs_err::File::open(&path)?.take(HEAD as u64).read_to_end(&mut bytes)?;
         let head = String::from_utf8_lossy(&bytes).into_owned();
@@ -152,9 +162,13 @@ fn printed_format(printed: &[Source], framework: Framework) -> Option<&'static F
     Format::text_of(framework).or(Some(recognised))
 }
 
-fn telling(format: &'static Format, sources: Vec<Source>, recorded: &Recorded) -> std::io::Result<Telling> {
-    let mut collector = Collector::new(recorded.root.as_deref(), Limits::default());
-    let mut parser = format.parser();
+pub(crate) fn telling(
+    format: &'static Format,
+    sources: Vec<Source>,
+    collector: Collector,
+    ending: &Ending,
+) -> std::io::Result<Telling> {
+    let mut teller = Teller::new(format, collector);
     let mut buffer = vec![0; 128 << 10];
     for source in sources {
         let mut file = fs_err::File::open(&source.path)?;
@@ -163,9 +177,8 @@ fn telling(format: &'static Format, sources: Vec<Source>, recorded: &Recorded) -
             if count == 0 {
                 break;
             }
-            parser.feed(source.stream(), &buffer[..count], &mut collector);
+            teller.feed(source.stream(), &buffer[..count]);
         }
     }
-    parser.finish(&mut collector);
-    Ok(Telling { format: format.name, trust: format.trust, run: collector.finish(&recorded.ending) })
+    Ok(teller.finish(ending))
 }

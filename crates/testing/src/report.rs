@@ -1,5 +1,6 @@
 //! What a test run says in the end, in one form for every runner.
 
+use rehearsal_sandbox::{SandboxReport, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,12 @@ use crate::{Framework, Problem, TestStatus, Verdict};
 /// The whole result of one run. It always comes back, whatever happened to the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestReport {
+    /// Where it ran, if we ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// What ran, if we ran it: as a shell would take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The runner.
     pub framework: Framework,
     /// Its version, where it told.
@@ -49,6 +56,80 @@ pub struct TestReport {
     pub timed_out: bool,
     /// Whether tests may be missing, since the run did not come to its own end.
     pub partial: bool,
+    /// How much of the code the tests reach, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
+    /// What confined it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxReport>,
+    /// What it wrote into the project, where that was caught.
+    #[serde(default, skip_serializing_if = "nothing_written")]
+    pub files_written: Written,
+    /// What else the reader should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+fn nothing_written(written: &Written) -> bool {
+    *written == Written::default()
+}
+
+/// How much of the code the tests reach.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Of all lines (or statements, as the tool counts).
+    pub percent: f64,
+    /// How many were reached.
+    pub covered: u64,
+    /// Of how many.
+    pub total: u64,
+    /// File by file, the least covered first.
+    pub files: Vec<FileCoverage>,
+}
+
+/// How much of one file the tests reach.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FileCoverage {
+    /// Relative to the project where it lies in it.
+    pub file: String,
+    /// Of its lines or statements.
+    pub percent: f64,
+    /// How many were reached.
+    pub covered: u64,
+    /// Of how many.
+    pub total: u64,
+}
+
+impl TestReport {
+    /// Of a run without any result.
+    pub fn empty(framework: Framework) -> Self {
+        Self {
+            root: None,
+            command: None,
+            framework,
+            framework_version: None,
+            success: false,
+            verdict: Verdict::NoTests,
+            reasons: Vec::new(),
+            duration: 0,
+            tests: Vec::new(),
+            tests_file: None,
+            summary: TestSummary::default(),
+            build_errors: Vec::new(),
+            suite_errors: Vec::new(),
+            run_errors: Vec::new(),
+            raw_output: String::new(),
+            raw_output_file: None,
+            exit_code: None,
+            signal: None,
+            timed_out: false,
+            partial: false,
+            coverage: None,
+            sandbox: None,
+            files_written: Written::default(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// One test.

@@ -38,6 +38,27 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every one.
+    pub const ALL: [Self; 12] = [
+        Self::Passed,
+        Self::Failed,
+        Self::BuildFailed,
+        Self::CollectFailed,
+        Self::Crashed,
+        Self::TimedOut,
+        Self::OutOfMemory,
+        Self::Limit,
+        Self::SandboxBlocked,
+        Self::NoTests,
+        Self::Inconsistent,
+        Self::RunnerMissing,
+    ];
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
     /// As JSON has it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,6 +78,26 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// Of several, the heaviest is that of all together.
+    pub const fn weight(self) -> u8 {
+        match self {
+            Self::Passed => 0,
+            Self::NoTests => 1,
+            Self::RunnerMissing => 2,
+            Self::Inconsistent => 3,
+            Self::SandboxBlocked => 4,
+            Self::Failed => 5,
+            Self::CollectFailed => 6,
+            Self::BuildFailed => 7,
+            Self::Limit => 8,
+            Self::OutOfMemory => 9,
+            Self::TimedOut => 10,
+            Self::Crashed => 11,
+        }
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
@@ -69,7 +110,7 @@ type Check = fn(&Collected, &Ending) -> Option<(Verdict, String)>;
 pub(crate) fn judge(run: &Collected, ending: &Ending) -> (Verdict, Vec<String>) {
     let mut reasons = Vec::new();
     // From the most telling to the least: the first that applies is the verdict, all are told.
-    let checks: [Check; 10] = [
+    let checks: [Check; 11] = [
         missing,
         stopped,
         died,
@@ -78,6 +119,7 @@ pub(crate) fn judge(run: &Collected, ending: &Ending) -> (Verdict, Vec<String>) 
         failures,
         run_errors,
         incomplete,
+        only_the_exit,
         nothing,
         exit_disagrees,
     ];
@@ -101,6 +143,9 @@ fn stopped(_: &Collected, ending: &Ending) -> Option<(Verdict, String)> {
             Verdict::OutOfMemory,
             "the memory limit was reached and the run was killed".to_owned(),
         ));
+    }
+    if let Some(limit) = &ending.limit {
+        return Some((Verdict::Limit, limit.clone()));
     }
     match ending.stopped? {
         Stopped::TimeLimit => Some((Verdict::TimedOut, "the time limit ended the run".to_owned())),
@@ -138,7 +183,7 @@ fn collection(run: &Collected, _: &Ending) -> Option<(Verdict, String)> {
         return Some((Verdict::CollectFailed, format!("{of_suites} {suites} could not be loaded or set up")));
     }
     let of_run = run.problems.iter().any(|problem| problem.scope == ProblemScope::Run);
-    (of_run && run.summary.total == 0)
+    (of_run && run.summary.total == 0 && !run.exit_decides)
         .then(|| (Verdict::CollectFailed, "the runner gave up before any test ran".to_owned()))
 }
 
@@ -184,11 +229,24 @@ fn incomplete(run: &Collected, ending: &Ending) -> Option<(Verdict, String)> {
         .then(|| (Verdict::Inconsistent, "the output ends without the runner's own end".to_owned()))
 }
 
+/// Of a command whose output we cannot read, only a good exit status is proof.
+fn only_the_exit(run: &Collected, ending: &Ending) -> Option<(Verdict, String)> {
+    if !run.exit_decides || ending.runner_missing.is_some() || ending.stopped.is_some() {
+        return None;
+    }
+    match ending.exit {
+        Some(Exit::Code(0)) | Some(Exit::Signal(_)) => None,
+        Some(Exit::Code(code)) => Some((Verdict::Failed, format!("the command exited with {code}"))),
+        None => Some((
+            Verdict::Inconsistent,
+            "nothing is known but the output, and it has no format that we read".to_owned(),
+        )),
+    }
+}
+
 fn nothing(run: &Collected, ending: &Ending) -> Option<(Verdict, String)> {
     let ran = run.summary.total - run.summary.skipped;
-    let failed = ending.exit.is_some_and(|exit| !exit.is_success());
-    if ran > 0 || (run.exit_decides && !failed) || ending.runner_missing.is_some() || ending.stopped.is_some()
-    {
+    if ran > 0 || run.exit_decides || ending.runner_missing.is_some() || ending.stopped.is_some() {
         return None;
     }
     let skipped = run.summary.skipped;

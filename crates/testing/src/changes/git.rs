@@ -108,13 +108,16 @@ fn commit(project: &Utf8Path, revision: &str) -> Result<String, ChangesError> {
     Err(if inside.good { unknown() } else { ChangesError::NotARepository(project.to_owned()) })
 }
 
-struct Answer {
-    text: String,
-    good: bool,
-    cut: bool,
+/// What git printed.
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    /// Whether it went well.
+    pub(crate) good: bool,
+    /// Whether there was more.
+    pub(crate) cut: bool,
 }
 
-fn answer(project: &Utf8Path, args: &[&str]) -> Result<Answer, ChangesError> {
+pub(crate) fn answer(project: &Utf8Path, args: &[&str]) -> Result<Answer, ChangesError> {
     let mut child = start(project, args)?;
     let Some(output) = child.stdout.take() else { return Err(ChangesError::TimedOut) };
     let (send, receive) = mpsc::channel();

@@ -32,6 +32,51 @@ fn place_of_frame(line: &str, test_class: &str) -> Option<SourceLine> {
     Some(SourceLine { file: format!("src/{tree}/{language}/{package}{slash}{name}"), line })
 }
 
+/// A trace up to its first frame.
+pub(super) fn before_frames(trace: &str) -> &str {
+    let mut end = 0;
+    for line in trace.split_inclusive('\n') {
+        if is_frame(line) || line.trim_start().starts_with("Caused by: ") {
+            break;
+        }
+        end += line.len();
+    }
+    &trace[..end]
+}
+
+/// The exception's type and what it says, of a trace that begins with both.
+pub(super) fn exception(trace: &str) -> (&str, &str) {
+    let said = before_frames(trace).trim();
+    let end = said.find([':', ' ', '\n']).unwrap_or(said.len());
+    let (class, rest) = said.split_at(end);
+    let is_class = class.contains('.') && class.bytes().all(|byte| byte.is_ascii_graphic());
+    let message = rest.trim_start_matches(':').trim();
+    if is_class && !message.is_empty() { (class, said) } else { ("", said) }
+}
+
+/// The class with its package, as a frame of a trace has it.
+pub(super) fn full_name<'a>(trace: &'a str, class: &str) -> Option<&'a str> {
+    trace.lines().filter_map(called).find_map(|(called, _)| {
+        (called.rsplit(['.', '$']).next() == Some(class) || called == class).then_some(called)
+    })
+}
+
+/// The class that a trace has a method in.
+pub(super) fn class_of_method<'a>(trace: &'a str, method: &str) -> Option<&'a str> {
+    trace.lines().filter_map(called).find(|(_, it)| *it == method).map(|(class, _)| class)
+}
+
+fn is_frame(line: &str) -> bool {
+    let line = line.trim();
+    line == "[...]" || (called(line).is_some() && !line.trim_start_matches("at ").contains(' '))
+}
+
+/// Class and method of `at app//shop.Cart.len(Cart.java:6)`.
+fn called(line: &str) -> Option<(&str, &str)> {
+    let (call, _) = line.trim().strip_suffix(')')?.split_once('(')?;
+    call.rsplit(['/', ' ', '\t']).next()?.rsplit_once('.')
+}
+
 fn language(file: &str) -> Option<&'static str> {
     match file.rsplit_once('.')?.1 {
         "java" => Some("java"),

@@ -1,149 +1,61 @@
-//! What a failure in JavaScript says: message, frames, place and kind.
+//! Errors of JavaScript, whichever runner prints them.
 
 use super::place::{first_own, js_frame};
-use crate::{Failure, FailureKind, Place};
+use crate::{FailureKind, Place};
 
-/// A failure as printed: a message, and then frames.
-pub(super) fn failure(text: &str) -> Failure<'_> {
-    let (message, stack) = split(text);
-    Failure {
-        kind: Some(kind(message, stack)),
-        message,
-        stack,
-        at: place(stack).unwrap_or_default(),
-        ..Failure::default()
-    }
-}
-
-/// The message of an error's stack, and its frames.
-pub(super) fn split(text: &str) -> (&str, &str) {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        if is_frame(line) {
-            return (text[..start].trim_end(), text[start..].trim_end());
-        }
-        start += line.len();
-    }
-    (text.trim_end(), "")
-}
-
-fn is_frame(line: &str) -> bool {
-    let line = line.trim_end();
-    let indented = line.starts_with("    at ") || line.starts_with("\tat ");
-    indented && (js_frame(line).is_some() || line.ends_with("(<anonymous>)") || line.ends_with("(native)"))
-}
-
-/// The deepest frame that is the project's own.
-pub(super) fn place(stack: &str) -> Option<Place<'_>> {
-    first_own(stack, js_frame)
-}
-
-/// The kind of a test's failure.
-pub(super) fn kind(message: &str, stack: &str) -> FailureKind {
-    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    if says(&["Exceeded timeout of ", "timed out in ", "Timeout - Async callback was not invoked"]) {
-        FailureKind::Timeout
-    } else if stack.contains("_callCircusHook") {
-        FailureKind::Setup
-    } else if says(&["toMatchSnapshot", "toMatchInlineSnapshot", "MatchingSnapshot", "Snapshot `"]) {
-        FailureKind::Snapshot
-    } else if says(&["process.exit unexpectedly called", "process.exit called with"]) {
-        FailureKind::Exit
-    } else if says(&["AssertionError", "expect(", "JestAssertionError", "AssertionError"])
-        || is_comparison(message)
-    {
+/// The kind, from an error's class (empty if unknown) and its message.
+pub(super) fn kind_of(class: &str, message: &str) -> FailureKind {
+    let has = |parts: &[&str]| parts.iter().any(|part| message.contains(part));
+    if class.contains("AssertionError") || class == "JestAssertionError" || message.starts_with("expect(") {
         FailureKind::Assertion
-    } else if is_null_deref(message) {
+    } else if has(&["imeout of ", "timed out after "]) {
+        FailureKind::Timeout
+    } else if class.contains("TypeError")
+        && has(&["of undefined", "of null", "is undefined", "is null", "undefined is not an object"])
+    {
         FailureKind::NullDeref
-    } else if is_import(message) {
+    } else if has(&["Cannot find module", "Cannot find package", "Module not found"]) {
         FailureKind::Import
+    } else if class.contains("SyntaxError") {
+        FailureKind::Compile
     } else {
         FailureKind::Error
     }
 }
 
-/// Vitest before 1.0 tells the message without the name of its error.
-fn is_comparison(message: &str) -> bool {
-    message.starts_with("expected ") && (message.contains(" to ") || message.contains(" not "))
-}
-
-/// The kind of what kept a file's tests from being loaded.
-pub(super) fn load_kind(message: &str) -> FailureKind {
-    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    if says(&["must contain at least one test", "No test suite found", "No test found in suite"]) {
-        FailureKind::Config
-    } else if says(&["Cannot use import statement outside a module", "Unexpected token 'export'"]) {
-        FailureKind::Config
-    } else if is_import(message) {
-        FailureKind::Import
-    } else if says(&[
-        "SyntaxError",
-        "Unexpected token",
-        "Transform failed",
-        "PARSE_ERROR",
-        "Parse failure",
-        "error TS",
-    ]) {
-        FailureKind::Compile
-    } else {
-        kind(message, "")
-    }
-}
-
-fn is_import(message: &str) -> bool {
-    let words = [
-        "Cannot find module",
-        "Cannot find package",
-        "Failed to resolve import",
-        "Failed to resolve entry",
-        "Failed to load url",
-        "Could not locate module",
-        "ERR_MODULE_NOT_FOUND",
-    ];
-    words.iter().any(|word| message.contains(word))
-}
-
-fn is_null_deref(message: &str) -> bool {
-    let nothing = message.contains("undefined") || message.contains("null");
-    let used = [
-        "Cannot read propert",
-        "Cannot set propert",
-        "Cannot destructure",
-        "is not an object",
-        "is undefined",
-    ];
-    nothing && used.iter().any(|word| message.contains(word))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stack_is_cut_into_message_and_frames() {
-        let failure = failure(
-            "TypeError: Cannot read properties of undefined (reading 'name')\n    at home\n    \
-             at new Promise (<anonymous>)\n    at node_modules/a.js:1:2\n    at f (/p/src/b.js:3:4)",
-        );
-        assert_eq!(
-            failure.message,
-            "TypeError: Cannot read properties of undefined (reading 'name')\n    at home"
-        );
-        assert_eq!((failure.at, failure.kind), (Place::new("/p/src/b.js", 3), Some(FailureKind::NullDeref)));
-    }
-
-    #[test]
-    fn kinds_follow_what_runners_write() {
-        for (message, expected) in [
-            ("thrown: \"Exceeded timeout of 50 ms for a test.", FailureKind::Timeout),
-            ("Error: expect(received).toMatchSnapshot()", FailureKind::Snapshot),
-            ("Error: expect(received).toBe(expected)", FailureKind::Assertion),
-            ("expected 4 to be 5 // Object.is equality", FailureKind::Assertion),
-            ("async boom", FailureKind::Error),
-        ] {
-            assert_eq!(kind(message, ""), expected, "{message}");
+/// The class and the message of an error as it is printed: `TypeError [Error]: boom`.
+pub(super) fn class_and_message(text: &str) -> (&str, &str) {
+    let first = text.lines().next().unwrap_or_default();
+    match first.split_once(": ") {
+        Some((class, _)) if is_class(class) => (class, text[class.len() + 2..].trim()),
+        _ if is_class(first.trim_end_matches(':')) => {
+            (first.trim_end_matches(':'), text[first.len()..].trim())
         }
-        assert_eq!(load_kind("SyntaxError: x.js: Unexpected token (2:12)"), FailureKind::Compile);
-        assert_eq!(load_kind("Cannot find module './x' from 'a.js'"), FailureKind::Import);
+        _ => ("", text.trim()),
     }
+}
+
+fn is_class(text: &str) -> bool {
+    let word = text.strip_prefix("Uncaught ").unwrap_or(text);
+    let word = word.split(" [").next().unwrap_or_default();
+    let named = word.ends_with("Error") || word.ends_with("Exception") || word == "error";
+    named && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
+}
+
+/// A text in two: what is said, and the frames below it.
+pub(super) fn message_and_stack(text: &str) -> (&str, &str) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let frame = line.trim_start();
+        if frame.starts_with("at ") && (js_frame(line).is_some() || frame.contains('(')) {
+            return (text[..at].trim_end(), &text[at..]);
+        }
+        at += line.len();
+    }
+    (text.trim_end(), "")
+}
+
+/// The deepest frame in the project.
+pub(super) fn place_of(stack: &str) -> Option<Place<'_>> {
+    first_own(stack, js_frame)
 }

@@ -53,7 +53,7 @@ impl Parser for Junit {
 #[derive(Debug, Default)]
 struct Document {
     dialect: Dialect,
-    is_signed: bool,
+    signed: Signed,
     root_is_bare: bool,
     depth: u32,
     suites: Vec<Suite>,
@@ -68,6 +68,16 @@ struct Document {
     held: Option<(Identity, u64)>,
     names: HashSet<String>,
     waiting: Vec<(Identity, Case)>,
+}
+
+/// Who said which dialect it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Signed {
+    #[default]
+    Nobody,
+    /// The current suite or its tests.
+    Suite,
+    Root,
 }
 
 #[derive(Debug, Default)]
@@ -93,9 +103,9 @@ impl Document {
         match token {
             Token::Text(text) => match self.part {
                 Part::Nowhere => {}
-                Part::Body => self.case.body.push(text),
-                Part::Output => self.case.output.push(text),
-                Part::Rerun => self.case.rerun_body.push(text),
+                Part::Body => self.case.body.push(&text.decoded()),
+                Part::Output => self.case.printed(*text),
+                Part::Rerun => self.case.rerun_body.push(&text.decoded()),
             },
             Token::Open { name, attributes, empty } => {
                 self.depth += 1;
@@ -116,17 +126,20 @@ impl Document {
             "testsuites" => {
                 self.root_is_bare = attributes.is_empty();
                 self.learn(Dialect::of_suite(name, attributes));
+                if self.signed == Signed::Suite {
+                    self.signed = Signed::Root;
+                }
             }
             "testsuite" => self.open_suite(attributes, sink),
             "testcase" => {
                 self.case.begin(attributes);
                 self.in_case = true;
                 self.part = Part::Nowhere;
-                if !self.is_signed {
-                    self.learn(Dialect::of_case(&self.case, self.root_is_bare));
+                if self.signed == Signed::Nobody {
+                    self.learn(Dialect::of_case(&self.case, self.root_is_bare).or(Some(Dialect::Java)));
                 }
             }
-            "property" if !self.is_signed => {
+            "property" if self.signed == Signed::Nobody => {
                 self.learn(attributes.get("name").and_then(|name| Dialect::of_property(&name)));
             }
             "flakyFailure" | "flakyError" | "rerunFailure" | "rerunError" if self.in_case => {
@@ -175,13 +188,17 @@ impl Document {
     }
 
     fn learn(&mut self, dialect: Option<Dialect>) {
-        if let Some(dialect) = dialect.filter(|_| !self.is_signed) {
+        if let Some(dialect) = dialect.filter(|_| self.signed == Signed::Nobody) {
             self.dialect = dialect;
-            self.is_signed = true;
+            self.signed = Signed::Suite;
         }
     }
 
     fn open_suite(&mut self, attributes: Attributes<'_>, sink: &mut dyn Sink) {
+        // A file may hold the reports of several runners.
+        if self.suites.is_empty() && self.signed == Signed::Suite {
+            self.signed = Signed::Nobody;
+        }
         self.learn(Dialect::of_suite("testsuite", attributes));
         if self.suites.len() >= DEEPEST {
             self.flat += 1;
@@ -242,9 +259,7 @@ impl Document {
             return;
         }
         let mut identity = std::mem::take(&mut self.identity);
-        let around: Vec<&str> = self.suites.iter().map(|suite| suite.name.as_str()).collect();
-        let file = self.suites.iter().rev().find_map(|suite| suite.file.as_deref());
-        self.dialect.identify(&self.case, &around, file, &mut identity);
+        self.dialect.identify(&self.case, &self.suites, &mut identity);
         if self.dialect == Dialect::Pytest && self.case.file.is_empty() {
             self.case.file.clone_from(&identity.suite);
         }
@@ -267,6 +282,7 @@ impl Document {
                     || is_failed_class(case)
             }
             Dialect::Jest => case.name.starts_with("Test execution failure"),
+            Dialect::Own => own_scope(case).is_some(),
             Dialect::Pytest => case.class.is_empty(),
             Dialect::Vitest => case.name == case.class || self.names.contains(&case.name),
             Dialect::NodeTest => {
@@ -338,6 +354,9 @@ impl Document {
             attempt = Attempt::Retry;
             self.tell_reruns(identity, sink);
         }
+        if status == TestStatus::NotRun {
+            return sink.event(Event::NotRun(TestId { suite: &identity.suite, name: &identity.name }));
+        }
         if status == TestStatus::Pass {
             return self.tell(identity, self.case.ms, status, None, attempt, sink);
         }
@@ -351,11 +370,9 @@ impl Document {
     }
 
     fn tell_output(&mut self, identity: &Identity, sink: &mut dyn Sink) {
-        if self.case.output.is_empty() {
-            return;
-        }
-        let text = self.case.output.clone().into_text();
+        let text = self.case.output();
         if !text.trim().is_empty() {
+            self.turn_to(identity, sink);
             let test = TestId { suite: &identity.suite, name: &identity.name };
             sink.event(Event::Output { test, text: &text });
         }
@@ -363,7 +380,8 @@ impl Document {
 
     /// The attempts that failed before; the same test ends once more after them.
     fn tell_reruns(&mut self, identity: &Identity, sink: &mut dyn Sink) {
-        let mut earlier = Case { class: self.case.class.clone(), ..Case::default() };
+        let mut earlier = Case::default();
+        earlier.class.clone_from(&self.case.class);
         std::mem::swap(&mut earlier.body, &mut self.case.rerun_body);
         std::mem::swap(&mut earlier.message, &mut self.case.rerun_message);
         earlier.outcome = Some(Outcome::Failure);
@@ -397,12 +415,7 @@ impl Document {
         attempt: Attempt,
         sink: &mut dyn Sink,
     ) {
-        let same_suite = self.last.as_ref().is_some_and(|(last, _)| last.suite == identity.suite);
-        let is_other =
-            self.last.as_ref().is_some_and(|(last, remembered)| *remembered && last.name != identity.name);
-        if !same_suite || is_other {
-            self.forget(sink);
-        }
+        let same_suite = self.turn_to(identity, sink);
         let test = TestId { suite: &identity.suite, name: &identity.name };
         sink.event(Event::Finished(Finished { test, status, ms, failure: failure.cloned(), attempt }));
         let remembered = attempt != Attempt::Only;
@@ -416,6 +429,17 @@ impl Document {
         }
     }
 
+    /// Lets the collector forget what came before this test; says whether that was of the same suite.
+    fn turn_to(&mut self, identity: &Identity, sink: &mut dyn Sink) -> bool {
+        let same_suite = self.last.as_ref().is_some_and(|(last, _)| last.suite == identity.suite);
+        let is_other =
+            self.last.as_ref().is_some_and(|(last, remembered)| *remembered && last.name != identity.name);
+        if !same_suite || is_other {
+            self.forget(sink);
+        }
+        same_suite
+    }
+
     /// Lets the collector forget the suite of the last test.
     fn forget(&mut self, sink: &mut dyn Sink) {
         if let Some((last, _)) = self.last.take() {
@@ -427,10 +451,12 @@ impl Document {
         let (case, dialect) = (&mut self.case, self.dialect);
         let suite = self.suites.last().map(|suite| suite.name.as_str()).unwrap_or_default();
         let is_build = dialect == Dialect::Go && case.name.starts_with("[build failed]");
+        let of_class = if is_build { ProblemScope::Build } else { ProblemScope::Suite };
+        let scope = own_scope(case).filter(|_| dialect == Dialect::Own).unwrap_or(of_class);
         let name = match dialect {
             Dialect::Java if !case.class.is_empty() => case.class.clone(),
             Dialect::Pytest => case.file.clone(),
-            Dialect::Vitest | Dialect::NodeTest if !case.name.is_empty() => case.name.clone(),
+            Dialect::Vitest | Dialect::NodeTest | Dialect::Own if !case.name.is_empty() => case.name.clone(),
             _ => suite.to_owned(),
         };
         let told = case.told(dialect);
@@ -441,7 +467,7 @@ impl Document {
             kind => kind,
         };
         sink.event(Event::Problem(Problem {
-            scope: if is_build { ProblemScope::Build } else { ProblemScope::Suite },
+            scope,
             name,
             kind: if is_build { Some(FailureKind::Compile) } else { kind },
             message: if told.message.trim().is_empty() { told.stack } else { told.message },
@@ -457,6 +483,16 @@ fn outcome(name: &str) -> Option<Outcome> {
         "error" => Some(Outcome::Error),
         "skipped" => Some(Outcome::Skipped),
         "warning" => Some(Outcome::Warning),
+        _ => None,
+    }
+}
+
+/// What a problem of our own report stands in the way of.
+fn own_scope(case: &Case) -> Option<ProblemScope> {
+    match case.class.strip_prefix("rehearsal.")? {
+        "build" => Some(ProblemScope::Build),
+        "suite" => Some(ProblemScope::Suite),
+        "run" => Some(ProblemScope::Run),
         _ => None,
     }
 }

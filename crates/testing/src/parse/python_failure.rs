@@ -48,9 +48,8 @@ pub(super) fn marked_message(text: &str) -> Option<String> {
         before_was_marked = marked.is_some();
     }
     let lines = message?;
-    let indent = |line: &&str| line.len() - line.trim_start().len();
-    // The place of a syntax error stands above it, and further in.
-    let indent = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    let written = lines.iter().filter(|line| !line.trim().is_empty());
+    let indent = written.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     Some(lines.iter().map(|line| line.get(indent..).unwrap_or("")).collect::<Vec<_>>().join("\n"))
 }
 

@@ -8,7 +8,7 @@ mod decode;
 
 use memchr::{memchr, memchr3, memmem};
 
-pub(super) use decode::{Attributes, unescape};
+pub(super) use decode::{Attributes, Text, unescape};
 
 /// A tag longer than this is cut: what follows in it passes by.
 const LONGEST_TAG: usize = 1 << 20;
@@ -25,7 +25,7 @@ pub(super) enum Token<'a> {
     /// A tag ends.
     Close { name: &'a str },
     /// Text, whole or in pieces.
-    Text(&'a str),
+    Text(Text<'a>),
     /// The document brings entities of its own, as bombs do.
     Declares,
 }
@@ -77,14 +77,14 @@ impl Tokens {
         if self.held.is_empty() {
             let text = &bytes[..end.unwrap_or(bytes.len())];
             let whole = if end.is_some() { text.len() } else { whole_text(text) };
-            decode::text(&text[..whole], each);
+            decode::escaped(&text[..whole], each);
             self.held.extend_from_slice(&text[whole..]);
         } else {
             // Only a few bytes are held; they need only a few more.
             let more = end.unwrap_or(bytes.len()).min(4 * LONGEST_ENTITY);
             self.held.extend_from_slice(&bytes[..more]);
             let whole = if end == Some(more) { self.held.len() } else { whole_text(&self.held) };
-            decode::text(&self.held[..whole], each);
+            decode::escaped(&self.held[..whole], each);
             self.held.drain(..whole);
             if end != Some(more) {
                 return &bytes[more..];

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a broken fixture should stop the test")]
 
+mod chunks;
+mod lacking;
 mod truth;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -37,7 +39,7 @@ use truth::{Sample, samples};
 #[case::unittest("unittest")]
 #[case::vitest("vitest")]
 fn what_is_read_is_what_happened(#[case] runner: &str) {
-    let mut wrong = String::new();
+    let mut wrong = Vec::new();
     for sample in samples().into_iter().filter(|sample| sample.dir == runner) {
         let files = sample.paths();
         let together = sample.mismatches(&report_of(&sample, &files), true);
@@ -49,7 +51,8 @@ fn what_is_read_is_what_happened(#[case] runner: &str) {
             }
         }
     }
-    assert!(wrong.is_empty(), "\n{wrong}");
+    let wrong = lacking::unexplained(runner, &wrong);
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 fn report_of(sample: &Sample, files: &[Utf8PathBuf]) -> rehearsal_testing::TestReport {
@@ -58,9 +61,9 @@ fn report_of(sample: &Sample, files: &[Utf8PathBuf]) -> rehearsal_testing::TestR
     read(&Recorded { files: files.to_vec(), framework: None, root: None, ending }).unwrap()
 }
 
-fn note(wrong: &mut String, id: &str, what: &str, mismatches: &[String]) {
+fn note(wrong: &mut Vec<(String, String, String)>, id: &str, file: &str, mismatches: &[String]) {
     for mismatch in mismatches {
-        wrong.push_str(&format!("{id} ({what}): {mismatch}\n"));
+        wrong.push((id.to_owned(), file.to_owned(), mismatch.clone()));
     }
 }
 

@@ -33,6 +33,8 @@ struct Truth {
     in_progress: Names,
     traps: Names,
     package_failed: Names,
+    timed_out: bool,
+    crashed: bool,
     success: Option<bool>,
 }
 
@@ -106,10 +108,12 @@ impl Sample {
             && self.truth.package_failed.0.is_empty()
             && !problems.is_empty()
             && self.truth.total.is_some()
+            && !self.truth.was_cut()
         {
             wrong.push(format!("problems that are none: {problems:#?}"));
         }
-        let success = self.truth.success.unwrap_or_else(|| self.exit_code == Some(0) && self.truth.is_good());
+        let exited_well = self.exit_code.unwrap_or(0) == 0 && self.signal.is_none();
+        let success = self.truth.success.unwrap_or_else(|| exited_well && self.truth.is_good());
         if report.success != success {
             wrong.push(format!("success is {} ({}, {:?})", report.success, report.verdict, report.reasons));
         }
@@ -166,6 +170,11 @@ impl Truth {
             .map(tag("suite error"))
             .chain(self.build_errors.iter().map(tag("build error")))
             .chain(self.run_errors.iter().map(tag("run error")))
+    }
+
+    /// Whether what was running may be told as a problem.
+    fn was_cut(&self) -> bool {
+        self.timed_out || self.crashed
     }
 
     fn is_good(&self) -> bool {

@@ -107,7 +107,7 @@ impl Log {
         }
         let errors = self.errors.clone().into_text();
         let entries = if errors.is_empty() { from_the_telling_one(&text) } else { entries(&errors) };
-        let Some(first) = entries.first() else { return Told::default() };
+        let Some(first) = entries.first() else { return Told::of_example(test, &text) };
         let mut told = Told::of_entry(first, package, modules);
         for entry in &entries[1..] {
             told.message.push('\n');
@@ -165,6 +165,21 @@ impl Told {
             message: "data race: race detected during execution of test".to_owned(),
             at: deepest(stack, package, modules),
             stack: stack.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// An example prints what it should not: `got:` and `want:`, each with lines of their own.
+    fn of_example(test: &str, text: &str) -> Self {
+        let sections = text.split_once("got:\n").and_then(|(_, rest)| rest.split_once("\nwant:\n"));
+        let Some((got, want)) = sections.filter(|_| test.starts_with("Example")) else {
+            return Self::default();
+        };
+        Self {
+            kind: Some(FailureKind::Assertion),
+            message: text.trim().to_owned(),
+            expected: Some(want.trim_end().to_owned()),
+            actual: Some(got.to_owned()),
             ..Self::default()
         }
     }

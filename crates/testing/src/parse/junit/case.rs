@@ -3,7 +3,7 @@
 use crate::parse::frames::{self, Deepest};
 use crate::parse::java;
 use crate::parse::wording::{compared, kind_of};
-use crate::parse::xml::{Attributes, unescape};
+use crate::parse::xml::{Attributes, Text, unescape};
 use crate::{Failure, FailureKind, HeadTail, Place, TestStatus};
 
 use super::dialect::Dialect;
@@ -33,7 +33,10 @@ pub(super) struct Case {
     pub exception: String,
     pub message: String,
     pub body: HeadTail,
-    pub output: HeadTail,
+    output: HeadTail,
+    /// The beginning of what it printed, as it stands there, while it is not known whether anyone will read it.
+    early_output: Vec<u8>,
+    is_early_escaped: bool,
     /// How often it failed before.
     pub reruns: u32,
     pub rerun_message: String,
@@ -66,6 +69,8 @@ impl Default for Case {
             message: String::new(),
             body: HeadTail::new(ROOM_FOR_BODY),
             output: HeadTail::new(ROOM_FOR_OUTPUT),
+            early_output: Vec::new(),
+            is_early_escaped: false,
             reruns: 0,
             rerun_message: String::new(),
             rerun_body: HeadTail::new(ROOM_FOR_BODY),
@@ -111,6 +116,7 @@ impl Case {
         }
         (self.has_class, self.skipped, self.line, self.ms, self.reruns) = (false, false, None, 0, 0);
         self.outcome = None;
+        self.early_output.clear();
         for (text, room) in [
             (&mut self.body, ROOM_FOR_BODY),
             (&mut self.output, ROOM_FOR_OUTPUT),
@@ -126,7 +132,7 @@ impl Case {
     pub(super) fn end_with(&mut self, outcome: Outcome, attributes: Attributes<'_>) {
         self.skipped |= outcome == Outcome::Skipped;
         let is_worse = match (self.outcome, outcome) {
-            (None, _) | (Some(Outcome::Warning), _) => true,
+            (None | Some(Outcome::Warning), _) => true,
             (Some(Outcome::Skipped), new) => matches!(new, Outcome::Failure | Outcome::Error),
             (Some(Outcome::Failure | Outcome::Error), _) => false,
         };
@@ -160,8 +166,41 @@ impl Case {
         }
     }
 
+    /// Takes what it printed. Of a test that is good so far, that is nearly all of a report and never read.
+    pub(super) fn printed(&mut self, text: Text<'_>) {
+        if self.outcome.is_some() {
+            return self.output.push(&text.decoded());
+        }
+        if self.early_output.is_empty() {
+            self.is_early_escaped = text.is_escaped;
+        }
+        if self.is_early_escaped == text.is_escaped {
+            let room = ROOM_FOR_OUTPUT.saturating_sub(self.early_output.len());
+            self.early_output.extend_from_slice(&text.bytes[..text.bytes.len().min(room)]);
+        }
+    }
+
+    /// What it printed.
+    pub(super) fn output(&self) -> String {
+        let early = Text { bytes: &self.early_output, is_escaped: self.is_early_escaped };
+        let mut text = early.decoded().into_owned();
+        text.push_str(&self.output.clone().into_text());
+        text
+    }
+
     /// How it ended.
     pub(super) fn status(&self, dialect: Dialect) -> TestStatus {
+        if dialect == Dialect::Own && self.outcome.is_some() {
+            return match &*self.exception {
+                "error" => TestStatus::Error,
+                "crash" => TestStatus::Crash,
+                "timeout" => TestStatus::Timeout,
+                "skip" => TestStatus::Skip,
+                "xfail" => TestStatus::Xfail,
+                "not_run" => TestStatus::NotRun,
+                _ => TestStatus::Fail,
+            };
+        }
         let planned = self.skipped && dialect == Dialect::NodeTest;
         match self.outcome {
             Some(Outcome::Failure | Outcome::Error) if planned => TestStatus::Skip,
@@ -234,11 +273,7 @@ impl Case {
             told.line = Some(found.line);
             return;
         }
-        let output = if dialect == Dialect::Ctest && body.is_empty() {
-            self.output.clone().into_text()
-        } else {
-            String::new()
-        };
+        let output = if dialect == Dialect::Ctest && body.is_empty() { self.output() } else { String::new() };
         let found = frames::place_in(body, deepest)
             .or_else(|| frames::place_in(&told.message, deepest))
             .or_else(|| frames::place_in(&output, deepest));
@@ -279,9 +314,8 @@ impl Case {
         let first = body.lines().next().unwrap_or_default();
         let by_words = kind_of(&self.exception, message).or_else(|| kind_of("", first));
         by_words.or(match self.outcome {
-            Some(Outcome::Error) => Some(FailureKind::Error),
             Some(Outcome::Failure) if self.exception.is_empty() => None,
-            Some(Outcome::Failure) => Some(FailureKind::Error),
+            Some(Outcome::Failure | Outcome::Error) => Some(FailureKind::Error),
             _ => None,
         })
     }

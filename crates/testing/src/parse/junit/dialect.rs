@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Suite;
 use super::case::Case;
 use crate::parse::frames::is_source;
 use crate::parse::java;
@@ -29,6 +30,8 @@ pub(super) enum Dialect {
     MochaJunit,
     Nextest,
     NodeTest,
+    /// What we write ourselves: names are whole, and types tell the status.
+    Own,
     Phpunit,
     Pytest,
     Rspec,
@@ -46,6 +49,7 @@ impl Dialect {
             ("bun test", _) => Some(Self::Bun),
             ("deno test", _) => Some(Self::Deno),
             ("nextest-run", _) => Some(Self::Nextest),
+            ("rehearsal", "testsuites") => Some(Self::Own),
             ("AllTests", "testsuites") => Some(Self::Gtest),
             ("Mocha Tests", "testsuite") => Some(Self::Mocha),
             ("Mocha Tests", _) => Some(Self::MochaJunit),
@@ -93,12 +97,16 @@ impl Dialect {
     }
 
     /// What the test belongs to and what its runner calls it, given the suites around it.
-    pub(super) fn identify(self, case: &Case, around: &[&str], file: Option<&str>, to: &mut Identity) {
-        let file = Some(&*case.file).filter(|file| !file.is_empty()).or(file);
+    pub(super) fn identify(self, case: &Case, suites: &[Suite], to: &mut Identity) {
+        if self == Self::Java {
+            return to.set_class(&case.class, &java::method(&case.name));
+        }
+        let around: Vec<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
+        let of_suite = suites.iter().rev().find_map(|suite| suite.file.as_deref());
+        let file = Some(&*case.file).filter(|file| !file.is_empty()).or(of_suite);
         let suite = around.last().copied().unwrap_or_default();
         let (package, name) = match self {
-            Self::Java => of_class(case),
-            Self::Bats | Self::Nextest | Self::Deno => {
+            Self::Java | Self::Bats | Self::Nextest | Self::Deno | Self::Own => {
                 (Cow::Borrowed(&*case.class), Cow::Borrowed(&*case.name))
             }
             Self::Go => (either(&case.class, suite), Cow::Borrowed(&*case.name)),
@@ -149,6 +157,18 @@ impl Identity {
         self.name.clear();
         self.name.push_str(name);
     }
+
+    /// A method's name with its class, unless that stands there already or is no class but a file.
+    fn set_class(&mut self, class: &str, method: &str) {
+        self.set(class, "");
+        let is_file = class.contains('/') || is_source(class);
+        let is_whole = method.strip_prefix(class).is_some_and(|rest| rest.starts_with('.'));
+        if !class.is_empty() && !is_file && !is_whole {
+            self.name.push_str(class);
+            self.name.push('.');
+        }
+        self.name.push_str(method);
+    }
 }
 
 fn is_number(text: &str) -> bool {
@@ -173,14 +193,6 @@ fn joined<'a>(around: Option<&[&str]>, between: &str, name: &'a str) -> Cow<'a, 
     Cow::Owned(format!("{}{between}{name}", around.join(between)))
 }
 
-fn of_class(case: &Case) -> (Cow<'_, str>, Cow<'_, str>) {
-    let (class, name) = (&*case.class, java::method(&case.name));
-    let is_file = class.contains('/') || is_source(class);
-    let whole =
-        class.is_empty() || is_file || name.strip_prefix(class).is_some_and(|rest| rest.starts_with('.'));
-    (Cow::Borrowed(class), if whole { name } else { Cow::Owned(format!("{class}.{name}")) })
-}
-
 fn of_module(case: &Case) -> Cow<'_, str> {
     match &*case.class {
         "" | "crate" | "integration" | "doctest" => Cow::Borrowed(&*case.name),
@@ -190,10 +202,11 @@ fn of_module(case: &Case) -> Cow<'_, str> {
 
 /// Both titles are templates that a project may change.
 fn of_jest(case: &Case) -> Cow<'_, str> {
-    if case.class.is_empty() || case.name.starts_with(&*case.class) || is_source(&case.class) {
-        return Cow::Borrowed(&*case.name);
+    let (class, name) = (case.class.trim(), case.name.trim());
+    if class.is_empty() || name.starts_with(class) || is_source(class) {
+        return Cow::Borrowed(name);
     }
-    Cow::Owned(format!("{} {}", case.class, case.name))
+    Cow::Owned(format!("{class} {name}"))
 }
 
 /// `tests.test_cart.TestGroup` and `test_key` are `tests/test_cart.py::TestGroup::test_key`.

@@ -1,0 +1,13 @@
+//! What this machine can do, for whoever asks before there is a command.
+
+use camino::Utf8PathBuf;
+
+use crate::error::SandboxError;
+use crate::policy::Policy;
+use crate::report::SandboxReport;
+use crate::sandbox::Sandbox;
+
+/// What the usual policy would get here. Every layer is tried by using it.
+pub fn probe(project: impl Into<Utf8PathBuf>) -> Result<SandboxReport, SandboxError> {
+    Ok(Sandbox::prepare(&Policy::new(project))?.report().clone())
+}

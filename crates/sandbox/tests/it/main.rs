@@ -1,0 +1,16 @@
+//! Hostile programs in a real sandbox, and good ones.
+//!
+//! The hostile program is this test binary, executed again with the name of an [act](acts).
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails as its test does: by a panic")]
+
+mod acts;
+mod ends;
+mod exhaustion;
+mod files;
+mod kernel;
+mod network;
+mod processes;
+mod rungs;
+mod support;
+mod users;
+mod working;

@@ -1,0 +1,271 @@
+//! Mocha: its JSON report, its stream of JSON, and (in `text`) what it prints for people.
+
+mod text;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::json_elements::{JsonElements, Layout};
+use super::{Head, Parser, Stream, js_failure};
+use crate::{Attempt, Event, Failure, FailureKind, Finished, Lines, Place, Sink, TestId, TestStatus};
+pub(super) use text::{MochaText, looks_like as looks_like_text};
+
+/// Attempts of one test that are told one by one.
+const MOST_RETRIES: u32 = 100;
+
+pub(super) fn looks_like_json(head: &Head<'_>) -> bool {
+    let mut last = "";
+    head.text.lines().any(|line| {
+        let begins = line.contains("{\"stats\":{\"suites\":");
+        let pretty =
+            last.ends_with('{') && line.trim() == "\"stats\": {" && head.text.contains("\"suites\":");
+        last = line.trim_end();
+        begins || pretty
+    })
+}
+
+pub(super) fn looks_like_stream(head: &Head<'_>) -> bool {
+    head.text.lines().any(|line| line.ends_with("}]") && line.contains("[\"start\",{\"total\":"))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Test<'a> {
+    #[serde(borrow, default)]
+    title: Cow<'a, str>,
+    #[serde(borrow, default)]
+    full_title: Cow<'a, str>,
+    #[serde(borrow, default)]
+    file: Option<Cow<'a, str>>,
+    #[serde(default)]
+    duration: Option<f64>,
+    #[serde(default)]
+    current_retry: Option<u32>,
+    /// A message in the stream, an object in the report.
+    #[serde(borrow, default)]
+    err: Option<Thrown<'a>>,
+    #[serde(borrow, default)]
+    stack: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Thrown<'a> {
+    Message(#[serde(borrow)] Cow<'a, str>),
+    Error(#[serde(borrow)] Error<'a>),
+    Other(serde::de::IgnoredAny),
+}
+
+/// What was thrown; anything can be, so no field has a certain type.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Error<'a> {
+    #[serde(borrow)]
+    stack: Text<'a>,
+    #[serde(borrow)]
+    message: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    actual: Text<'a>,
+    #[serde(borrow)]
+    expected: Text<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Text<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Other(serde::de::IgnoredAny),
+}
+
+impl Default for Text<'_> {
+    fn default() -> Self {
+        Self::Other(serde::de::IgnoredAny)
+    }
+}
+
+impl Text<'_> {
+    fn get(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    passes: u64,
+    pending: u64,
+    failures: u64,
+}
+
+/// The report: `{"stats": …, "tests": […], "pending": […], "failures": […], "passes": […]}`. Every test is in one of the
+/// last three, and what failed in a hook is in `failures` only.
+#[derive(Debug)]
+pub(super) struct MochaJson {
+    elements: JsonElements,
+    stats: Option<Stats>,
+    reports: u64,
+}
+
+impl Default for MochaJson {
+    fn default() -> Self {
+        let paths = ["stats", "pending[]", "failures[]", "passes[]", ""];
+        Self { elements: JsonElements::new(Layout::Document, &paths), stats: None, reports: 0 }
+    }
+}
+
+impl Parser for MochaJson {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
+        let Self { elements, stats, reports } = self;
+        elements.feed(bytes, &mut |path, json| match path {
+            "stats" => {
+                *stats = serde_json::from_str(json).ok();
+                *reports += u64::from(stats.is_some());
+            }
+            "" => end_report(stats.take(), *reports, sink),
+            // What a test prints can be JSON too: only what follows `stats` is the report.
+            _ if stats.is_none() => {}
+            "passes[]" => tell(json, TestStatus::Pass, sink),
+            "pending[]" => tell(json, TestStatus::Skip, sink),
+            _ => tell(json, TestStatus::Fail, sink),
+        });
+    }
+
+    fn finish(&mut self, _: &mut dyn Sink) {}
+}
+
+fn end_report(stats: Option<Stats>, reports: u64, sink: &mut dyn Sink) {
+    let Some(stats) = stats else { return };
+    if reports > 1 {
+        sink.event(Event::Complaint("there are two reports, and one of them was printed by a test"));
+    }
+    let counted = stats.passes.saturating_add(stats.pending).saturating_add(stats.failures);
+    sink.event(Event::Ended { counted: Some(counted) });
+}
+
+fn tell(json: &str, status: TestStatus, sink: &mut dyn Sink) {
+    if let Ok(test) = serde_json::from_str::<Test<'_>>(json) {
+        test.tell(status, sink);
+    }
+}
+
+impl Test<'_> {
+    fn tell(&self, status: TestStatus, sink: &mut dyn Sink) {
+        let file = self.file.as_deref().unwrap_or_default();
+        let test = TestId { suite: file, name: &self.full_title };
+        let retries = self.current_retry.unwrap_or(0).min(MOST_RETRIES);
+        let attempt = if retries > 0 { Attempt::Retry } else { Attempt::Only };
+        for _ in 0..retries {
+            sink.event(Event::Finished(Finished { attempt, ..Finished::new(test, TestStatus::Fail, 0) }));
+        }
+        let ms = self.duration.unwrap_or(0.0).max(0.0) as u64;
+        let failure = (status == TestStatus::Fail).then(|| self.failure(file));
+        sink.event(Event::Finished(Finished { failure, attempt, ..Finished::new(test, status, ms) }));
+    }
+
+    fn failure<'a>(&'a self, file: &'a str) -> Failure<'a> {
+        let (message, stack, class, expected, actual) = match &self.err {
+            Some(Thrown::Error(error)) => (
+                error.message.get().unwrap_or_default(),
+                error.stack.get().unwrap_or_default(),
+                error.name.get().unwrap_or_default(),
+                error.expected.get(),
+                error.actual.get(),
+            ),
+            Some(Thrown::Message(message)) => (message.as_ref(), "", "", None, None),
+            _ => ("", "", "", None, None),
+        };
+        let stack = self.stack.as_deref().unwrap_or(stack);
+        let class = if class.is_empty() { js_failure::class_and_message(stack).0 } else { class };
+        let (_, frames) = js_failure::message_and_stack(stack);
+        let fallback = Place { file: (!file.is_empty()).then_some(file), line: None };
+        let kind = hook_of(&self.title).unwrap_or_else(|| js_failure::kind_of(class, message));
+        let at = js_failure::place_of(frames).unwrap_or(fallback);
+        let message = if message.is_empty() { stack } else { message };
+        Failure { kind: Some(kind), message, stack: frames, at, expected, actual }
+    }
+}
+
+/// A failed hook is told as if it were a test: `"before each" hook: connect db for "one"`.
+fn hook_of(title: &str) -> Option<FailureKind> {
+    let hook = title.strip_prefix('"')?;
+    let (when, rest) = hook.split_once("\" hook")?;
+    if !(rest.is_empty() || rest.starts_with([':', ' '])) {
+        return None;
+    }
+    match when {
+        "before all" | "before each" => Some(FailureKind::Setup),
+        "after all" | "after each" => Some(FailureKind::Teardown),
+        _ => None,
+    }
+}
+
+/// The stream: one array a line, `["pass",{…}]`.
+#[derive(Debug, Default)]
+pub(super) struct MochaStream {
+    lines: Lines,
+    over: bool,
+}
+
+impl Parser for MochaStream {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        let Self { lines, over } = self;
+        if stream == Stream::Out {
+            lines.feed(bytes, |line| stream_line(&line.text(), over, sink));
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let Self { lines, over } = self;
+        lines.finish(|line| stream_line(&line.text(), over, sink));
+    }
+}
+
+#[derive(Deserialize)]
+struct Start {
+    total: u64,
+}
+
+fn stream_line(line: &str, over: &mut bool, sink: &mut dyn Sink) {
+    if *over || !line.ends_with("}]") {
+        return;
+    }
+    for (event, beginning) in
+        [("pass", "[\"pass\",{"), ("fail", "[\"fail\",{"), ("start", "[\"start\",{"), ("end", "[\"end\",{")]
+    {
+        // What a test printed without a line end stands before.
+        let Some(at) = line.find(beginning) else { continue };
+        let Some(json) = line.get(at + beginning.len() - 1..line.len() - 1) else { continue };
+        match event {
+            "pass" => tell(json, TestStatus::Pass, sink),
+            "fail" => tell(json, TestStatus::Fail, sink),
+            "start" => {
+                if let Ok(start) = serde_json::from_str::<Start>(json) {
+                    sink.event(Event::Declared(start.total));
+                }
+            }
+            _ => {
+                *over = true;
+                end_stream(json, sink);
+            }
+        }
+        return;
+    }
+}
+
+/// Pending tests are only counted, and only here.
+fn end_stream(json: &str, sink: &mut dyn Sink) {
+    let Ok(stats) = serde_json::from_str::<Stats>(json) else { return };
+    if stats.pending > 0 {
+        sink.event(Event::Counted { status: TestStatus::Skip, count: stats.pending });
+    }
+    end_report(Some(stats), 1, sink);
+}

@@ -1,0 +1,242 @@
+//! cargo-nextest, as people see it, on standard error.
+
+use super::by_line::LineReader;
+use super::cargo::Build;
+use super::rust_failure::rust_failure;
+use super::{Head, Stream};
+use crate::{
+    Attempt, Event, Failure, FailureKind, Finished, HeadTail, Problem, ProblemScope, Sink, TestId, TestStatus,
+};
+
+/// Bytes at each end of what one failed test printed.
+const OUTPUT: usize = 32 << 10;
+
+pub(super) fn looks_like(head: &Head<'_>) -> bool {
+    head.text.lines().any(|line| {
+        line.starts_with(" Nextest run ID ")
+            || line.starts_with("    Starting ") && line.contains(" across ")
+            || line.starts_with("     Summary [") && line.contains("run: ")
+    })
+}
+
+#[derive(Debug, Default)]
+pub(super) struct NextestText {
+    build: Build,
+    began: bool,
+    over: bool,
+    /// The test that failed last, until what it printed is over.
+    failed: Option<FailedTest>,
+    named: u64,
+    errors: Vec<String>,
+}
+
+#[derive(Debug)]
+struct FailedTest {
+    suite: String,
+    name: String,
+    word: String,
+    ms: u64,
+    attempt: Attempt,
+    output: HeadTail,
+    /// Before nextest 0.9.86, output was not indented.
+    indented: bool,
+}
+
+impl LineReader for NextestText {
+    fn line(&mut self, _: Stream, line: &str, sink: &mut dyn Sink) {
+        if !self.began {
+            self.build.line(line);
+            if let Some(rest) = line.trim_start().strip_prefix("Starting ") {
+                self.starting(rest, sink);
+            } else if let Some(error) = line.strip_prefix("error: ")
+                && self.errors.len() < 20
+            {
+                self.errors.push(error.to_owned());
+            }
+            return;
+        }
+        if self.over {
+            return;
+        }
+        if let Some(rest) = line.strip_prefix("     Summary [") {
+            self.tell_failed(sink);
+            return self.summary(rest, sink);
+        }
+        if let Some(row) = Row::of(line) {
+            return self.row(&row, sink);
+        }
+        if let Some(failed) = &mut self.failed {
+            failed.push(line);
+        }
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) {
+        self.tell_failed(sink);
+        self.build.end(self.began, sink);
+        if !self.began
+            && let Some(error) = self.errors.iter().find(|error| error.contains("test list failed"))
+        {
+            sink.event(Event::Problem(run_problem(error.clone())));
+        }
+    }
+}
+
+impl NextestText {
+    /// `Starting 15 tests across 2 binaries (1 test skipped)`.
+    fn starting(&mut self, rest: &str, sink: &mut dyn Sink) {
+        let Some(count) = rest.split(' ').next().and_then(|count| count.parse().ok()) else { return };
+        if rest.contains(" across ") {
+            self.began = true;
+            self.build.tests_begin();
+            sink.event(Event::Declared(count));
+        }
+    }
+
+    fn row(&mut self, row: &Row<'_>, sink: &mut dyn Sink) {
+        let test = TestId { suite: row.suite, name: row.name };
+        let attempt = if row.tried { Attempt::Retry } else { Attempt::Only };
+        match row.word {
+            "PASS" | "LEAK" => {
+                self.tell_failed(sink);
+                self.named += 1;
+                sink.event(Event::Finished(Finished {
+                    attempt,
+                    ..Finished::new(test, TestStatus::Pass, row.ms)
+                }));
+            }
+            "SLOW" | "START" => sink.event(Event::Started { test, at: crate::Place::default() }),
+            "SKIP" | "TRMNTG" | "TERMINATING" | "DELAY" | "RETRY" | "SETUP" | "FLAKY" | "PAUSE"
+            | "CONTINUE" => {}
+            word => {
+                self.tell_failed(sink);
+                self.named += 1;
+                self.failed = Some(FailedTest {
+                    suite: row.suite.to_owned(),
+                    name: row.name.to_owned(),
+                    word: word.to_owned(),
+                    ms: row.ms,
+                    attempt,
+                    output: HeadTail::new(OUTPUT),
+                    indented: true,
+                });
+            }
+        }
+    }
+
+    fn tell_failed(&mut self, sink: &mut dyn Sink) {
+        let Some(failed) = self.failed.take() else { return };
+        let test = TestId { suite: &failed.suite, name: &failed.name };
+        let text = failed.output.into_text();
+        if !text.trim().is_empty() {
+            sink.event(Event::Output { test, text: &text });
+        }
+        let told = said(&failed.word, &text);
+        let failure = match &told {
+            Some((kind, message)) => Failure { kind: Some(*kind), message, ..Failure::default() },
+            None => rust_failure(&failed.name, &text),
+        };
+        let finished = Finished::new(test, TestStatus::Fail, failed.ms).failure(failure);
+        sink.event(Event::Finished(Finished { attempt: failed.attempt, ..finished }));
+    }
+
+    /// `   2.030s] 15 tests run: 7 passed (1 flaky, 1 leaky), 7 failed, 1 timed out, 1 skipped`.
+    fn summary(&mut self, rest: &str, sink: &mut dyn Sink) {
+        let Some((_, counts)) = rest.split_once("] ") else { return };
+        let Some((run, parts)) = counts.split_once(" run: ") else { return };
+        let Some(ran) = run.split([' ', '/']).next().and_then(|count| count.parse::<u64>().ok()) else {
+            return;
+        };
+        self.over = true;
+        let skipped = parts.split(", ").find_map(|part| part.strip_suffix(" skipped")?.parse::<u64>().ok());
+        let skipped = skipped.unwrap_or(0);
+        if skipped > 0 {
+            sink.event(Event::Counted { status: TestStatus::Skip, count: skipped });
+        }
+        sink.event(Event::Ended { counted: Some(ran.saturating_add(skipped)) });
+    }
+}
+
+impl FailedTest {
+    fn push(&mut self, line: &str) {
+        if line.starts_with("--- STDOUT:") || line.starts_with("--- STDERR:") {
+            self.indented = false;
+            return;
+        }
+        let is_title = |line: &str| {
+            let line = line.trim();
+            matches!(line.split(' ').next(), Some("stdout" | "stderr" | "output")) && line.ends_with("───")
+        };
+        if is_title(line) {
+            return;
+        }
+        let line = if self.indented { line.strip_prefix("    ").unwrap_or(line) } else { line };
+        self.output.push(line);
+        self.output.push("\n");
+    }
+}
+
+/// One line on one test: `  TRY 2 FAIL [   0.007s] ( 5/15) shop tests::fails_eq`.
+struct Row<'a> {
+    word: &'a str,
+    tried: bool,
+    ms: u64,
+    suite: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Row<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let (left, rest) = line.split_once(" [")?;
+        // Twelve columns, aligned to the right; what tests print is indented by four and has no such column.
+        if left.chars().count() != 12 {
+            return None;
+        }
+        let (time, rest) = rest.split_once("] ")?;
+        let seconds: f64 = time.trim_start_matches('>').trim().strip_suffix('s')?.parse().ok()?;
+        let ms = std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis() as u64;
+        let rest = match rest.strip_prefix('(') {
+            Some(counted) => counted.split_once(") ")?.1,
+            None => rest,
+        };
+        let (suite, name) = rest.trim_start().split_once(' ')?;
+        let left = left.trim_start();
+        let (word, tried) = match left.strip_prefix("TRY ") {
+            Some(tried) => (tried.split_once(' ')?.1.trim(), true),
+            None => (left.split(' ').next()?, false),
+        };
+        let capital = !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'-' | b'0'..=b'9'));
+        capital.then_some(Row { word, tried, ms, suite, name })
+    }
+}
+
+/// What the word of a failed test says beyond that it failed.
+fn said(word: &str, text: &str) -> Option<(FailureKind, String)> {
+    match word {
+        "FAIL" => None,
+        "TIMEOUT" | "TMT" => {
+            Some((FailureKind::Timeout, "timeout: the test's own time limit was exceeded".to_owned()))
+        }
+        "LEAK-FAIL" => Some((
+            FailureKind::Teardown,
+            "the test left a process behind that keeps its output open".to_owned(),
+        )),
+        "XFAIL" | "EXECFAIL" => Some((FailureKind::Exit, "the test could not be started".to_owned())),
+        word => {
+            let note = text.lines().rev().find_map(|line| line.trim().strip_prefix("(test aborted with "));
+            let signal = note.map_or_else(|| word.to_owned(), |note| note.trim_end_matches(')').to_owned());
+            Some((FailureKind::Crash, format!("the test's process was ended by {signal}")))
+        }
+    }
+}
+
+fn run_problem(message: String) -> Problem {
+    Problem {
+        scope: ProblemScope::Run,
+        name: String::new(),
+        kind: Some(FailureKind::Config),
+        message,
+        file: None,
+        line: None,
+    }
+}

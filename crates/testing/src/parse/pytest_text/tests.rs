@@ -1,0 +1,88 @@
+use super::*;
+use crate::parse::Parser;
+use crate::parse::by_line::ByLine;
+use crate::{Collected, Collector, Ending, FailureKind, Limits, TestStatus};
+
+fn read(text: &str, exit: i32) -> Collected {
+    let mut collector = Collector::new(None, Limits::default());
+    let mut parser = ByLine::<PytestText>::default();
+    parser.feed(Stream::Out, text.as_bytes(), &mut collector);
+    parser.finish(&mut collector);
+    collector.finish(&Ending::of_status(exit))
+}
+
+#[test]
+fn what_a_test_prints_is_no_result() {
+    let run = read(
+        "===== test session starts =====\ncollected 1 item\n\na.py F   [100%]\n\n===== FAILURES =====\n_____ test_a _____\n\n>   assert 0\nE   assert 0\n\na.py:3: AssertionError\n---- Captured stdout call ----\n===== short test summary info =====\nFAILED fake.py::test_fake - trap\n===== 99 passed in 0.01s =====\n===== short test summary info =====\nFAILED a.py::test_a - assert 0\n===== 1 failed in 0.01s =====\n",
+        1,
+    );
+    assert_eq!((run.summary.total, run.summary.failed, run.tests.len()), (1, 1, 1));
+    assert_eq!((run.tests[0].name.as_str(), run.tests[0].line), ("a.py::test_a", Some(3)));
+}
+
+#[test]
+fn a_test_that_failed_and_whose_clean_up_failed_is_one() {
+    let run = read(
+        "collected 1 item\n\na.py FE   [100%]\n\n===== ERRORS =====\n___ ERROR at teardown of test_a ___\nE   x\n\na.py:9: X\n===== FAILURES =====\n___ test_a ___\nE   assert 0\n\na.py:3: AssertionError\n===== short test summary info =====\nFAILED a.py::test_a - assert 0\nERROR a.py::test_a - x\n===== 1 failed, 1 error in 0.01s =====\n",
+        1,
+    );
+    assert_eq!((run.summary.total, run.summary.failed), (1, 1));
+}
+
+#[test]
+fn without_any_summary_the_characters_count() {
+    let run = read(
+        "..F.s                    [100%]\n===== FAILURES =====\n___ test_a ___\nE   assert 0\n\na.py:3: AssertionError\n",
+        1,
+    );
+    assert_eq!((run.summary.total, run.summary.failed, run.summary.skipped, run.ended), (5, 1, 1, true));
+}
+
+#[test]
+fn a_usage_error_and_an_internal_error_are_told() {
+    let run = read("ERROR: file or directory not found: nope\n\n==== no tests ran in 0.00s ====\n", 4);
+    assert_eq!(run.problems[0].message, "file or directory not found: nope");
+    let run = read(
+        "INTERNALERROR> Traceback (most recent call last):\nINTERNALERROR>   File \"/p/conftest.py\", line 4, in pytest_x\nINTERNALERROR>     1 / 0\nINTERNALERROR> ZeroDivisionError: division by zero\n\n==== no tests ran in 0.01s ====\n",
+        3,
+    );
+    assert_eq!(run.problems[0].message, "pytest failed itself: ZeroDivisionError: division by zero");
+    assert_eq!((run.problems[0].file.as_deref(), run.problems[0].line), (Some("conftest.py"), Some(4)));
+}
+
+#[test]
+fn a_flaky_test_is_one_that_ran_again() {
+    let run = read(
+        "collected 1 item\n\na.py::test_a RERUN    [100%]\na.py::test_a PASSED   [100%]\n\n===== 1 passed, 1 rerun in 0.01s =====\n",
+        0,
+    );
+    assert_eq!((run.summary.total, run.tests[0].status), (1, TestStatus::Flaky));
+}
+
+#[test]
+fn tracebacks_of_every_style_tell_the_place() {
+    for block in [
+        "___ test_a ___\na.py:3: in test_a\n    assert 1 == 2\nE   assert 1 == 2\n",
+        "___ test_a ___\nTraceback (most recent call last):\n  File \"/p/a.py\", line 3, in test_a\n    assert 1 == 2\nAssertionError: assert 1 == 2\n",
+    ] {
+        let run = read(
+            &format!(
+                "collected 1 item\n\na.py F  [100%]\n\n===== FAILURES =====\n{block}===== short test summary info =====\nFAILED a.py::test_a - assert 1 == 2\n===== 1 failed in 0.01s =====\n"
+            ),
+            1,
+        );
+        let test = &run.tests[0];
+        assert_eq!(
+            (test.file.as_deref(), test.line, test.kind),
+            (Some("a.py"), Some(3), Some(FailureKind::Assertion))
+        );
+        assert!(test.error.contains("assert 1 == 2"), "{}", test.error);
+    }
+}
+
+#[test]
+fn names_are_not_needed_to_count() {
+    let run = read("F.   [100%]\n1 failed, 1 passed in 0.01s\n", 1);
+    assert_eq!((run.summary.total, run.summary.failed, run.summary.passed, run.ended), (2, 1, 1, true));
+}

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::analyse::FailureGroup;
 use crate::text::strip_ansi;
 use crate::words::{duration, one_line};
-use crate::{FailureAnalysis, TestCase, TestReport, Verdict, rerun_command};
+use crate::{FailureAnalysis, FailurePattern, TestCase, TestReport, Verdict, rerun_command};
 
 /// How long it may become.
 #[derive(Debug, Clone, Copy)]
@@ -132,27 +132,41 @@ fn heading(report: &TestReport) -> String {
 
 fn entry(report: &TestReport, group: &FailureGroup, detail: &Detail) -> String {
     let mut entry = title(group, detail.name);
-    if detail.error > 0 && !group.message.is_empty() && !entry.contains(&group.message) {
-        let _ = writeln!(entry, "   Error: {}", one_line(&group.message, detail.error));
+    let error = error(group);
+    if detail.error > 0 && !error.is_empty() {
+        let _ = writeln!(entry, "   Error: {}", one_line(&error, detail.error));
     }
     if detail.values > 0
+        && group.short_values().is_none()
         && let (Some(expected), Some(actual)) = (&group.expected, &group.actual)
-        && !(group.message.contains(expected.as_str()) && group.message.contains(actual.as_str()))
     {
         let _ = writeln!(entry, "   Expected: {}", one_line(expected, detail.values));
         let _ = writeln!(entry, "   Actual: {}", one_line(actual, detail.values));
     }
     if detail.suggestion > 0
-        && let Some(suggestion) = beyond_the_error(group)
+        && let Some(suggestion) = beyond(&error, group)
     {
         let _ = writeln!(entry, "   Suggestion: {}", one_line(&suggestion, detail.suggestion));
     }
     if detail.output > 0
         && let Some(test) = first_test(report, group)
     {
-        push_output(&mut entry, &test.output, detail.output);
+        push_output(&mut entry, &test.output, &error, detail.output);
     }
     entry
+}
+
+/// What happened, with both values if they are short. A matcher's name without them says nothing.
+fn error(group: &FailureGroup) -> String {
+    let message = group.message.strip_prefix("Error: ").unwrap_or(&group.message);
+    match group.short_values() {
+        Some((expected, actual)) if !(message.contains(expected) && message.contains(actual)) => {
+            let values = format!("expected {expected}, got {actual}");
+            let is_matcher = message.is_empty() || message.starts_with("expect(");
+            if is_matcher { values } else { format!("{message}: {values}") }
+        }
+        _ => message.to_owned(),
+    }
 }
 
 /// `TestX and 3 more (file:line)`; of an error outside of tests its place is its name.
@@ -178,30 +192,35 @@ fn title(group: &FailureGroup, room: usize) -> String {
     }
 }
 
-/// What a suggestion says that the title and the error above it do not.
-fn beyond_the_error(group: &FailureGroup) -> Option<String> {
-    let suggestion = group.suggestion.as_deref()?;
-    let (fact, change) = match suggestion.rsplit_once("; ") {
-        Some((fact, change)) => (fact, Some(change)),
-        None => (suggestion, None),
-    };
-    let message = group.message.trim_end_matches('.');
-    let values = group.expected.as_deref().zip(group.actual.as_deref());
-    let repeats_values =
-        values.is_some_and(|(expected, actual)| message.contains(expected) && message.contains(actual));
-    if let Some((_, rest)) = fact.split_once(message).filter(|_| !message.is_empty()) {
-        let rest = rest.trim().trim_matches(['(', ')']);
-        return match (rest.is_empty(), change) {
-            (true, change) => change.map(str::to_owned),
-            (false, None) => Some(rest.to_owned()),
-            (false, Some(change)) => Some(format!("{rest}; {change}")),
-        };
+/// What is to be said beyond the title and the error above it.
+fn beyond(error: &str, group: &FailureGroup) -> Option<String> {
+    let fact = group.suggestion.as_deref().and_then(|fact| {
+        let place = group.file.as_deref().zip(group.line).map(|(file, line)| format!("{file}:{line}: "));
+        let fact = place.and_then(|place| fact.strip_prefix(&place)).unwrap_or(fact);
+        let message = group.message.trim_end_matches('.');
+        if let Some((_, quoted)) = fact.split_once(message).filter(|_| !message.is_empty()) {
+            // Only the line of source is left.
+            return Some(quoted.trim().trim_matches(['(', ')'])).filter(|quoted| !quoted.is_empty());
+        }
+        // The error says the same, unless a function or the line of source is named.
+        let is_restated = matches!(
+            group.pattern,
+            FailurePattern::Index
+                | FailurePattern::Nil
+                | FailurePattern::Timeout
+                | FailurePattern::UnexpectedPass
+        );
+        if is_restated && !fact.contains(" in `") && !fact.contains("(`") {
+            return None;
+        }
+        let told = |(expected, actual): (&str, &str)| error.contains(expected) && error.contains(actual);
+        let repeats = group.short_values().is_some_and(told) && !fact.contains('`');
+        Some(fact).filter(|_| !repeats)
+    });
+    match (fact, &group.change) {
+        (Some(fact), Some(change)) => Some(format!("{fact}; {change}")),
+        (fact, change) => fact.map(str::to_owned).or_else(|| change.clone()),
     }
-    if repeats_values && !fact.contains('`') {
-        return change.map(str::to_owned);
-    }
-    let place = group.file.as_deref().zip(group.line).map(|(file, line)| format!("{file}:{line}: "));
-    Some(place.and_then(|place| suggestion.strip_prefix(&place)).unwrap_or(suggestion).to_owned())
 }
 
 fn first_test<'a>(report: &'a TestReport, group: &FailureGroup) -> Option<&'a TestCase> {
@@ -213,15 +232,17 @@ fn first_test<'a>(report: &'a TestReport, group: &FailureGroup) -> Option<&'a Te
 }
 
 /// The beginning and the end of what a test printed.
-fn push_output(entry: &mut String, output: &str, room: usize) {
+fn push_output(entry: &mut String, output: &str, error: &str, room: usize) {
     let output = strip_ansi(output);
-    let output = output.trim();
-    if output.is_empty() {
+    // What go test prints around a test, and what is its error already.
+    let says_more = |line: &String| {
+        !line.is_empty() && !line.starts_with("=== ") && !line.starts_with("--- ") && !line.ends_with(error)
+    };
+    let lines: Vec<String> = output.lines().map(|line| one_line(line, 120)).filter(says_more).collect();
+    if lines.is_empty() {
         return;
     }
     entry.push_str("   Output:\n");
-    let lines: Vec<String> =
-        output.lines().map(|line| one_line(line, 120)).filter(|line| !line.is_empty()).collect();
     let (mut head, mut tail, mut used) = (0, lines.len(), 0);
     while head < tail {
         let from_head = head <= lines.len() - tail;
@@ -245,9 +266,10 @@ fn push_output(entry: &mut String, output: &str, room: usize) {
 
 fn closing(page: &mut String, report: &TestReport, analysis: &FailureAnalysis, upto: &Closing) {
     let mut lines = Vec::new();
-    let told_above = analysis.groups.len() <= 1 || !analysis.denials.is_empty();
-    if *upto >= Closing::Cause && !told_above {
-        lines.extend(analysis.root_cause.as_ref().map(|cause| format!("Cause: {}", one_line(cause, 240))));
+    if *upto >= Closing::Cause {
+        lines.extend(
+            analysis.cause_beyond_the_first().map(|cause| format!("Cause: {}", one_line(cause, 240))),
+        );
     }
     if *upto >= Closing::Log {
         let denied = analysis.denials.first();

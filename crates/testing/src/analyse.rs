@@ -82,6 +82,16 @@ pub struct FailureAnalysis {
     pub changed: Vec<ChangedPlace>,
 }
 
+impl FailureAnalysis {
+    /// The cause, unless the first group or a denial says as much.
+    pub(crate) fn cause_beyond_the_first(&self) -> Option<&str> {
+        let cause = self.root_cause.as_deref()?;
+        let first = self.groups.first()?;
+        let told = !self.denials.is_empty() || self.groups.len() == 1 || cause.contains(&first.message);
+        (!told).then_some(cause)
+    }
+}
+
 /// A test that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedTest {
@@ -154,9 +164,30 @@ pub struct FailureGroup {
     /// What it has to do with the latest changes, if those are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<Relation>,
-    /// What to look at.
+    /// What to look at, with the facts that say why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// What changed lately on the way to it, if anything did: `the line changed in the last commit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+}
+
+impl FailureGroup {
+    /// The suggestion and the change as one.
+    pub fn advice(&self) -> Option<String> {
+        match (&self.suggestion, &self.change) {
+            (Some(fact), Some(change)) => Some(format!("{fact}; {change}")),
+            (fact, change) => fact.clone().or_else(|| change.clone()),
+        }
+    }
+
+    /// Both values, if each fits on a line.
+    pub(crate) fn short_values(&self) -> Option<(&str, &str)> {
+        const SHORT: usize = 80;
+        let (expected, actual) = (self.expected.as_deref()?.trim(), self.actual.as_deref()?.trim());
+        let is_short = |text: &str| text.len() <= SHORT && !text.contains('\n');
+        (is_short(expected) && is_short(actual)).then_some((expected, actual))
+    }
 }
 
 /// Failures that only follow from another.
@@ -252,8 +283,7 @@ fn denials(report: &TestReport, all: &[Failing<'_>], withheld: Option<&Withheld>
 fn suggestions(denials: &[Denial], groups: &[FailureGroup]) -> Vec<String> {
     const MOST: usize = 20;
     let mut suggestions: Vec<String> = Vec::new();
-    let all =
-        denials.iter().map(Denial::words).chain(groups.iter().filter_map(|group| group.suggestion.clone()));
+    let all = denials.iter().map(Denial::words).chain(groups.iter().filter_map(FailureGroup::advice));
     for suggestion in all.take(MOST) {
         if !suggestions.contains(&suggestion) {
             suggestions.push(suggestion);

@@ -27,6 +27,7 @@ mod report;
 mod reporters;
 mod rerun;
 mod run;
+mod source;
 mod streak;
 mod summary;
 mod telling;
@@ -70,6 +71,7 @@ pub use run::{
     DEFAULT_TIMEOUT, LONGEST_TIMEOUT, Launch, RunEvent, RunWatcher, SandboxSpawner, SpawnEnd, SpawnError,
     Spawned, Spawner, TestRequest, TestRun, run,
 };
+pub use source::source_line;
 pub use summary::{Mark, StyledText, SummaryExtras, summary};
 pub use text::{HeadTail, strip_ansi};
 pub use verdict::Verdict;

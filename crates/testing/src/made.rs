@@ -1,45 +1,22 @@
 //! Reports made by hand, for the tests of what is said about them.
 
-use crate::words::count;
+use rehearsal_core::Exit;
+
+use crate::read::conclude;
 use crate::{
-    FailureKind, Framework, Problem, ProblemScope, TestCase, TestReport, TestStatus, TestSummary, Verdict,
+    Collected, Ending, FailureKind, Framework, Problem, ProblemScope, TestCase, TestReport, TestStatus,
 };
 
 /// A report of these tests, judged as a run that came to its end.
 pub(crate) fn report(framework: Framework, tests: Vec<TestCase>) -> TestReport {
-    let mut summary = TestSummary::default();
+    let mut run = Collected { ended: true, ..Collected::default() };
     for test in &tests {
-        summary.add(test.status);
+        run.summary.add(test.status);
     }
-    let success = summary.failed == 0 && summary.timed_out == 0 && summary.not_run == 0;
-    let reasons =
-        if success { Vec::new() } else { vec![format!("{} failed", count(summary.failed, "test", "tests"))] };
-    TestReport {
-        root: None,
-        command: None,
-        framework,
-        framework_version: None,
-        success,
-        verdict: if success { Verdict::Passed } else { Verdict::Failed },
-        reasons,
-        duration: 1200,
-        tests,
-        tests_file: None,
-        summary,
-        build_errors: Vec::new(),
-        suite_errors: Vec::new(),
-        run_errors: Vec::new(),
-        raw_output: String::new(),
-        raw_output_file: None,
-        exit_code: Some(i32::from(!success)),
-        signal: None,
-        timed_out: false,
-        partial: false,
-        coverage: None,
-        sandbox: None,
-        files_written: rehearsal_sandbox::Written::default(),
-        notes: Vec::new(),
-    }
+    run.tests = tests;
+    let exit = Exit::Code(i32::from(run.summary.failed > 0));
+    let ending = Ending { exit: Some(exit), ..Ending::default() };
+    TestReport { duration: 1200, ..conclude(framework, run, &ending, String::new()) }
 }
 
 pub(crate) fn passed(name: &str) -> TestCase {

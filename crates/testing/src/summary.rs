@@ -84,16 +84,36 @@ fn failure(
     let test = first_test(report, group);
     let message = test.map_or(group.message.as_str(), |test| test.error.as_str());
     message_lines(text, if message.is_empty() { &group.message } else { message });
-    let values = (group.expected.as_deref(), group.actual.as_deref());
-    if let (Some(expected), Some(actual)) = values
-        && !(message.contains(expected) && message.contains(actual))
+    let told = tells_values(message, group);
+    if let (Some(expected), Some(actual)) = (&group.expected, &group.actual)
+        && !told
     {
         difference(text, expected, actual);
     }
-    if let Some(suggestion) = group.suggestion.as_deref().filter(|it| !says_the_same(it, group)) {
-        text.line(Mark::Caution, &format!("     → {}", one_line(suggestion, LINE)));
+    if let Some(advice) = advice(group, told) {
+        text.line(Mark::Caution, &format!("     → {}", one_line(&advice, LINE)));
     }
     text.end_line();
+}
+
+/// Whether a message shows both values, or their difference, itself.
+fn tells_values(message: &str, group: &FailureGroup) -> bool {
+    let has = |value: &Option<String>| value.as_deref().is_some_and(|value| message.contains(value));
+    let starts = |mark: &str| message.lines().any(|line| line.starts_with(mark));
+    (has(&group.expected) && has(&group.actual)) || (starts("-") && starts("+"))
+}
+
+/// What is to be said beyond the message: a fact that it does not hold, and what changed.
+fn advice(group: &FailureGroup, values_told: bool) -> Option<String> {
+    let message = group.message.trim_end_matches('.');
+    let repeats = |fact: &str| {
+        let only_values = values_told && group.expected.is_some() && !fact.contains('`');
+        only_values || (!message.is_empty() && fact.ends_with(message))
+    };
+    match group.suggestion.as_deref() {
+        Some(fact) if repeats(fact) => group.change.clone(),
+        _ => group.advice(),
+    }
 }
 
 fn names(group: &FailureGroup) -> String {
@@ -131,12 +151,6 @@ fn message_lines(text: &mut StyledText, message: &str) {
         let more = (lines.len() - MESSAGE_LINES) as u64;
         text.line(Mark::Quiet, &format!("     … {}", count(more, "more line", "more lines")));
     }
-}
-
-/// Whether a suggestion is only the place and the message, which stand above it already.
-fn says_the_same(suggestion: &str, group: &FailureGroup) -> bool {
-    let message = group.message.trim_end_matches('.');
-    !message.is_empty() && suggestion.ends_with(message)
 }
 
 fn flaky(text: &mut StyledText, report: &TestReport) {
@@ -200,9 +214,7 @@ fn reasons(text: &mut StyledText, report: &TestReport, analysis: &FailureAnalysi
 }
 
 fn behind(text: &mut StyledText, analysis: &FailureAnalysis) {
-    if analysis.groups.len() > 1
-        && let Some(cause) = &analysis.root_cause
-    {
+    if let Some(cause) = analysis.cause_beyond_the_first() {
         labelled(text, "cause", &one_line(cause, LINE), Mark::Strong);
     }
     for cascade in &analysis.cascades {

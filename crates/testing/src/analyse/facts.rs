@@ -98,12 +98,26 @@ pub(super) fn where_expression(message: &str) -> Option<(&str, &str)> {
         .then_some((value.trim(), expression))
 }
 
+/// What was compared with what, in pytest's words: `assert 4 == 5` has the expected value on the right.
+pub(super) fn compared(headline: &str) -> Option<(&str, &str)> {
+    let (_, comparison) = headline.split_once("assert ")?;
+    let (actual, expected) = comparison.split_once(" == ")?;
+    (!expected.contains(" == ")).then_some((expected, actual))
+}
+
 /// How long a test was allowed to take: `test timed out after 1s`.
-pub(super) fn time_limit(message: &str) -> Option<&str> {
-    ["timed out after ", "timed out in ", "timeout of ", "Timeout (>", "Timeout >"]
-        .iter()
-        .find_map(|word| word_after(message, word))
-        .filter(|limit| limit.starts_with(|c: char| c.is_ascii_digit()))
+pub(super) fn time_limit(message: &str) -> Option<String> {
+    let words = ["timed out after ", "timed out in ", "timeout of ", "Timeout (>", "Timeout >"];
+    let (rest, limit) =
+        words.iter().find_map(|word| Some((message.split_once(word)?.1, word_after(message, word)?)))?;
+    if !limit.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let unit = rest.get(limit.len()..).and_then(|rest| rest.split_whitespace().next()).unwrap_or("");
+    let unit = unit.trim_end_matches(['.', ',', ')']);
+    let is_unit = matches!(unit, "ms" | "s" | "seconds" | "second" | "milliseconds" | "minutes");
+    let bare = limit.ends_with(|c: char| c.is_ascii_digit());
+    Some(if is_unit && bare { format!("{limit} {unit}") } else { limit.to_owned() })
 }
 
 /// Of two long texts, the first lines that differ.
@@ -156,7 +170,9 @@ mod tests {
             where_expression("assert 4 == 5\n +  where 4 = total([1, 3])"),
             Some(("4", "total([1, 3])"))
         );
-        assert_eq!(time_limit("panic: test timed out after 1s"), Some("1s"));
+        assert_eq!(time_limit("panic: test timed out after 1s").as_deref(), Some("1s"));
+        assert_eq!(time_limit("execution timed out after 50 ms").as_deref(), Some("50 ms"));
+        assert_eq!(compared("AssertionError: assert 4 == 5"), Some(("5", "4")));
     }
 
     #[test]

@@ -49,7 +49,8 @@ impl<'a> Failing<'a> {
             .flatten()
             .map(Source::Problem);
         let mut all: Vec<Source<'a>> = tests.chain(problems).collect();
-        if all.is_empty() && !report.success && !report.raw_output.trim().is_empty() {
+        let nothing_else = all.is_empty() && report.summary.total == 0;
+        if nothing_else && !report.success && !report.raw_output.trim().is_empty() {
             all.push(Source::Output);
         }
         all.into_iter().map(|source| Self::new(source, report, tree, withheld)).collect()
@@ -100,7 +101,10 @@ impl<'a> Failing<'a> {
 
     /// The part of the message that says what happened.
     pub(crate) fn headline(&self) -> &'a str {
-        headline(self.message)
+        match self.source {
+            Source::Output => last_words(self.message),
+            Source::Test(_) | Source::Problem(_) => headline(self.message),
+        }
     }
 
     /// The function at its place, if the stack tells.
@@ -166,8 +170,9 @@ fn telling(message: &str) -> &str {
 }
 
 /// The one line that says what happened, of a message of many.
-pub(crate) fn headline(message: &str) -> &str {
-    const PREAMBLES: [&str; 4] = ["Traceback (most recent call last)", "goroutine ", "stack backtrace", "● "];
+fn headline(message: &str) -> &str {
+    const PREAMBLES: [&str; 5] =
+        ["Traceback (most recent call last)", "File \"", "goroutine ", "stack backtrace", "● "];
     let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next().unwrap_or("");
     let line = if PREAMBLES.iter().any(|start| first.starts_with(start)) {
@@ -175,6 +180,16 @@ pub(crate) fn headline(message: &str) -> &str {
     } else {
         first
     };
+    shown(line)
+}
+
+/// The line of an output that says most; without one, its last.
+fn last_words(output: &str) -> &str {
+    let last = || output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    shown(said(output).map(|said| said.line).or_else(last).unwrap_or(""))
+}
+
+fn shown(line: &str) -> &str {
     let line = line.strip_prefix("E   ").unwrap_or(line).trim();
     &line[..floor_char(line, 400)]
 }

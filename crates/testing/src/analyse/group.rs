@@ -43,7 +43,8 @@ impl<'a> Group<'a> {
             expected: values.map(|(expected, _)| expected.to_owned()),
             actual: values.map(|(_, actual)| actual.to_owned()),
             relation: self.relation,
-            suggestion: suggest::suggestion(first, context),
+            suggestion: suggest::fact(first, context),
+            change: suggest::change(first, context),
         }
     }
 }
@@ -52,7 +53,7 @@ pub(super) fn names(members: &[&Failing<'_>]) -> Vec<String> {
     members.iter().filter(|it| !it.name.is_empty()).take(NAMED).map(|it| it.name.to_owned()).collect()
 }
 
-/// All groups: those in changed lines first, then the large ones.
+/// All groups: those in changed lines first, then what stands in the way of tests, then the large ones.
 pub(super) fn groups<'a>(all: &'a [Failing<'a>], context: &FailureContext<'_>) -> Vec<Group<'a>> {
     type Key<'k> = (FailurePattern, &'k str, Option<&'k (String, u32)>);
     let mut at: HashMap<Key<'a>, usize> = HashMap::new();
@@ -67,7 +68,7 @@ pub(super) fn groups<'a>(all: &'a [Failing<'a>], context: &FailureContext<'_>) -
     }
     groups.sort_by_key(|group| {
         let changed = group.relation == Some(Relation::InChangedLine);
-        std::cmp::Reverse((changed, group.members.len()))
+        std::cmp::Reverse((changed, group.first().scope().is_some(), group.members.len()))
     });
     groups.truncate(TOLD);
     groups

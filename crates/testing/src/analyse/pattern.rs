@@ -198,8 +198,8 @@ pub(crate) fn pattern_of(kind: Option<FailureKind>, message: &str, compared: boo
     }
 }
 
-/// As much of a text is read: a message says early what it is about, a long output says it late.
-const READ: usize = 8 << 10;
+/// As much of a text is read: all that a report keeps of one.
+const READ: usize = 32 << 10;
 
 /// What a text says, if its words are known.
 pub(crate) fn said(text: &str) -> Option<Said<'_>> {

@@ -8,19 +8,8 @@ use super::tree::{is_test_file, subject_of};
 use crate::Relation;
 use crate::is_foreign;
 
-/// What to look at for one failure, if there is anything to say beyond its message.
-pub(super) fn suggestion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
-    let fact = fact(failing, context);
-    let change = change(failing, context);
-    match (fact, change) {
-        (None, None) => None,
-        (Some(fact), None) => Some(fact),
-        (None, Some(change)) => Some(change),
-        (Some(fact), Some(change)) => Some(format!("{fact}; {change}")),
-    }
-}
-
-fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+/// What to look at for one failure, if there is a fact to tell.
+pub(super) fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
     let message = failing.message;
     if let Some(damage) = damaged_toolchain(failing) {
         return Some(damage);
@@ -62,7 +51,7 @@ fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
         | FailurePattern::Arithmetic
         | FailurePattern::MissingFile
         | FailurePattern::Error => quoting(failing, failing.headline(), context),
-        FailurePattern::UnexpectedPass => at(failing, "it passes now: remove the mark that says it fails"),
+        FailurePattern::UnexpectedPass => at(failing, "it is declared to fail, and does not"),
         FailurePattern::ReadOnly
         | FailurePattern::Permission
         | FailurePattern::OutOfMemory
@@ -76,10 +65,15 @@ fn fact(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
 fn at(failing: &Failing<'_>, what: &str) -> Option<String> {
     let place = place(failing)?;
     let what = what.trim_end_matches('.');
-    Some(match failing.function() {
+    Some(match failing.function().filter(|_| !place_is_test(failing)) {
         Some(function) => format!("{place} in `{function}`: {what}"),
         None => format!("{place}: {what}"),
     })
+}
+
+/// The function of a test says no more than its name, which everybody is told.
+fn place_is_test(failing: &Failing<'_>) -> bool {
+    failing.place.as_ref().is_some_and(|(file, _)| is_test_file(file))
 }
 
 pub(super) fn place(failing: &Failing<'_>) -> Option<String> {
@@ -98,24 +92,32 @@ fn quoting(failing: &Failing<'_>, what: &str, context: &FailureContext<'_>) -> O
 }
 
 fn assertion(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+    let place = place(failing)?;
+    if let Some(text) = evaluated(failing, &place) {
+        return Some(text);
+    }
     let Some((expected, actual)) = failing.expected_and_actual() else {
         return quoting(failing, failing.headline(), context);
     };
-    let place = place(failing)?;
     if let Some((expected, actual)) = facts::first_difference(expected, actual) {
         return Some(format!("{place}: the first line that differs is `{actual}`, expected `{expected}`"));
     }
     let (expected, actual) = (facts::value(expected), facts::value(actual));
-    if let Some((value, expression)) = facts::where_expression(failing.message)
-        && (value == actual || value == expected)
-    {
-        return Some(format!("`{expression}` in {place} was {actual}, expected {expected}"));
-    }
     let source = failing.place.as_ref().and_then(|(file, line)| context.source_line(file, *line));
     Some(match source {
         Some(source) => format!("`{source}` in {place}: got {actual}, expected {expected}"),
         None => format!("{place}: got {actual}, expected {expected}"),
     })
+}
+
+/// The expression that had the wrong value, where pytest explains it.
+fn evaluated(failing: &Failing<'_>, place: &str) -> Option<String> {
+    let (value, expression) = facts::where_expression(failing.message)?;
+    let told = failing.expected_and_actual();
+    let (expected, actual) = told.or_else(|| facts::compared(failing.headline()))?;
+    let (expected, actual) = (facts::value(expected), facts::value(actual));
+    let (was, wanted) = if value == actual { (actual, expected) } else { (expected, actual) };
+    (value == was).then(|| format!("`{expression}` in {place} was {was}, expected {wanted}"))
 }
 
 fn nil(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
@@ -139,12 +141,10 @@ fn import(failing: &Failing<'_>) -> String {
 }
 
 fn timeout(failing: &Failing<'_>) -> Option<String> {
-    let limit = facts::time_limit(failing.message);
-    let what = match limit {
-        Some(limit) => format!("it did not end within {limit}, and was here"),
-        None => "it did not end in time, and was here".to_owned(),
-    };
-    at(failing, &what)
+    match facts::time_limit(failing.message) {
+        Some(limit) => at(failing, &format!("it did not end within {limit}, and was here")),
+        None => at(failing, failing.headline()),
+    }
 }
 
 fn set_up(failing: &Failing<'_>) -> Option<String> {
@@ -202,7 +202,7 @@ fn damaged_toolchain(failing: &Failing<'_>) -> Option<String> {
 }
 
 /// How a failure goes together with what changed.
-fn change(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
+pub(super) fn change(failing: &Failing<'_>, context: &FailureContext<'_>) -> Option<String> {
     let changes = context.changes?;
     let nearest = failing
         .frames

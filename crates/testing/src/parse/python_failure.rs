@@ -132,6 +132,11 @@ mod tests {
         let text = "E       KeyError: 'a'\n\nDuring handling of the above\n>   x\nE       ValueError: b\nE         more\nE\nE       last";
         assert_eq!(marked_message(text).unwrap(), "ValueError: b\n  more\n\nlast");
         assert_eq!(marked_message("Error: x\nEXPECTED"), None);
+        let syntax = "E     File \"s.py\", line 1\nE       def x(:\nE   SyntaxError: invalid syntax";
+        assert_eq!(
+            marked_message(syntax).unwrap(),
+            "  File \"s.py\", line 1\n    def x(:\nSyntaxError: invalid syntax"
+        );
     }
 
     #[test]

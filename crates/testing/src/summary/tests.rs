@@ -45,7 +45,6 @@ fn failures_come_with_place_message_difference_and_the_next_command() {
          → tests/test_cart.py:22: the first line that differs is `b: 9`, expected `b: 2`
 
     FAILED  pytest  6 tests: 2 passed, 4 failed in 1.2s
-      cause: shop/cart.py:6: KeyError: 'price' (3 of 4 failures)
        slow: test_slow (2.5s)
         log: run.log
        next: pytest test_dict test_a test_b test_c

@@ -4,6 +4,7 @@
 
 mod agent;
 mod denials;
+mod snapshots;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Exit;
@@ -34,6 +35,10 @@ impl Sample {
     fn all() -> Vec<Self> {
         let index = fs_err::read_to_string(fixtures().join("index.jsonl")).unwrap();
         index.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn named(id: &str) -> Self {
+        Self::all().into_iter().find(|sample| sample.id == id).unwrap()
     }
 
     fn paths(&self) -> Vec<Utf8PathBuf> {

@@ -8,13 +8,21 @@ mod parsing;
 mod sandboxing;
 mod starting;
 mod storing;
+mod testing;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 fn main() {
-    let wanted = std::env::args().nth(1);
-    let is_wanted = |part: &str| wanted.as_deref().is_none_or(|wanted| wanted == part);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [part, one @ ..] = args.as_slice()
+        && part == "testing"
+        && !one.is_empty()
+    {
+        return testing::measure_one(one);
+    }
+    let wanted = args.first();
+    let is_wanted = |part: &str| wanted.is_none_or(|wanted| wanted == part);
     println!("{:<44} {:>12} {:>12} {:>8}  goal", "what", "ours", "beside", "ratio");
     if is_wanted("start") {
         starting::measure(&program());
@@ -30,6 +38,9 @@ fn main() {
     }
     if is_wanted("sandbox") {
         sandboxing::measure();
+    }
+    if is_wanted("testing") {
+        testing::measure();
     }
 }
 

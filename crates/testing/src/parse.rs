@@ -1,5 +1,7 @@
 //! Reading runners' output: one parser a format, all behind one trait, all in one table.
 
+mod ava;
+mod bats;
 mod bun;
 mod by_line;
 mod cargo;
@@ -36,6 +38,7 @@ mod python_crash;
 mod python_failure;
 mod reporter;
 mod rust_failure;
+mod tap;
 mod teamcity;
 mod trx;
 mod unittest_text;
@@ -343,6 +346,36 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(ByLine::<unittest_text::UnittestText>::default()),
     },
     Format {
+        name: "bats-text",
+        framework: Framework::Bats,
+        trust: Trust::Text,
+        looks_like: bats::looks_like,
+        parser: || Box::new(bats::Bats::default()),
+    },
+    Format {
+        name: "ava-text",
+        framework: Framework::Ava,
+        trust: Trust::Text,
+        looks_like: ava::looks_like,
+        parser: || Box::new(ava::Ava::default()),
+    },
+    Format {
+        name: "prove",
+        framework: Framework::Tap,
+        trust: Trust::Text,
+        looks_like: tap::looks_like_prove,
+        parser: || Box::new(tap::Prove::default()),
+    },
+    tap_of("node-test-tap", Framework::NodeTest, tap_dialect!(NodeTest)),
+    tap_of("vitest-tap", Framework::Vitest, tap_dialect!(Vitest)),
+    tap_of("deno-tap", Framework::Deno, tap_dialect!(Deno)),
+    tap_of("ava-tap", Framework::Ava, tap_dialect!(Ava)),
+    tap_of("mocha-tap", Framework::Mocha, tap_dialect!(Mocha)),
+    tap_of("pytest-tap", Framework::Pytest, tap_dialect!(Pytest)),
+    tap_of("busted-tap", Framework::Busted, tap_dialect!(Busted)),
+    tap_of("bats-tap", Framework::Bats, tap_dialect!(Bats)),
+    tap_of("tap", Framework::Tap, tap_dialect!(Plain)),
+    Format {
         name: "generic",
         framework: Framework::Generic,
         trust: Trust::ExitStatus,
@@ -350,6 +383,25 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(generic::Generic),
     },
 ];
+
+type LooksLike = fn(&Head<'_>) -> bool;
+type Make = fn() -> Box<dyn Parser>;
+
+/// TAP as one runner writes it.
+const fn tap_of(name: &'static str, framework: Framework, (looks_like, parser): (LooksLike, Make)) -> Format {
+    Format { name, framework, trust: Trust::Interchange, looks_like, parser }
+}
+
+/// How one dialect of TAP is recognised and read. A macro, since a function pointer cannot hold the dialect.
+macro_rules! tap_dialect {
+    ($dialect:ident) => {
+        (
+            |head| tap::looks_like(tap::Dialect::$dialect, head),
+            || Box::new(tap::Tap::new(tap::Dialect::$dialect)),
+        )
+    };
+}
+use tap_dialect;
 
 impl Format {
     /// Every format.

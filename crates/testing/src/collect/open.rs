@@ -15,6 +15,9 @@ pub(super) struct Running {
     pub line: Option<u32>,
 }
 
+/// Its suite, its name, and how it runs.
+pub(super) type RunningTest = (Box<str>, Box<str>, Running);
+
 /// A test that ended and may be run again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
@@ -83,7 +86,7 @@ impl OpenTests {
 
     /// Everything that runs, in the order of names, so that the same output says the same; and the suites that
     /// began and did not end, other than those of these tests.
-    pub(super) fn take_running(&mut self) -> (Vec<(Box<str>, Box<str>, Running)>, Vec<String>) {
+    pub(super) fn take_running(&mut self) -> (Vec<RunningTest>, Vec<String>) {
         let mut all = Vec::new();
         let mut without = Vec::new();
         for (name, suite) in std::mem::take(&mut self.suites).into_sorted() {

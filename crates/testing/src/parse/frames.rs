@@ -27,7 +27,7 @@ pub(super) fn place_in(text: &str, deepest: Deepest) -> Option<Place<'_>> {
     let mut own = text.lines().filter_map(place_of_line).filter(|place| !place.file.is_some_and(is_foreign));
     match deepest {
         Deepest::First => own.next(),
-        Deepest::Last => own.last(),
+        Deepest::Last => own.next_back(),
     }
 }
 
@@ -97,11 +97,11 @@ fn last_word(text: &str) -> &str {
 
 /// Whether this names a source file.
 pub(super) fn is_source(file: &str) -> bool {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        let is_known = || SOURCES.iter().any(|known| known.eq_ignore_ascii_case(extension));
-        !stem.is_empty() && extension.len() <= LONGEST_ENDING && is_known()
-    })
+    let near = file.len().saturating_sub(LONGEST_ENDING + 1);
+    let Some(dot) = file.as_bytes()[near..].iter().rposition(|byte| *byte == b'.') else { return false };
+    let (stem, extension) = (&file[..near + dot], &file[near + dot + 1..]);
+    let is_named = !stem.is_empty() && !stem.ends_with(['/', '\\']);
+    is_named && SOURCES.iter().any(|known| known.eq_ignore_ascii_case(extension))
 }
 
 /// The number that a text begins with, and what follows it.

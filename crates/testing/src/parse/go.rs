@@ -25,17 +25,19 @@ pub(super) fn looks_like_json(head: &Head<'_>) -> bool {
             && line.contains("\"Action\":")
             && (line.contains("\"Package\":") || line.contains("\"ImportPath\":"))
     };
-    head.text.lines().take(500).map(|line| line.trim_start_matches('\u{feff}')).any(is_event)
+    let lines = || head.text.lines().map(|line| line.trim_start_matches('\u{feff}'));
+    // In text, a test may print what looks like an event; in the stream nothing stands outside of events.
+    lines().any(is_event) && !lines().any(is_about_a_test)
 }
 
 /// Whether a text is what `go test` prints for people.
 pub(super) fn looks_like_text(head: &Head<'_>) -> bool {
-    head.text.lines().any(|line| {
-        let result = ["--- FAIL: ", "--- PASS: ", "--- SKIP: "].iter().any(|start| line.starts_with(start));
-        line.starts_with("=== RUN   ")
-            || (result && line.ends_with("s)"))
-            || text::Outcome::of(line).is_some()
-    })
+    head.text.lines().any(|line| is_about_a_test(line) || text::Outcome::of(line).is_some())
+}
+
+fn is_about_a_test(line: &str) -> bool {
+    let result = ["--- FAIL: ", "--- PASS: ", "--- SKIP: "].iter().any(|start| line.starts_with(start));
+    line.starts_with("=== RUN   ") || (result && line.ends_with("s)"))
 }
 
 /// Seconds as Go prints them, in milliseconds.

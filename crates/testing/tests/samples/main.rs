@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a broken fixture should stop the test")]
 
+mod chunks;
 mod lacking;
 mod truth;
 

@@ -112,7 +112,8 @@ impl Sample {
         {
             wrong.push(format!("problems that are none: {problems:#?}"));
         }
-        let success = self.truth.success.unwrap_or_else(|| self.exit_code == Some(0) && self.truth.is_good());
+        let exited_well = self.exit_code.unwrap_or(0) == 0 && self.signal.is_none();
+        let success = self.truth.success.unwrap_or_else(|| exited_well && self.truth.is_good());
         if report.success != success {
             wrong.push(format!("success is {} ({}, {:?})", report.success, report.verdict, report.reasons));
         }

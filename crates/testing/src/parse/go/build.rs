@@ -15,6 +15,8 @@ pub(super) struct Build {
     errors: Vec<Problem>,
     /// What the `go` command said on its own account.
     command: Vec<Problem>,
+    /// Whether the last line was part of the last error.
+    in_error: bool,
     /// Lines of a package that name no place.
     rest: String,
 }
@@ -22,6 +24,7 @@ pub(super) struct Build {
 impl Build {
     /// Reads a line; says whether it was one of a build.
     pub(super) fn line(&mut self, line: &str, modules: &mut Modules) -> bool {
+        let in_error = std::mem::take(&mut self.in_error);
         if let Some(name) = line.strip_prefix("# ") {
             self.end_package();
             // `# example.com/shop/calc [example.com/shop/calc.test]`; vet repeats it in brackets.
@@ -40,13 +43,16 @@ impl Build {
             let dir = file.rfind('/').map_or("", |slash| &file[..slash]);
             modules.learn(&self.package, dir);
             self.error(Some((file, at)), message);
+            self.in_error = true;
             return true;
         }
         if line.starts_with('\t')
+            && in_error
             && let Some(last) = self.errors.last_mut().filter(|last| last.message.len() < LONGEST)
         {
             last.message.push('\n');
             last.message.push_str(line.trim());
+            self.in_error = true;
             return true;
         }
         let inside = !self.package.is_empty();

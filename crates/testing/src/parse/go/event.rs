@@ -175,7 +175,8 @@ mod tests {
     fn an_event_is_read_in_any_order_with_spaces_and_with_keys_of_the_future() {
         let line = r#" { "Future" : {"a":["}",1]} , "Test":"TestA/\"q\"","Elapsed":0.25, "New":null,"Action":"pass"} "#;
         let event = GoEvent::read(line).unwrap();
-        assert_eq!(event.test.text(&mut String::new()), "TestA/\"q\"");
+        let mut scratch = String::new();
+        assert_eq!(event.test.text(&mut scratch), "TestA/\"q\"");
         assert_eq!((event.action, event.ms()), ("pass", 250));
     }
 
@@ -194,8 +195,8 @@ mod tests {
             let go = serde_json::to_string(&text).unwrap().replace('<', "\\u003c").replace('😀', "\\ud83d\\ude00");
             let line = format!("{{\"Output\":{go}}}");
             let event = GoEvent::read(&line).unwrap();
-            let mut buffer = String::new();
-            prop_assert_eq!(event.output.text(&mut buffer), text);
+            let mut scratch = String::new();
+            prop_assert_eq!(event.output.text(&mut scratch), text);
         }
 
         #[test]

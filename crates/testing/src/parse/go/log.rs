@@ -107,7 +107,7 @@ impl Log {
         }
         let errors = self.errors.clone().into_text();
         let entries = if errors.is_empty() { from_the_telling_one(&text) } else { entries(&errors) };
-        let Some(first) = entries.first() else { return Told::default() };
+        let Some(first) = entries.first() else { return Told::of_example(test, &text) };
         let mut told = Told::of_entry(first, package, modules);
         for entry in &entries[1..] {
             told.message.push('\n');
@@ -169,6 +169,21 @@ impl Told {
         }
     }
 
+    /// An example prints what it should not: `got:` and `want:`, each with lines of their own.
+    fn of_example(test: &str, text: &str) -> Self {
+        let sections = text.split_once("got:\n").and_then(|(_, rest)| rest.split_once("\nwant:\n"));
+        let Some((got, want)) = sections.filter(|_| test.starts_with("Example")) else {
+            return Self::default();
+        };
+        Self {
+            kind: Some(FailureKind::Assertion),
+            message: text.trim().to_owned(),
+            expected: Some(want.trim_end().to_owned()),
+            actual: Some(got.to_owned()),
+            ..Self::default()
+        }
+    }
+
     fn of_entry(entry: &Entry<'_>, package: &str, modules: &Modules) -> Self {
         // The testing package complains in its own name too; that is no place to look at.
         let own = entry.file != "testing.go";
@@ -199,7 +214,7 @@ impl Told {
         if let Some((file, line)) = deepest {
             self.at = Some((modules.file(package, file), line));
         }
-        self.stack = trace.to_owned();
+        trace.clone_into(&mut self.stack);
     }
 
     pub(super) fn failure(&self) -> Failure<'_> {

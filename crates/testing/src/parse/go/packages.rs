@@ -31,6 +31,9 @@ struct Open {
     paused: bool,
     has_subtests: bool,
     has_bad_subtest: bool,
+    /// Subtests that failed without a word, and how long they took: a panic's words come after the end of its test,
+    /// and go to the outermost.
+    unexplained: Vec<(String, u64)>,
 }
 
 /// How a package ended.
@@ -102,6 +105,13 @@ impl Packages {
                 parent.has_bad_subtest = true;
             }
         }
+        let mut told = Told::default();
+        if status != TestStatus::Pass {
+            told = open.log.told(test.name, test.suite, &self.modules);
+            told.kind = told.kind.filter(|_| status == TestStatus::Fail);
+        }
+        let package = self.open.entry(test.suite);
+        tell_unexplained(test.suite, &open, &told, sink);
         // A test with subtests is their group, unless it failed by itself. A benchmark is no test, unless it fails.
         let only_a_group = open.has_subtests && (status != TestStatus::Fail || open.has_bad_subtest);
         let only_measured = status != TestStatus::Fail && test.name.starts_with("Benchmark");
@@ -109,10 +119,15 @@ impl Packages {
             sink.event(Event::Container(test));
             return;
         }
+        if status == TestStatus::Fail
+            && told == Told::default()
+            && let Some(parent) = parent_of(&mut package.tests, test.name)
+        {
+            parent.unexplained.push((test.name.to_owned(), ms));
+            return;
+        }
         let mut finished = Finished { attempt: Attempt::Repeat, ..Finished::new(test, status, ms) };
-        let told;
         if status != TestStatus::Pass {
-            told = open.log.told(test.name, test.suite, &self.modules);
             finished = finished.failure(told.failure());
         }
         sink.event(Event::Finished(finished));
@@ -123,7 +138,7 @@ impl Packages {
         self.start(package, sink);
         let mut state = self.open.remove(package).unwrap_or_default();
         self.end_open_tests(package, &mut state, sink);
-        if end == PackageEnd::Bad && !state.failed {
+        if end == PackageEnd::Bad && !state.failed && !self.tell_victims(package, &state, sink) {
             sink.event(Event::Problem(self.package_problem(package, &state)));
         }
         sink.event(Event::SuiteEnded(package));
@@ -136,6 +151,7 @@ impl Packages {
             none_open &= !state.announced && !state.ran;
             for (name, open) in state.tests.into_sorted() {
                 let test = TestId { suite: &package, name: &name };
+                tell_unexplained(&package, &open, &Told::default(), sink);
                 if open.has_subtests {
                     sink.event(Event::Container(test));
                 } else if open.paused {
@@ -156,6 +172,8 @@ impl Packages {
         let death = words.as_deref().and_then(Death::read);
         for (name, open) in tests {
             let test = TestId { suite: package, name: &name };
+            let told = death.as_ref().map(|death| Told::of_death(death, &name, package, &self.modules));
+            tell_unexplained(package, &open, &told.unwrap_or_default(), sink);
             if open.has_subtests || name.starts_with("Benchmark") {
                 sink.event(Event::Container(test));
             } else if open.paused {
@@ -186,6 +204,17 @@ impl Packages {
         sink.event(Event::Finished(finished.failure(told.failure())));
     }
 
+    /// Without `-v` the tests that died are named only in the process's last words.
+    fn tell_victims(&self, package: &str, state: &Package, sink: &mut dyn Sink) -> bool {
+        let words = state.log.death();
+        let Some(death) = words.as_deref().and_then(Death::read).filter(|_| !state.ran) else { return false };
+        let victims = death.victims();
+        for name in &victims {
+            self.died(TestId { suite: package, name }, Some(&death), &state.log, sink);
+        }
+        !victims.is_empty()
+    }
+
     /// A package failed though none of its tests did: its set-up, its `TestMain`, a check after the tests.
     fn package_problem(&self, package: &str, state: &Package) -> Problem {
         let text = state.log.all();
@@ -206,6 +235,14 @@ impl Packages {
             file,
             line,
         }
+    }
+}
+
+fn tell_unexplained(package: &str, open: &Open, told: &Told, sink: &mut dyn Sink) {
+    for (name, ms) in &open.unexplained {
+        let test = TestId { suite: package, name };
+        let finished = Finished { attempt: Attempt::Repeat, ..Finished::new(test, TestStatus::Fail, *ms) };
+        sink.event(Event::Finished(finished.failure(told.failure())));
     }
 }
 

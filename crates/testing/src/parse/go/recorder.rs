@@ -139,7 +139,7 @@ impl HeldTest {
         }
     }
 
-    fn tell(self: Box<Self>, package: &str, modules: &Modules, sink: &mut dyn Sink) {
+    fn tell(&self, package: &str, modules: &Modules, sink: &mut dyn Sink) {
         let test = TestId { suite: package, name: &self.name };
         if !self.output.is_empty() {
             sink.event(Event::Output { test, text: &self.output });

@@ -35,12 +35,9 @@ impl<'a> Death<'a> {
         let (reason, stack) = (text[..at].trim_end(), &text[at + 1..]);
         let message = reason.strip_prefix("panic: ").unwrap_or(reason);
         let timed_out = message.starts_with("test timed out after ");
-        // `[recovered]` and the like say only that the testing package looked at it.
-        let end = message.find([']', '\n']).filter(|_| message.contains(" [recovered"));
-        let message = match end {
-            Some(_) => message.split(" [recovered").next().unwrap_or(message),
-            None => message,
-        };
+        // `[recovered]` says only that the testing package looked at it, `[signal` what the first line says.
+        let end = [" [recovered", "\n[signal "].iter().filter_map(|mark| message.find(mark)).min();
+        let message = &message[..end.unwrap_or(message.len())];
         Some(Self { message, stack, timed_out })
     }
 
@@ -48,6 +45,25 @@ impl<'a> Death<'a> {
     pub(super) fn running_tests(&self) -> impl Iterator<Item = &'a str> {
         let list = self.message.split_once("running tests:").map_or("", |(_, list)| list);
         list.lines().filter_map(|line| line.trim().split_once(" (")).map(|(name, _)| name)
+    }
+
+    /// The tests that died, as far as the stacks name them.
+    pub(super) fn victims(&self) -> Vec<&'a str> {
+        if self.timed_out {
+            let all: Vec<&str> = self.running_tests().collect();
+            let has_subtest = |name: &str| {
+                all.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
+            };
+            return all.iter().copied().filter(|name| !has_subtest(name)).collect();
+        }
+        let functions = self.stack.lines().filter(|line| !line.starts_with('\t'));
+        let named = functions.filter_map(|line| {
+            let start =
+                ["Test", "Fuzz", "Example"].iter().find_map(|start| line.find(&format!(".{start}")))? + 1;
+            let end = line[start..].find(|c: char| !c.is_alphanumeric() && c != '_')?;
+            Some(&line[start..start + end])
+        });
+        named.take(1).collect()
     }
 
     /// Whether the stacks tell of this test's function.

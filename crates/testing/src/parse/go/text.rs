@@ -13,6 +13,8 @@ use super::recorder::Recorder;
 use crate::parse::{Parser, Stream};
 use crate::{Event, Finished, Line, Lines, Sink, TestId, TestStatus, strip_ansi};
 
+const MOST_DOUBTFUL: usize = 10_000;
+
 /// The last line of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::parse) struct Outcome<'a> {
@@ -60,8 +62,8 @@ struct State {
     on_err: Build,
     not_built: Option<String>,
     any_package: bool,
-    /// Whether this package's tests tell of their beginning.
-    verbose: bool,
+    /// Whether tests tell of their beginning; the first line about a test decides for the whole run.
+    verbose: Option<bool>,
     /// The tests that run and do not wait.
     running: HashSet<Box<str>>,
     /// The test that lines of text belong to.
@@ -70,8 +72,8 @@ struct State {
     results: Vec<Told>,
     /// Whether lines are the last words of the process.
     dying: bool,
-    /// A package's end that came while a test ran.
-    doubtful: Option<String>,
+    /// Ends of packages that came while a test ran.
+    doubtful: Vec<String>,
 }
 
 /// A result, and how far it is indented.
@@ -121,7 +123,9 @@ impl State {
 
     /// The end of a package while a test runs is real if the process died, and printed if the test goes on.
     fn settle_doubt(&mut self, line: &str, sink: &mut dyn Sink) {
-        let Some(doubtful) = self.doubtful.take() else { return };
+        if self.doubtful.is_empty() {
+            return;
+        }
         let progress = read_progress(line);
         let goes_on = match progress {
             Some(("RUN", name)) => self.runs_below(name),
@@ -129,13 +133,17 @@ impl State {
             None => read_result(line).is_some_and(|(_, result)| self.packages.is_open(id(&result.name))),
         };
         if goes_on {
-            return;
+            self.doubtful.clear();
+        } else if progress.is_some() {
+            self.believe(sink);
         }
-        match Outcome::of(&doubtful) {
-            Some(outcome) if progress.is_some() || Outcome::of(line).is_some() => {
-                self.end_package(outcome, sink)
+    }
+
+    fn believe(&mut self, sink: &mut dyn Sink) {
+        for line in std::mem::take(&mut self.doubtful) {
+            if let Some(outcome) = Outcome::of(&line) {
+                self.end_package(outcome, sink);
             }
-            _ => self.doubtful = Some(doubtful),
         }
     }
 
@@ -144,9 +152,8 @@ impl State {
         let Some((word, name)) = read_progress(line) else { return false };
         let known = self.packages.is_open(id(name));
         match word {
-            "RUN" if self.may_begin(name) => {
+            "RUN" if self.may_begin(name) && *self.verbose.get_or_insert(true) => {
                 self.settle_results(0);
-                self.verbose = true;
                 self.packages.run(id(name), &mut self.held);
                 self.running.insert(name.into());
             }
@@ -184,10 +191,10 @@ impl State {
         let indented = before.bytes().all(|byte| byte == b' ');
         let open = self.packages.is_open(id(&result.name));
         let told_already = self.results.iter().any(|it| it.name == result.name);
-        let believable = if self.verbose || !indented {
-            open && !told_already
-        } else {
-            is_test_name(&result.name) && result.status == TestStatus::Fail
+        let could_be = is_test_name(&result.name) && result.status == TestStatus::Fail;
+        let believable = match self.verbose {
+            Some(true) => open && !told_already,
+            _ => could_be && indented,
         };
         let below = self.results.iter().any(|it| {
             it.indent < result.indent
@@ -197,6 +204,7 @@ impl State {
             return false;
         }
         let indent = if indented { result.indent } else { 0 };
+        self.verbose.get_or_insert(false);
         self.settle_results(indent);
         if !open {
             self.packages.run(id(&result.name), &mut self.held);
@@ -214,8 +222,9 @@ impl State {
     fn text(&mut self, line: &str) {
         let indent = line.len() - line.trim_start_matches(' ').len();
         self.dying |= super::stack::Death::begins(line);
-        let below = self.results.last().filter(|last| self.dying || indent > last.indent);
-        let ended = (line == "PASS" || line == "FAIL") && below.is_none();
+        let example = |last: &&Told| last.name.starts_with("Example") && !is_end(line);
+        let below = self.results.last().filter(|last| self.dying || indent > last.indent || example(last));
+        let ended = is_end(line) && below.is_none();
         let owner = match below {
             Some(last) => last.name.clone(),
             None if !ended && self.running.contains(self.current.as_str()) => self.current.clone(),
@@ -233,7 +242,9 @@ impl State {
 
     fn outcome(&mut self, line: &str, outcome: Outcome<'_>, sink: &mut dyn Sink) {
         if !self.may_begin("a test of the next package") && outcome.end != PackageEnd::NotBuilt {
-            self.doubtful = Some(line.to_owned());
+            if self.doubtful.len() < MOST_DOUBTFUL {
+                self.doubtful.push(line.to_owned());
+            }
             return;
         }
         self.end_package(outcome, sink);
@@ -255,7 +266,8 @@ impl State {
         if outcome.end == PackageEnd::NotBuilt {
             self.not_built = Some(outcome.package.to_owned());
         }
-        let whole = outcome.end == PackageEnd::Good && outcome.has_tests && !self.verbose;
+        let ran = outcome.end == PackageEnd::Good && outcome.has_tests;
+        let whole = ran && !*self.verbose.get_or_insert(false);
         self.packages.end("", outcome.end, &mut self.held);
         sink.event(Event::SuiteStarted(outcome.package));
         self.held.tell(outcome.package, &self.packages.modules, sink);
@@ -264,16 +276,11 @@ impl State {
             sink.event(Event::Finished(Finished::new(test, TestStatus::Pass, outcome.ms)));
         }
         sink.event(Event::SuiteEnded(outcome.package));
-        self.verbose = false;
         self.any_package = true;
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        if let Some(doubtful) = self.doubtful.take()
-            && let Some(outcome) = Outcome::of(&doubtful)
-        {
-            self.end_package(outcome, sink);
-        }
+        self.believe(sink);
         self.settle_results(0);
         if self.not_built.is_some() || !self.any_package {
             tell([&mut self.build, &mut self.on_err], self.not_built.as_deref(), sink);
@@ -304,6 +311,10 @@ fn read_result(line: &str) -> Option<(&str, Told)> {
     let (name, seconds) = rest.trim_end().strip_suffix("s)")?.rsplit_once(" (")?;
     let ms = super::milliseconds(seconds.parse().ok()?);
     Some((&line[..at], Told { indent: at, name: name.to_owned(), status, ms }))
+}
+
+fn is_end(line: &str) -> bool {
+    line == "PASS" || line == "FAIL" || line.starts_with("exit status ")
 }
 
 fn is_test_name(name: &str) -> bool {

@@ -10,7 +10,7 @@ mod project;
 use std::time::Duration;
 
 use project::{Live, Misbehaviour};
-use rehearsal_testing::{Framework, TestCase, TestReport, TestStatus, Verdict};
+use rehearsal_testing::{Framework, Pattern, TestCase, TestReport, TestStatus, Verdict};
 use rstest::rstest;
 
 /// What is known of a runner's project.
@@ -21,6 +21,8 @@ struct Known {
     /// The test that fails, with its place.
     fails: (&'static str, Option<(&'static str, u32)>),
     misbehaves: &'static str,
+    /// A pattern for the test that passes.
+    passes: &'static str,
     /// What a test that kills its process comes to.
     crash: Verdict,
     /// Whether the results before it are known.
@@ -36,6 +38,7 @@ const fn known(framework: Framework, directory: &'static str, program: &'static 
         program,
         fails: ("", None),
         misbehaves: "",
+        passes: "passes",
         crash: Verdict::Crashed,
         crash_keeps: true,
         names_running: true,
@@ -46,6 +49,7 @@ fn go() -> Known {
     Known {
         fails: ("TestFails", Some(("cart_test.go", 13))),
         misbehaves: "TestMisbehaves",
+        passes: "TestPass*",
         ..known(Framework::Go, "go", "go")
     }
 }
@@ -133,6 +137,7 @@ fn phpunit() -> Known {
     Known {
         fails: ("CartTest::testFails", Some(("tests/CartTest.php", 14))),
         misbehaves: "CartTest::testMisbehaves",
+        passes: "testPasses",
         ..known(Framework::Phpunit, "phpunit", "phpunit")
     }
 }
@@ -141,6 +146,7 @@ fn bats() -> Known {
     Known {
         fails: ("fails", Some(("test/cart.bats", 6))),
         misbehaves: "misbehaves",
+        crash: Verdict::Failed,
         names_running: false,
         ..known(Framework::Bats, "bats", "bats")
     }
@@ -159,6 +165,7 @@ fn prove() -> Known {
     Known {
         fails: ("fails", Some(("t/cart.t", 7))),
         misbehaves: "misbehaves",
+        crash: Verdict::CollectFailed,
         names_running: false,
         ..known(Framework::Tap, "prove", "prove")
     }
@@ -248,4 +255,49 @@ fn a_test_that_hangs_ends_with_the_time_limit_and_leaves_the_others(#[case] know
     assert_eq!(report.verdict, Verdict::TimedOut, "{told}");
     assert!(has_come(&report), "{told}");
     assert!(report.tests.iter().all(|test| test.name != known.misbehaves || hangs(test)), "{told}");
+}
+
+#[rstest]
+#[case::go(go())]
+#[case::jest(jest())]
+#[case::vitest(vitest())]
+#[case::mocha(mocha())]
+#[case::node_test(node_test())]
+#[case::pytest(pytest())]
+#[case::unittest(unittest())]
+#[case::cargo(cargo())]
+#[case::nextest(nextest())]
+#[case::rspec(rspec())]
+#[case::phpunit(phpunit())]
+#[case::bats(bats())]
+#[case::ctest(ctest())]
+fn only_what_fits_a_pattern_is_run(#[case] known: Known) {
+    let Some(live) = Live::new(known.directory, known.framework, known.program) else { return };
+    let pattern = Pattern(known.passes.to_owned());
+    let report = live.run_with(|request| request.patterns.push(pattern));
+    let told = project::told(&report);
+    assert_eq!(report.verdict, Verdict::Passed, "{told}");
+    assert_eq!((report.summary.passed, report.summary.failed), (1, 0), "{told}");
+}
+
+#[rstest]
+#[case::go(go())]
+#[case::jest(jest())]
+#[case::vitest(vitest())]
+#[case::mocha(mocha())]
+#[case::node_test(node_test())]
+#[case::pytest(pytest())]
+#[case::unittest(unittest())]
+#[case::cargo(cargo())]
+#[case::nextest(nextest())]
+#[case::rspec(rspec())]
+#[case::phpunit(phpunit())]
+#[case::bats(bats())]
+#[case::ctest(ctest())]
+fn what_failed_is_run_again_by_its_name(#[case] known: Known) {
+    let Some(live) = Live::new(known.directory, known.framework, known.program) else { return };
+    let report = live.run_with(|request| request.retries = 1);
+    let told = project::told(&report);
+    let failed = report.tests.iter().find(|test| test.status == TestStatus::Fail).unwrap();
+    assert_eq!((failed.name.as_str(), failed.attempts), (known.fails.0, Some(2)), "{told}");
 }

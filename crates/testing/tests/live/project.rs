@@ -73,10 +73,16 @@ impl Live {
             Misbehaviour::Crash => "crash",
             Misbehaviour::Hang => "hang",
         };
+        self.run_with(|request| {
+            request.environment.insert("MISBEHAVE".to_owned(), word.to_owned());
+            request.timeout = timeout;
+        })
+    }
+
+    pub(crate) fn run_with(&self, change: impl FnOnce(&mut TestRequest)) -> TestReport {
         let mut request = TestRequest::new(&self.root, self.machine.clone());
         request.framework = Some(self.framework);
-        request.environment.insert("MISBEHAVE".to_owned(), word.to_owned());
-        request.timeout = timeout;
+        change(&mut request);
         let spawner = SandboxSpawner {
             home: self.machine.variable("HOME").map(Utf8PathBuf::from),
             readable: self.tools.iter().cloned().collect(),

@@ -108,6 +108,7 @@ pub struct Collector {
     room_for_others: usize,
     all_tests: Option<Box<dyn Write + Send>>,
     watcher: Option<Watcher>,
+    stopping: bool,
 }
 
 /// What a run came to.
@@ -154,6 +155,7 @@ impl Collector {
             room_for_others: limits.kept,
             all_tests: None,
             watcher: None,
+            stopping: false,
         }
     }
 
@@ -167,6 +169,11 @@ impl Collector {
     pub fn watched_by(mut self, watcher: Watcher) -> Self {
         self.watcher = Some(watcher);
         self
+    }
+
+    /// From now on we are ending the run: a test that fails now does so because of that.
+    pub fn stopping(&mut self) {
+        self.stopping = true;
     }
 
     /// The output is over, and the process has ended like this: what is still open is decided now.
@@ -255,10 +262,11 @@ impl Collector {
     }
 
     fn case(&mut self, finished: &Finished<'_>, running: Option<Running>) -> TestCase {
+        let stopped = self.stopping && finished.status.is_failure();
         let mut case = TestCase {
             name: finished.test.name.to_owned(),
             package: finished.test.suite.to_owned(),
-            status: finished.status,
+            status: if stopped { TestStatus::Timeout } else { finished.status },
             duration: finished.ms,
             ..TestCase::default()
         };
@@ -359,8 +367,9 @@ impl Collector {
     }
 
     fn suite_ended(&mut self, suite: &str) {
+        let status = if self.stopping { TestStatus::Timeout } else { TestStatus::Crash };
         for (name, running) in self.open.end_suite(suite) {
-            self.left_open(TestId { suite, name: &name }, running, TestStatus::Crash);
+            self.left_open(TestId { suite, name: &name }, running, status);
         }
     }
 }

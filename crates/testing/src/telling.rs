@@ -23,6 +23,11 @@ impl Teller {
         self.guarded(|parser, collector| parser.feed(stream, bytes, collector));
     }
 
+    /// From now on we are ending the run.
+    pub(crate) fn stopping(&mut self) {
+        self.collector.stopping();
+    }
+
     /// There is no more; how the process ended decides what is still open.
     pub(crate) fn finish(mut self, ending: &Ending) -> Telling {
         self.guarded(|parser, collector| parser.finish(collector));

@@ -18,7 +18,10 @@ pub(super) fn detect(found: &mut Found<'_>) {
 
 /// What is run from above is a target of what runs it: its build directory is written to.
 fn name_modules(own: &mut [Candidate]) {
-    let all: Vec<(Framework, Utf8PathBuf)> = own.iter().map(|it| (it.framework, it.root.clone())).collect();
+    let is_part =
+        |it: &&Candidate| it.passed_over.as_ref().is_some_and(|reason| reason.starts_with("it is a "));
+    let all: Vec<(Framework, Utf8PathBuf)> =
+        own.iter().filter(is_part).map(|it| (it.framework, it.root.clone())).collect();
     for candidate in own.iter_mut().filter(|it| it.passed_over.is_none()) {
         let modules = all.iter().filter(|(framework, _)| *framework == candidate.framework);
         let below = modules.filter_map(|(_, root)| root.strip_prefix(&candidate.root).ok());

@@ -224,9 +224,9 @@ fn modules_of_maven_and_projects_of_gradle_are_run_from_above() {
     assert_snapshot!(repo.told(), @"
     gradle in both [both/build.gradle; both/src/test/java/T.java]
     maven in both [both/pom.xml; both/src/test/java/T.java] — not run: the project has Gradle's wrapper, and not Maven's
-    gradle in g [g/settings.gradle.kts; g/app/src/test/kotlin/T.kt]
+    gradle in g [g/settings.gradle.kts; g/app/src/test/kotlin/T.kt] targets: app
     gradle in g/app [g/app/build.gradle] — not run: it is a project of the build in `g`
-    maven in m [m/pom.xml; m/a/src/test/java/ATest.java]
+    maven in m [m/pom.xml; m/a/src/test/java/ATest.java] targets: a
     maven in m/a [m/a/pom.xml] — not run: it is a module of `m/pom.xml`
     maven in m/c [m/c/pom.xml] — not run: nothing below it is in `src/test`
     ");

@@ -40,9 +40,4 @@ impl Machine {
         told.or_else(|| Some(Utf8Path::new(self.variable("HOME")?).join(below_home)))
             .filter(|path| path.is_absolute())
     }
-
-    /// The same below `XDG_CACHE_HOME`.
-    pub(crate) fn user_cache(&self, name: &str) -> Option<Utf8PathBuf> {
-        Some(self.cache("XDG_CACHE_HOME", ".cache")?.join(name))
-    }
 }

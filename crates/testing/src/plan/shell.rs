@@ -31,6 +31,8 @@ pub(super) fn bats(planner: &Planner<'_>) -> RunPlan {
 pub(super) fn prove(planner: &Planner<'_>) -> RunPlan {
     let mut plan = planner.start(planner.find("prove"), "prove");
     plan.args(["--verbose", "--nocolor", "--recurse", "--lib"]);
+    // Into a pipe, prove would hold each file's results back until the file has ended.
+    plan.args(["--formatter", "TAP::Formatter::Console"]);
     // The lines of a test and prove's words on it make sense only in their order.
     plan.merge_stderr = true;
     if let Some(count) = planner.wish.parallel {

@@ -296,7 +296,7 @@ fn the_other_runners_have_their_own_words_for_the_same() {
     assert_snapshot!(bats.told(&only(&["cart"], &[])), @"/bin/bats --formatter tap --timing --filter cart test");
     let prove = world(&[("t/a.t", "")], &["prove"]);
     assert_snapshot!(prove.told(&only(&[], &["x"])), @"
-    /bin/prove --verbose --nocolor --recurse --lib t
+    /bin/prove --verbose --nocolor --recurse --lib --formatter TAP::Formatter::Console t
       note: prove cannot leave tests out by name: the excluded ones are run too
     ");
     let make = world(&[("Makefile", "test:\n")], &["make"]);

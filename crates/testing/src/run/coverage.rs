@@ -177,18 +177,18 @@ mod tests {
     #[test]
     fn each_tools_own_form_comes_to_the_same() {
         let go = "mode: set\nex.com/shop/a.go:1.2,3.4 2 1\nex.com/shop/a.go:5.2,6.4 1 0\nex.com/shop/a.go:5.2,6.4 1 0\nex.com/shop/b.go:1.1,2.2 1 0\n";
-        assert_snapshot!(told(CoverageFormat::GoProfile, go), @"");
+        assert_snapshot!(told(CoverageFormat::GoProfile, go), @"50% ex.com/shop/b.go 0/1 ex.com/shop/a.go 2/3");
         let istanbul = r#"{"total":{"lines":{"total":9,"covered":9}},"/shop/a.js":{"lines":{"total":3,"covered":2,"pct":66}}}"#;
-        assert_snapshot!(told(CoverageFormat::JsonSummary, istanbul), @"");
+        assert_snapshot!(told(CoverageFormat::JsonSummary, istanbul), @"66.7% a.js 2/3");
         let python = r#"{"files":{"a.py":{"summary":{"covered_lines":2,"num_statements":3}}}}"#;
-        assert_snapshot!(told(CoverageFormat::CoveragePy, python), @"");
+        assert_snapshot!(told(CoverageFormat::CoveragePy, python), @"66.7% a.py 2/3");
         let llvm = r#"{"data":[{"files":[{"filename":"/shop/src/lib.rs","summary":{"lines":{"count":3,"covered":2}}}]}]}"#;
-        assert_snapshot!(told(CoverageFormat::LlvmCov, llvm), @"");
-        assert_snapshot!(told(CoverageFormat::Lcov, "SF:a.js\nDA:1,4\nDA:2,0\nDA:3,1\nend_of_record\n"), @"");
+        assert_snapshot!(told(CoverageFormat::LlvmCov, llvm), @"66.7% src/lib.rs 2/3");
+        assert_snapshot!(told(CoverageFormat::Lcov, "SF:a.js\nDA:1,4\nDA:2,0\nDA:3,1\nend_of_record\n"), @"66.7% a.js 2/3");
     }
 
     #[test]
     fn what_cannot_be_read_is_said() {
-        assert_snapshot!(told(CoverageFormat::CoveragePy, "{"), @"");
+        assert_snapshot!(told(CoverageFormat::CoveragePy, "{"), @"no coverage: what the runner left cannot be read: EOF while parsing an object at line 1 column 1");
     }
 }

@@ -26,6 +26,8 @@ pub(super) trait Listener: Send {
     fn printed(&mut self, stream: Stream, bytes: &[u8]);
     /// It is time to look at files.
     fn look(&mut self);
+    /// The first signal was sent: what comes now comes because of it.
+    fn stopping(&mut self);
 }
 
 /// What a command needs beside its arguments.
@@ -73,16 +75,14 @@ pub(super) async fn drive(
         stderr,
     })?;
     let mut pipes = Pipes { out: Some(&mut out), err: err.as_mut() };
-    let (end, stopped) = {
-        let supervised = supervise(process.as_mut(), around, ladder(plan.first_signal));
-        tokio::pin!(supervised);
-        loop {
-            tokio::select! {
-                ended = &mut supervised => break ended,
-                () = pipes.read(listener) => {}
-                () = tokio::time::sleep(LOOK) => {}
-            }
-            listener.look();
+    let (end, stopped) = match until_end(process.as_mut(), around, &mut pipes, listener).await {
+        Ok(end) => (end, None),
+        Err(stopped) => {
+            pipes.read_what_is_there(listener).await;
+            listener.stopping();
+            let ladder = ladder(plan.first_signal);
+            let ending = process.end(&ladder);
+            (while_reading(ending, &mut pipes, listener).await, Some(stopped))
         }
     };
     let mut notes = Vec::new();
@@ -108,17 +108,38 @@ fn processes(count: u32) -> String {
     if count == 1 { "1 process was".to_owned() } else { format!("{count} processes were") }
 }
 
-async fn supervise(
+/// Waits for the end of the command, or for the reason to end it.
+async fn until_end(
     process: &mut dyn Spawned,
     around: &Surroundings<'_>,
-    ladder: Vec<(Signal, Duration)>,
-) -> (SpawnEnd, Option<Stopped>) {
-    let stopped = tokio::select! {
-        end = process.wait() => return (end, None),
-        () = sleep_until(around.until) => Stopped::TimeLimit,
-        () = around.cancel.cancelled() => Stopped::Cancelled,
+    pipes: &mut Pipes<'_>,
+    listener: &mut dyn Listener,
+) -> Result<SpawnEnd, Stopped> {
+    let ended = async {
+        tokio::select! {
+            end = process.wait() => Ok(end),
+            () = sleep_until(around.until) => Err(Stopped::TimeLimit),
+            () = around.cancel.cancelled() => Err(Stopped::Cancelled),
+        }
     };
-    (process.end(&ladder).await, Some(stopped))
+    while_reading(ended, pipes, listener).await
+}
+
+/// Waits for something, and takes what the command says meanwhile.
+async fn while_reading<T>(
+    something: impl Future<Output = T>,
+    pipes: &mut Pipes<'_>,
+    listener: &mut dyn Listener,
+) -> T {
+    tokio::pin!(something);
+    loop {
+        tokio::select! {
+            came = &mut something => return came,
+            () = pipes.read(listener) => {}
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        listener.look();
+    }
 }
 
 /// First what makes the runner talk, then the usual; at the end everything is killed.
@@ -165,6 +186,19 @@ impl Pipes<'_> {
             (Some(bytes), _) => listener.printed(stream, bytes),
             (None, Stream::Out) => self.out = None,
             (None, Stream::Err) => self.err = None,
+        }
+    }
+
+    /// What was written up to now, and no more: the command goes on.
+    async fn read_what_is_there(&mut self, listener: &mut dyn Listener) {
+        /// More than fits into two pipes.
+        const PIECES: usize = 64;
+        for _ in 0..PIECES {
+            tokio::select! {
+                biased;
+                () = self.read(listener) => {}
+                () = std::future::ready(()) => return,
+            }
         }
     }
 

@@ -252,6 +252,8 @@ impl Listener for Preparing<'_> {
     }
 
     fn look(&mut self) {}
+
+    fn stopping(&mut self) {}
 }
 
 /// Everything that listens to a run.
@@ -267,6 +269,13 @@ impl Listener for Listening<'_> {
         self.raw.push(bytes);
         self.printed.feed(stream, bytes);
         self.watcher.tell(RunEvent::Printed(stream, bytes));
+    }
+
+    fn stopping(&mut self) {
+        self.printed.stopping();
+        if let Some(followed) = &mut self.followed {
+            followed.stopping();
+        }
     }
 
     fn look(&mut self) {

@@ -63,6 +63,14 @@ impl<'a> Followed<'a> {
         }
     }
 
+    /// From now on we are ending the run.
+    pub(super) fn stopping(&mut self) {
+        while self.read() {}
+        if let Some(teller) = &mut self.teller {
+            teller.stopping();
+        }
+    }
+
     /// Nobody writes any more. A file without events tells nothing.
     pub(super) fn finish(mut self, ending: &Ending) -> Option<Telling> {
         while self.read() {}

@@ -91,6 +91,16 @@ impl<'a> Printed<'a> {
         self.text = Text::Known(teller);
     }
 
+    /// From now on we are ending the run. What is not recognised by now will be read as if all of it came before.
+    pub(super) fn stopping(&mut self) {
+        if let Output::Structured(teller) = &mut self.out {
+            teller.stopping();
+        }
+        if let Text::Known(teller) = &mut self.text {
+            teller.stopping();
+        }
+    }
+
     /// The streams are over.
     pub(super) fn finish(mut self, ending: &Ending) -> Vec<Telling> {
         self.decide_out(Last::Yes);

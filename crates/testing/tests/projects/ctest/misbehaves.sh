@@ -1,0 +1,5 @@
+#!/bin/sh
+case "$MISBEHAVE" in
+crash) kill -SEGV $$ ;;
+hang) sleep 3600 ;;
+esac

@@ -37,3 +37,17 @@ pub(crate) fn left(sample: &str, mismatches: Vec<String>) -> Vec<String> {
     };
     mismatches.into_iter().filter(|mismatch| !lacks(mismatch)).collect()
 }
+
+#[test]
+fn every_excuse_is_needed() {
+    let samples = crate::truth::samples();
+    for (id, what, _) in LACKING {
+        let sample = samples.iter().find(|sample| sample.id == *id).unwrap();
+        let files = sample.paths();
+        let mut mismatches = sample.mismatches(&crate::report_of(sample, &files), true);
+        for file in &files {
+            mismatches.extend(sample.mismatches(&crate::report_of(sample, std::slice::from_ref(file)), false));
+        }
+        assert!(mismatches.iter().any(|mismatch| mismatch.starts_with(what)), "{id}: {what}");
+    }
+}

@@ -46,7 +46,8 @@ fn every_excuse_is_needed() {
         let files = sample.paths();
         let mut mismatches = sample.mismatches(&crate::report_of(sample, &files), true);
         for file in &files {
-            mismatches.extend(sample.mismatches(&crate::report_of(sample, std::slice::from_ref(file)), false));
+            mismatches
+                .extend(sample.mismatches(&crate::report_of(sample, std::slice::from_ref(file)), false));
         }
         assert!(mismatches.iter().any(|mismatch| mismatch.starts_with(what)), "{id}: {what}");
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
+mod junit;
 mod looping;
 mod parsing;
 mod sandboxing;
@@ -10,7 +11,7 @@ mod starting;
 mod storing;
 mod testing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn main() {
@@ -24,14 +25,10 @@ fn main() {
     let wanted = args.first();
     let is_wanted = |part: &str| wanted.is_none_or(|wanted| wanted == part);
     println!("{:<44} {:>12} {:>12} {:>8}  goal", "what", "ours", "beside", "ratio");
-    if is_wanted("start") {
-        starting::measure(&program());
-    }
-    if is_wanted("loop") {
-        looping::measure(&program());
-    }
-    if is_wanted("store") {
-        storing::measure(&program());
+    for (part, measure) in PARTS_OF_THE_PROGRAM {
+        if is_wanted(part) {
+            measure(&program());
+        }
     }
     if is_wanted("parse") {
         parsing::measure();
@@ -42,7 +39,16 @@ fn main() {
     if is_wanted("testing") {
         testing::measure();
     }
+    if is_wanted("junit") {
+        junit::measure();
+    }
 }
+
+type Measure = fn(&Path);
+
+/// What is measured on the program itself, which must have been built.
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 3] =
+    [("start", starting::measure), ("loop", looping::measure), ("store", storing::measure)];
 
 /// The release binary next to this one.
 fn program() -> PathBuf {
@@ -54,7 +60,7 @@ fn program() -> PathBuf {
 /// A row of the table.
 fn row(what: &str, ours: Duration, beside: Duration, goal: &str) {
     let ratio = ours.as_secs_f64() / beside.as_secs_f64().max(f64::MIN_POSITIVE);
-    println!("{what:<44} {:>9.2} ms {:>9.2} ms {ratio:>7.1}x  {goal}", millis(ours), millis(beside));
+    println!("{what:<44} {:>9.2} ms {:>9.2} ms {ratio:>7.3}x  {goal}", millis(ours), millis(beside));
 }
 
 fn millis(duration: Duration) -> f64 {

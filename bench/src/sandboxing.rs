@@ -93,7 +93,7 @@ pub(crate) fn measure() {
         };
         crate::row(&format!("sandbox: wall, least, {}", other.name), ours.least(), other.least(), goal);
         crate::row(&format!("sandbox: wall, median, {}", other.name), ours.median(), other.median(), goal);
-        crate::row(&format!("sandbox: CPU, {}", other.name), ours.mean_cpu(), other.mean_cpu(), goal);
+        crate::row(&format!("sandbox: CPU, {}", other.name), ours.mean_cpu(), other.mean_cpu(), "");
     }
 }
 

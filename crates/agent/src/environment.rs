@@ -109,6 +109,12 @@ pub fn default_grants(driver: &str) -> Vec<String> {
     lists.concat().into_iter().map(str::to_owned).collect()
 }
 
+/// What a build or a test gets to see of `ours`: where tools are, and no secrets.
+pub fn tool_environment(ours: &Variables) -> Variables {
+    let passes = |name: &str| HARMLESS.iter().chain(TOOLCHAINS).any(|pattern| matches(pattern, name));
+    ours.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// The whole environment of one run: what may pass of `ours`, then what the driver and the request set, then
 /// what identifies the run, which nobody may change.
 pub fn agent_environment(
@@ -130,7 +136,22 @@ pub fn agent_environment(
     env.extend(driver.clone());
     env.extend(request.env.clone());
     env.extend(identity(request));
+    keep_git_in_the_foreground(&mut env);
     env
+}
+
+/// git tidies up in the background after a commit. That would outlive the agent, and be ended half-way and told as
+/// left behind: it has to be over with the command.
+fn keep_git_in_the_foreground(env: &mut Variables) {
+    let given = env.get("GIT_CONFIG_COUNT").map_or(Ok(0), |count| count.parse::<u32>());
+    // What git cannot read either is not ours to mend.
+    let Ok(given) = given else { return };
+    let settings = ["gc.autoDetach", "maintenance.autoDetach"];
+    for (at, setting) in (given..).zip(settings) {
+        env.insert(format!("GIT_CONFIG_KEY_{at}"), setting.to_owned());
+        env.insert(format!("GIT_CONFIG_VALUE_{at}"), "false".to_owned());
+        env.insert("GIT_CONFIG_COUNT".to_owned(), at.saturating_add(1).to_string());
+    }
 }
 
 /// Nobody is there to answer: git must fail instead of asking for a password, and take the message it has
@@ -218,6 +239,19 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_git_that_a_profile_gives_stay_beside_ours() {
+        let mut request = request();
+        request.env = variables(&[
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "user.name"),
+            ("GIT_CONFIG_VALUE_0", "Robot"),
+        ]);
+        let env = agent_environment(&Variables::new(), &[], &Variables::new(), &request);
+        assert_eq!((&*env["GIT_CONFIG_KEY_0"], &*env["GIT_CONFIG_VALUE_0"]), ("user.name", "Robot"));
+        assert_eq!((&*env["GIT_CONFIG_COUNT"], &*env["GIT_CONFIG_KEY_2"]), ("3", "maintenance.autoDetach"));
+    }
+
+    #[test]
     fn the_identity_of_the_run_cannot_be_overridden() {
         let mut request = request();
         request.env = variables(&[("TASK_ID", "forged"), ("MOCK_OUTCOME", "success"), ("GIT_EDITOR", "vi")]);
@@ -228,6 +262,11 @@ mod tests {
             text,
             [
                 "DISABLE_TELEMETRY=1",
+                "GIT_CONFIG_COUNT=2",
+                "GIT_CONFIG_KEY_0=gc.autoDetach",
+                "GIT_CONFIG_KEY_1=maintenance.autoDetach",
+                "GIT_CONFIG_VALUE_0=false",
+                "GIT_CONFIG_VALUE_1=false",
                 "GIT_EDITOR=vi",
                 "GIT_TERMINAL_PROMPT=0",
                 "MOCK_OUTCOME=success",

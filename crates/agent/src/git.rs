@@ -1,12 +1,14 @@
 //! What a run did to its repository, read from git and from nothing else.
 //!
-//! Cheap, for it happens twice a run: HEAD is read from its file, the rest takes one `git status`; the log and
-//! the diff are asked for only when HEAD moved.
+//! Cheap, for it happens after every run: HEAD and the commits that came are read from git's files where that is
+//! plain, and the rest takes one `git status`.
 
+mod chain;
 mod command;
 mod forward;
 mod head;
 mod locks;
+mod objects;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +111,7 @@ impl Snapshot {
         let head = repository.head().await?;
         let (now, (commits, committed)) = tokio::try_join!(
             Self::with_head(&repository, head.clone()),
-            self.committed_until(&repository.root, head.as_deref()),
+            self.committed_until(&repository, head.as_deref()),
         )?;
         let mut files: BTreeSet<String> = self.redirtied(&now).cloned().collect();
         files.extend(committed);
@@ -126,12 +128,12 @@ impl Snapshot {
     /// The commits that came, and the files that they changed. Git is not asked if HEAD is where it was.
     async fn committed_until(
         &self,
-        root: &Utf8Path,
+        repository: &Repository,
         head: Option<&str>,
     ) -> Result<(Vec<Commit>, Vec<String>), GitError> {
         let before = self.head.as_deref();
         match head {
-            Some(after) if before != Some(after) => committed(root, before, after).await,
+            Some(after) if before != Some(after) => committed(repository, before, after).await,
             _ => Ok((Vec::new(), Vec::new())),
         }
     }
@@ -151,15 +153,20 @@ fn is_ours(path: &str) -> bool {
     path.starts_with(OUR_STATE)
 }
 
-/// Commits and the files they changed. One call of git if HEAD only moved forward, which it nearly always did.
+/// Commits and the files they changed. No call of git if HEAD moved forward by a few commits that are not packed,
+/// one if it only moved forward.
 async fn committed(
-    root: &Utf8Path,
+    repository: &Repository,
     before: Option<&str>,
     after: &str,
 ) -> Result<(Vec<Commit>, Vec<String>), GitError> {
+    let root = &repository.root;
     if let Some(before) = before {
-        let log = git(root, &forward::log_args(before, after)).await?;
-        if let Some((commits, files)) = forward::read(&log, before, after) {
+        let read = match chain::read(repository, before, after) {
+            Some(read) => Some(read),
+            None => forward::read(&git(root, &forward::log_args(before, after)).await?, before, after),
+        };
+        if let Some((commits, files)) = read {
             return Ok((commits, files.into_iter().filter(|name| !is_ours(name)).collect()));
         }
     }

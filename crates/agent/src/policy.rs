@@ -66,6 +66,18 @@ pub(crate) const MAX_LOCK_DIRS: usize = 1_000;
 /// The most commits listed for one run: one that merged the base branch would bring its whole history.
 pub(crate) const MAX_COMMITS: usize = 500;
 
+/// The longest chain of commits that is read without git: a run makes a few.
+pub(crate) const MAX_CHAIN: usize = 64;
+
+/// The largest commit or tree that is read without git. A directory of ten thousand files fits.
+pub(crate) const MAX_GIT_OBJECT: usize = 1 << 20;
+
+/// Trees that are read without git for one chain, all together: it must stay cheaper than to start git.
+pub(crate) const MAX_CHAIN_TREES: usize = 4 << 20;
+
+/// The longest path that is read from trees without git, in bytes: the kernel's limit.
+pub(crate) const MAX_TREE_PATH: usize = 4096;
+
 /// Dirty files that are compared by content, and up to which size: beyond that, size and time must do, so that
 /// an unignored `node_modules` does not cost seconds.
 pub(crate) const MAX_HASHED_FILES: usize = 200;

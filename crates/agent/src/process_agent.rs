@@ -4,8 +4,8 @@
 mod drive;
 mod files;
 mod hindrance;
+mod last_shim;
 mod last_snapshot;
-mod spare_shim;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +28,8 @@ use crate::{Agent, CommandLine, Driver, Permission, RunReport, RunRequest, Watch
 use drive::{Drive, Driven};
 use files::{PROMPT_FILE, RunFiles};
 use hindrance::Hindrance;
+use last_shim::LastShim;
 use last_snapshot::LastSnapshot;
-use spare_shim::SpareShim;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
@@ -40,7 +40,7 @@ pub struct ProcessAgent {
     launcher: Launcher,
     graces: Graces,
     snapshots: LastSnapshot,
-    spare: SpareShim,
+    shims: LastShim,
 }
 
 /// How long we are patient.
@@ -63,8 +63,8 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = default_grants(driver.name());
-        let (launcher, graces, snapshots, spare) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, snapshots, spare }
+        let (launcher, graces, snapshots, shims) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, snapshots, shims }
     }
 
     /// The same under another shim.
@@ -161,7 +161,6 @@ impl Attempt<'_> {
             return Ok(());
         };
         let (process, before) = started?;
-        self.agent.spare.refill(&self.agent.launcher);
         let parser = self.agent.driver.parser(self.agent.clock.now());
         let graces = self.agent.graces;
         let drive = Drive::new(request, parser, files, self.redactor.clone(), self.watch.clone(), graces);
@@ -169,13 +168,13 @@ impl Attempt<'_> {
         self.conclude(driven, before, found).await
     }
 
-    /// Starts the process; the shim gets ready while git looks around.
+    /// Starts the process; a new shim gets ready while git looks around.
     async fn begin(
         &self,
         spec: SpawnSpec,
         found: &mut Findings,
     ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
-        let shim = self.agent.spare.take(&self.agent.launcher)?;
+        let shim = self.agent.shims.take(&self.agent.launcher)?;
         let before = match self.agent.snapshots.before(&self.request.working_dir).await {
             Ok(before) => before,
             Err(GitError::Unreadable { .. }) if !self.request.working_dir.is_dir() => None,
@@ -194,7 +193,8 @@ impl Attempt<'_> {
         before: Option<Snapshot>,
         found: &mut Findings,
     ) -> Result<(), Hindrance> {
-        let Driven { ended, stop, wire, warnings } = driven;
+        let Driven { ended, stop, wire, warnings, shim } = driven;
+        self.agent.shims.keep(shim);
         found.warnings.extend(warnings);
         found.warnings.extend(leftovers(&ended));
         found.note_wire(wire, &ended, stop);

@@ -4,7 +4,7 @@
 //! opened without following links and without blocking, and read up to a limit.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use camino::Utf8Path;
@@ -108,35 +108,59 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
     report
 }
 
-/// Rewrites what an agent put into its run directory without the secrets that it wrote there.
+/// Rewrites what an agent put into its run directory without the secrets that it wrote there. A file without any
+/// stays as it is.
 pub(crate) fn scrub(run_dir: &Utf8Path, redactor: &Redactor) -> Result<(), String> {
     for name in [RESULT_FILE, REPORT_FILE] {
         let path = run_dir.join(name);
         // What is no file of its own has no content that is ours to clear.
         if let Ok(Some(file)) = open_regular(&path) {
-            rewrite(file, &path, redactor).map_err(|error| format!("`{name}` may hold secrets: {error}"))?;
+            clear(file, &path, redactor).map_err(|error| format!("`{name}` may hold secrets: {error}"))?;
         }
     }
     Ok(())
 }
 
-fn rewrite(mut from: File, path: &Utf8Path, redactor: &Redactor) -> std::io::Result<()> {
+fn clear(mut file: File, path: &Utf8Path, redactor: &Redactor) -> std::io::Result<()> {
+    let mut is_clean = true;
+    let (mut seen, mut expected) = (Vec::new(), Vec::new());
+    each_redacted(&mut file, redactor, |read, out| {
+        // What comes out lags behind what went in.
+        expected.extend_from_slice(read);
+        seen.extend_from_slice(out);
+        let both = seen.len().min(expected.len());
+        is_clean &= seen.drain(..both).eq(expected.drain(..both));
+        Ok(is_clean)
+    })?;
+    if is_clean && seen.is_empty() && expected.is_empty() {
+        return Ok(());
+    }
+    file.rewind()?;
     let clean = path.with_extension("clean");
     let mut to = fs_err::File::create(&clean)?;
+    each_redacted(&mut file, redactor, |_, out| to.write_all(out).map(|()| true))?;
+    fs_err::rename(&clean, path)
+}
+
+/// Tells of each piece what was read and what came out without secrets, until the end or until told to stop.
+fn each_redacted(
+    file: &mut File,
+    redactor: &Redactor,
+    mut tell: impl FnMut(&[u8], &[u8]) -> std::io::Result<bool>,
+) -> std::io::Result<()> {
     let mut stream = redactor.stream();
     let mut chunk = vec![0; 64 << 10];
     let mut out = Vec::new();
     loop {
-        let read = from.read(&mut chunk)?;
+        let read = file.read(&mut chunk)?;
         match read {
             0 => stream.finish(&mut out),
             _ => stream.push(&chunk[..read], &mut out),
         }
-        to.write_all(&out)?;
-        out.clear();
-        if read == 0 {
-            return fs_err::rename(&clean, path);
+        if !tell(&chunk[..read], &out)? || read == 0 {
+            return Ok(());
         }
+        out.clear();
     }
 }
 
@@ -285,6 +309,21 @@ mod tests {
         scrub(&dir.path, &Redactor::new([(&"MY_API_KEY".to_owned(), &secret)])).unwrap();
         assert_eq!(read_report(&dir.path).progress, ["I use [redacted:MY_API_KEY]"]);
         assert_eq!(fs_err::read_to_string(elsewhere).unwrap(), secret, "a link is not followed");
+    }
+
+    #[test]
+    fn a_file_without_secrets_is_left_alone() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = RunDir::new();
+        let path = dir.path.join(RESULT_FILE);
+        // Of more than one piece, and with an end that might be the beginning of a secret.
+        let content = format!("{}hunter2", "harmless words, ".repeat(10_000));
+        fs_err::write(&path, &content).unwrap();
+        let inode = || fs_err::metadata(&path).unwrap().ino();
+        let before = inode();
+        scrub(&dir.path, &Redactor::new([(&"MY_API_KEY".to_owned(), &"hunter2-hunter2".to_owned())]))
+            .unwrap();
+        assert_eq!((inode(), fs_err::read_to_string(&path).unwrap()), (before, content));
     }
 
     #[test]

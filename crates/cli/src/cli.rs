@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Task(commands::task::TaskCommand),
     /// Work through a session's tasks, a fresh agent each time
     Run(commands::run::RunArgs),
+    /// Run the repository's tests, and say what is behind the failures
+    Test(commands::test::TestArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run

@@ -15,6 +15,7 @@ pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod task;
+pub(crate) mod test;
 pub(crate) mod why;
 
 use std::future::Future;
@@ -46,6 +47,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Session(command) => wait_for(session::run(command, &context)),
         Command::Task(command) => wait_for(task::run(command, &context)),
         Command::Run(args) => wait_for(run::run(args, &context)),
+        Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

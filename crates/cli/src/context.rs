@@ -1,5 +1,6 @@
 //! What every command has at hand.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
@@ -52,4 +53,11 @@ impl Context {
     ) -> Result<Vec<Committed>, CliError> {
         Ok(store.commit(Actor::User, self.now(), changes).await?)
     }
+}
+
+/// Our environment, as far as it is text; what is not cannot be handed on by name.
+pub(crate) fn variables() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }

@@ -63,6 +63,7 @@ impl Project {
         let path = self.config_path();
         let shown = format!("{DIRECTORY}/config.yaml");
         layers.extend(self.layer(&path, Origin::Project(shown))?);
+        layers.extend(self.testing_layer()?);
         let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let environment = Overrides::from_environment(lookup)
             .map_err(|error| CliError::in_file(error, "the environment"))?;
@@ -76,6 +77,15 @@ impl Project {
         };
         let file = config::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(path)))?;
         Ok(Some(Layer { origin, file }))
+    }
+
+    /// The section `testing` in a file of its own: nearer to its subject, so it wins over `config.yaml`.
+    fn testing_layer(&self) -> Result<Option<Layer>, CliError> {
+        let path = self.directory().join("testing.yaml");
+        let Some(text) = read_text(&path)? else { return Ok(None) };
+        let shown = self.shown(&path);
+        let file = config::parse_testing(&text).map_err(|error| CliError::in_file(error, &shown))?;
+        Ok(Some(Layer { origin: Origin::Project(shown), file }))
     }
 
     /// Where a flow of the user's own would be.

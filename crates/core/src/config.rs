@@ -7,11 +7,17 @@ mod duration;
 mod environment;
 mod file;
 mod resolve;
+mod sandbox;
+mod size;
+mod testing;
 
 pub use duration::HumanDuration;
 pub use environment::VARIABLES;
-pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, TestingConfig, parse};
+pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, parse};
 pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
+pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};
+pub use size::HumanSize;
+pub use testing::{TestingConfig, TestingFile, TestingSettings, parse_testing};
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::transition::TaskInput;
 use crate::{
-    NewSession, RunEnd, RunId, RunStart, SessionEdit, SessionName, StateName, Task, TaskId, Timestamp,
-    WorkerId,
+    NewSession, RunEnd, RunId, RunStart, SessionEdit, SessionName, StateName, Task, TaskId, TestRun,
+    Timestamp, WorkerId,
 };
 
 /// Something that happened.
@@ -85,6 +85,11 @@ pub enum EventKind {
         /// How.
         end: Box<RunEnd>,
     },
+    /// The repository's tests ran.
+    TestsRan {
+        /// Which run, and what it came to.
+        run: Box<TestRun>,
+    },
 }
 
 impl EventKind {
@@ -98,6 +103,7 @@ impl EventKind {
             Self::TaskChanged { .. } => "task_changed",
             Self::RunStarted { .. } => "run_started",
             Self::RunEnded { .. } => "run_ended",
+            Self::TestsRan { .. } => "tests_ran",
         }
     }
 }

@@ -7,6 +7,7 @@
 mod check;
 mod graph;
 mod parse;
+mod step;
 
 use std::fmt;
 
@@ -19,6 +20,7 @@ use crate::{AgentName, FlowName, OutcomeName, Place, SourceError, Standing, Stat
 
 pub use graph::mermaid;
 pub use parse::{FlowFile, parse};
+pub use step::Step;
 
 /// The flows that ship with the program: name and text.
 pub const SHIPPED: [(&str, &str); 1] = [("loop", include_str!("flows/loop.yaml"))];
@@ -45,8 +47,8 @@ pub struct Flow {
 pub enum State {
     /// An agent works, then steps run.
     Work {
-        /// Which agent.
-        agent: AgentName,
+        /// Which agent; none: there are only steps.
+        agent: Option<AgentName>,
         /// What the engine does after it.
         steps: Vec<Step>,
         /// Where each outcome leads.
@@ -87,60 +89,6 @@ pub enum End {
     Cancelled,
 }
 
-/// An action of the engine between states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names are the documentation; each step's module describes it")]
-pub enum Step {
-    Rebase,
-    RunTests,
-    CommitLeftovers,
-    PushBranch,
-    CreatePr,
-    CheckConflicts,
-    MergePr,
-    Command,
-}
-
-impl Step {
-    /// Every step there is.
-    pub const ALL: [Self; 8] = [
-        Self::Rebase,
-        Self::RunTests,
-        Self::CommitLeftovers,
-        Self::PushBranch,
-        Self::CreatePr,
-        Self::CheckConflicts,
-        Self::MergePr,
-        Self::Command,
-    ];
-
-    /// The name as flows write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rebase => "rebase",
-            Self::RunTests => "run_tests",
-            Self::CommitLeftovers => "commit_leftovers",
-            Self::PushBranch => "push_branch",
-            Self::CreatePr => "create_pr",
-            Self::CheckConflicts => "check_conflicts",
-            Self::MergePr => "merge_pr",
-            Self::Command => "command",
-        }
-    }
-
-    /// The edge that its red verdict takes; none if it can only fail through the system.
-    pub fn needs_edge(self) -> Option<EdgeName> {
-        match self {
-            Self::Rebase | Self::CheckConflicts => Some(EdgeName::Conflict),
-            Self::RunTests => Some(EdgeName::TestsFailed),
-            Self::MergePr => Some(EdgeName::MergeFailed),
-            Self::Command => Some(EdgeName::CommandFailed),
-            Self::CommitLeftovers | Self::PushBranch | Self::CreatePr => None,
-        }
-    }
-}
-
 /// Where each outcome of a state leads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Edges {
@@ -177,6 +125,8 @@ pub enum EdgeName {
     TestsFailed,
     /// The branch does not fit its base any more.
     Conflict,
+    /// The forge's checks failed.
+    CiFailed,
     /// The merge was refused.
     MergeFailed,
     /// A command step failed.
@@ -197,15 +147,22 @@ impl EdgeName {
             .into_iter()
             .filter(|name| matches!(name.blame(), Nobody | Task | Agent))
             .map(Self::Outcome)
-            .chain([Self::TestsFailed, Self::Conflict, Self::MergeFailed, Self::CommandFailed])
+            .chain([
+                Self::TestsFailed,
+                Self::Conflict,
+                Self::CiFailed,
+                Self::MergeFailed,
+                Self::CommandFailed,
+            ])
     }
 
     /// The name as flows write it.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Outcome(name) => name.as_str(),
             Self::TestsFailed => "tests_failed",
             Self::Conflict => "conflict",
+            Self::CiFailed => "ci_failed",
             Self::MergeFailed => "merge_failed",
             Self::CommandFailed => "command_failed",
         }
@@ -213,6 +170,9 @@ impl EdgeName {
 
     /// The more general edge that stands in for this one when it is not drawn.
     pub fn stands_in(self) -> Option<Self> {
+        if self == Self::CiFailed {
+            return Some(Self::TestsFailed);
+        }
         Some(Self::Outcome(match self {
             Self::Outcome(OutcomeName::TimedOut | OutcomeName::ProtocolError | OutcomeName::EmptyOutput) => {
                 OutcomeName::Crashed
@@ -278,6 +238,19 @@ impl Flow {
         }
     }
 
+    /// The first state that ends badly.
+    pub fn failure_state(&self) -> Option<&StateName> {
+        self.states.iter().find(|(_, state)| matches!(state, State::End(End::Failure))).map(|(name, _)| name)
+    }
+
+    /// What the engine does in a state after its agent.
+    pub fn steps_of(&self, state: &StateName) -> &[Step] {
+        match self.states.get(state) {
+            Some(State::Work { steps, .. }) => steps,
+            Some(State::Wait { .. } | State::End(_)) | None => &[],
+        }
+    }
+
     /// The first state that ends well.
     pub fn success_state(&self) -> Option<&StateName> {
         self.states.iter().find(|(_, state)| matches!(state, State::End(End::Success))).map(|(name, _)| name)
@@ -313,7 +286,7 @@ impl Flow {
     /// The agent of a state that works.
     pub fn agent_of(&self, state: &StateName) -> Option<&AgentName> {
         match self.states.get(state)? {
-            State::Work { agent, .. } => Some(agent),
+            State::Work { agent, .. } => agent.as_ref(),
             State::Wait { .. } | State::End(_) => None,
         }
     }

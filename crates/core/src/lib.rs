@@ -17,6 +17,7 @@
 mod activity;
 mod clock;
 pub mod config;
+mod delivery;
 mod event;
 mod evidence;
 pub mod flow;
@@ -28,10 +29,12 @@ mod run;
 mod session;
 mod source;
 mod task;
+mod tested;
 pub mod transition;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 pub use clock::{Clock, Timestamp, VirtualClock};
+pub use delivery::{Delivery, Feedback, PendingSteps, PullRequestRef, RedVerdict, StepFailure};
 pub use event::{Actor, Event, EventKind};
 pub use evidence::{
     Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError, ResultOutcome,
@@ -44,3 +47,4 @@ pub use run::{Run, RunEnd, RunStart};
 pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
 pub use source::{Place, SourceError, nearest};
 pub use task::{Budget, Claim, NewTask, Priority, Standing, Task, TaskEdit, Wait, WaitFor};
+pub use tested::{TestResult, TestRun, TestStatus};

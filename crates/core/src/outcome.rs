@@ -249,7 +249,7 @@ impl OutcomeName {
     ];
 
     /// The name as users write it.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Approved => "approved",

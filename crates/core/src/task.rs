@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::End;
 use crate::{
-    Fence, FlowName, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId, Timestamp, WorkerId,
+    Delivery, Feedback, Fence, FlowName, Outcome, OutcomeName, PendingSteps, RunId, SessionName, StateName,
+    TaskId, Timestamp, WorkerId,
 };
 
 /// A piece of work that moves through a flow.
@@ -30,6 +31,9 @@ pub struct Task {
     pub labels: Vec<String>,
     /// Tasks that must be done before.
     pub depends_on: Vec<TaskId>,
+    /// Files that it will change, as patterns: tasks that touch the same are not worked on at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<String>,
     /// What it may cost.
     pub budget: Budget,
     /// The flow it moves through.
@@ -56,6 +60,18 @@ pub struct Task {
     pub edges_taken: BTreeMap<String, u32>,
     /// How its last run ended.
     pub last_outcome: Option<Outcome>,
+    /// Times its worker was lost while it worked.
+    #[serde(default)]
+    pub losses: u32,
+    /// Steps of its state that are still to be done; then its agent was done before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<PendingSteps>,
+    /// What the steps did.
+    #[serde(default)]
+    pub delivery: Delivery,
+    /// What the next run must know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Feedback>,
     /// When it was added.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -186,6 +202,8 @@ pub struct NewTask {
     pub labels: Vec<String>,
     /// Tasks that must be done before.
     pub depends_on: Vec<TaskId>,
+    /// Files that it will change, as patterns.
+    pub touches: Vec<String>,
     /// What it may cost.
     pub budget: Budget,
 }
@@ -212,6 +230,9 @@ pub struct TaskEdit {
     /// New dependencies, all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<TaskId>>,
+    /// New patterns of files, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub touches: Option<Vec<String>>,
     /// A new budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -229,6 +250,7 @@ impl Task {
             priority: new.priority,
             labels: new.labels,
             depends_on: new.depends_on,
+            touches: new.touches,
             budget: new.budget,
             flow: flow.name.clone(),
             flow_version: flow.version.clone(),
@@ -242,6 +264,10 @@ impl Task {
             setbacks: 0,
             edges_taken: BTreeMap::new(),
             last_outcome: None,
+            losses: 0,
+            pending: None,
+            delivery: Delivery::default(),
+            feedback: None,
             created_at: at,
             updated_at: at,
         }
@@ -250,6 +276,11 @@ impl Task {
     /// Whether nothing more will happen to it by itself.
     pub fn is_ended(&self) -> bool {
         matches!(self.standing, Standing::Ended { .. })
+    }
+
+    /// Whether its next run goes on where the last one stopped.
+    pub fn is_to_be_continued(&self) -> bool {
+        matches!(self.last_outcome, Some(Outcome::NeedsContinuation { .. })) && self.pending.is_none()
     }
 
     /// Whether it ended well.
@@ -264,6 +295,7 @@ impl Task {
             Standing::Ended { end: End::Cancelled } => "cancelled",
             Standing::Waiting(Wait { wait_for: WaitFor::Human, .. }) => "blocked",
             Standing::Waiting(_) => "waiting",
+            Standing::Ready if self.is_to_be_continued() => "needs_continuation",
             Standing::Ready | Standing::Ended { .. } => self.state.as_str(),
         }
     }

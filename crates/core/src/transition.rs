@@ -3,16 +3,20 @@
 //! `(task, input, flow, now) → task`, pure. The store calls it inside the transaction that writes the task and
 //! its event; nothing else changes a task. Every claim ends in one place, [`release_claim`].
 
+mod decide;
+mod steps;
+
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{End, Flow, State};
+use crate::flow::{EdgeName, End, Flow, State};
 use crate::{
-    Blame, Claim, Fence, Outcome, RunId, Standing, StateName, Task, TaskEdit, Timestamp, Wait, WaitFor,
-    WorkerId,
+    Blame, Claim, Delivery, Feedback, Fence, Outcome, PendingSteps, RunId, Standing, StateName, StepFailure,
+    Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId,
 };
+use steps::{step_done, step_failed};
 
 /// What can happen to a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +33,48 @@ pub enum TaskInput {
         worker: WorkerId,
         /// The run.
         run: RunId,
+    },
+    /// A worker takes it from another one whose lease is over. Whoever writes this has made sure of that in the
+    /// same transaction.
+    TakeOver {
+        /// The new worker.
+        worker: WorkerId,
+        /// Its run.
+        run: RunId,
+        /// The fence of the claim that is over.
+        stale: Fence,
+    },
+    /// A new process on the same machine goes on where a dead one stopped; the run and the fence stay.
+    Adopt {
+        /// The new process.
+        worker: WorkerId,
+        /// The fence of the claim.
+        fence: Fence,
+    },
+    /// A step of its state is done, and its effect was seen to last.
+    StepDone {
+        /// The fence of the claim.
+        fence: Fence,
+        /// Which step, counted from 0.
+        step: u32,
+        /// The work as it is outside now.
+        delivery: Box<Delivery>,
+    },
+    /// A step of its state is not done.
+    StepFailed {
+        /// The fence of the claim.
+        fence: Fence,
+        /// Which step, counted from 0.
+        step: u32,
+        /// Why.
+        failure: StepFailure,
+    },
+    /// A person decides what a state waits for.
+    Decide {
+        /// Whether it may go on.
+        approve: bool,
+        /// What has to change, or a word with the approval.
+        comment: String,
     },
     /// The run that claimed it is over.
     EndRun {
@@ -100,6 +146,24 @@ pub enum Refusal {
         /// The fence as it is.
         current: Fence,
     },
+    /// The flow does not ask anybody in this state.
+    #[error("task `{task}` does not wait for a decision: it is {status}")]
+    NoDecision {
+        /// Which task.
+        task: String,
+        /// What it is.
+        status: String,
+    },
+    /// Steps are done in their order, each once.
+    #[error("step {given} of task `{task}` cannot be told: {expected}")]
+    WrongStep {
+        /// Which task.
+        task: String,
+        /// The step that was told.
+        given: u32,
+        /// What is to be told.
+        expected: String,
+    },
     /// It would wait for itself.
     #[error("task `{task}` cannot depend on itself")]
     DependsOnItself {
@@ -126,6 +190,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(60);
 /// The longest such wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
 
+/// Workers that one task may lose before it is held to be the cause.
+const MOST_LOSSES: u32 = 3;
+
 /// Moves a task. The given task is as the store has it; the result replaces it.
 pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -> Result<Task, Refusal> {
     let mut next = task.clone();
@@ -133,6 +200,25 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
     match input {
         TaskInput::Edit { edit } => apply_edit(&mut next, edit)?,
         TaskInput::Claim { worker, run } => claim(&mut next, worker, run, now)?,
+        TaskInput::TakeOver { worker, run, stale } => {
+            check_fence(task, *stale)?;
+            take_over(&mut next, worker, run, flow, now);
+        }
+        TaskInput::Adopt { worker, fence } => {
+            check_fence(task, *fence)?;
+            if let Standing::Claimed(claim) = &mut next.standing {
+                claim.worker = worker.clone();
+            }
+        }
+        TaskInput::StepDone { fence, step, delivery } => {
+            check_fence(task, *fence)?;
+            step_done(&mut next, *step, delivery, flow)?;
+        }
+        TaskInput::StepFailed { fence, step, failure } => {
+            check_fence(task, *fence)?;
+            step_failed(&mut next, *step, failure, flow, now)?;
+        }
+        TaskInput::Decide { approve, comment } => decide::decide(&mut next, *approve, comment, flow)?,
         TaskInput::EndRun { fence, outcome } => {
             check_fence(task, *fence)?;
             end_run(&mut next, outcome, flow, now)?;
@@ -152,6 +238,7 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         TaskInput::Finish => {
             refuse_ended(task)?;
             release_claim(&mut next);
+            next.pending = None;
             finish(&mut next, flow);
         }
         TaskInput::Cancel => {
@@ -194,10 +281,39 @@ fn claim(task: &mut Task, worker: &WorkerId, run: &RunId, now: Timestamp) -> Res
     Ok(())
 }
 
-fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> Result<(), Refusal> {
+/// A claim passes to another worker. A task that loses worker after worker kills them, more likely than not.
+fn take_over(task: &mut Task, worker: &WorkerId, run: &RunId, flow: &Flow, now: Timestamp) {
     release_claim(task);
+    task.losses += 1;
+    if task.losses > MOST_LOSSES {
+        let reason = format!("its worker was lost {} times", task.losses);
+        give_up(task, "lease", reason, flow);
+        return;
+    }
+    task.standing = Standing::Claimed(Claim { worker: worker.clone(), run: run.clone(), since: now });
+}
+
+/// Ends a task badly, or leaves it to a human where the flow has no bad end.
+fn give_up(task: &mut Task, from: &str, reason: String, flow: &Flow) {
+    task.feedback = Some(Feedback { from: from.to_owned(), text: reason.clone() });
+    match flow.failure_state() {
+        Some(state) => move_to(task, &state.clone(), flow),
+        None => {
+            task.standing = Standing::Waiting(Wait { wait_for: WaitFor::Human, reason, until: None });
+        }
+    }
+}
+
+fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> Result<(), Refusal> {
     task.last_outcome = Some(outcome.clone());
+    task.feedback = outcome_feedback(outcome);
     count(task, outcome);
+    if matches!(outcome, Outcome::Done | Outcome::Approved) && !flow.steps_of(&task.state).is_empty() {
+        // The same worker goes on with the steps, under the same claim.
+        task.pending = Some(PendingSteps { outcome: outcome.clone(), next: 0, tries: 0 });
+        return Ok(());
+    }
+    release_claim(task);
     match outcome.blame() {
         Blame::System => {
             task.standing = Standing::Waiting(system_wait(outcome, task.setbacks, now));
@@ -230,16 +346,38 @@ fn system_wait(outcome: &Outcome, setbacks: u32, now: Timestamp) -> Wait {
     Wait { wait_for: WaitFor::System(name), reason: outcome.to_string(), until: Some(until) }
 }
 
+/// What an agent's end has to say to the next run.
+fn outcome_feedback(outcome: &Outcome) -> Option<Feedback> {
+    let (from, text) = match outcome {
+        Outcome::Rejected { comment } => ("review", comment),
+        Outcome::NeedsContinuation { reason } => ("agent", reason),
+        Outcome::Continue { message } => ("agent", message),
+        _ => return None,
+    };
+    Some(Feedback { from: from.to_owned(), text: text.clone() })
+}
+
 fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Refusal> {
+    take_edge(task, &[outcome.name().into()], flow)?;
+    if let Standing::Waiting(wait) = &mut task.standing
+        && let Some(detail) = outcome.detail()
+    {
+        wait.reason = detail;
+    }
+    Ok(())
+}
+
+/// Takes the first of these edges that the state has.
+fn take_edge(task: &mut Task, names: &[EdgeName], flow: &Flow) -> Result<(), Refusal> {
     let no_edge = || Refusal::NoEdge {
         flow: flow.name.to_string(),
         state: task.state.to_string(),
-        outcome: outcome.name().to_string(),
+        outcome: names.iter().map(|name| name.as_str()).next().unwrap_or_default().to_owned(),
     };
-    let Some(State::Work { on, .. }) = flow.states.get(&task.state) else {
+    let Some(State::Work { on, .. } | State::Wait { on, .. }) = flow.states.get(&task.state) else {
         return Err(no_edge());
     };
-    let (name, edge) = on.find(outcome.name().into()).ok_or_else(no_edge)?;
+    let (name, edge) = names.iter().find_map(|name| on.find(*name)).ok_or_else(no_edge)?;
     let mut to = edge.to.clone();
     if let Some(limit) = &edge.limit {
         let taken = task.edges_taken.entry(format!("{}/{name}", task.state)).or_insert(0);
@@ -249,11 +387,6 @@ fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Re
         }
     }
     move_to(task, &to, flow);
-    if let Standing::Waiting(wait) = &mut task.standing
-        && let Some(detail) = outcome.detail()
-    {
-        wait.reason = detail;
-    }
     Ok(())
 }
 
@@ -262,7 +395,14 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
         task.came_from = Some(task.state.clone());
         task.state = to.clone();
     }
+    task.pending = steps_alone(to, flow);
     task.standing = flow.standing_in(to);
+}
+
+/// In a state without an agent, its steps are all there is to do.
+fn steps_alone(state: &StateName, flow: &Flow) -> Option<PendingSteps> {
+    let alone = matches!(flow.states.get(state), Some(State::Work { agent: None, .. }));
+    alone.then_some(PendingSteps { outcome: Outcome::Done, next: 0, tries: 0 })
 }
 
 fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
@@ -270,12 +410,15 @@ fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
     if !matches!(task.standing, Standing::Waiting(_)) {
         return Err(Refusal::NotBlocked { task: task.id.to_string() });
     }
-    let back = match flow.states.get(&task.state) {
-        Some(State::Work { .. }) => task.state.clone(),
-        _ => task.came_from.clone().unwrap_or_else(|| flow.start.clone()),
-    };
     task.setbacks = 0;
-    move_to(task, &back, flow);
+    match flow.states.get(&task.state) {
+        // Steps that were under way go on where they were.
+        Some(State::Work { .. }) => task.standing = Standing::Ready,
+        _ => {
+            let back = task.came_from.clone().unwrap_or_else(|| flow.start.clone());
+            move_to(task, &back, flow);
+        }
+    }
     Ok(())
 }
 
@@ -290,13 +433,14 @@ fn finish(task: &mut Task, flow: &Flow) {
 }
 
 fn begin_anew(task: &mut Task, flow: &Flow) {
-    task.came_from = None;
     task.attempts = 0;
     task.continuations = 0;
     task.setbacks = 0;
+    task.losses = 0;
     task.edges_taken.clear();
-    task.state = flow.start.clone();
-    task.standing = flow.standing_in(&flow.start);
+    task.feedback = None;
+    move_to(task, &flow.start, flow);
+    task.came_from = None;
 }
 
 fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
@@ -313,6 +457,7 @@ fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
     task.priority = edit.priority.unwrap_or(task.priority);
     task.labels = edit.labels.unwrap_or_else(|| task.labels.clone());
     task.depends_on = edit.depends_on.unwrap_or_else(|| task.depends_on.clone());
+    task.touches = edit.touches.unwrap_or_else(|| task.touches.clone());
     task.budget = edit.budget.unwrap_or(task.budget);
     Ok(())
 }

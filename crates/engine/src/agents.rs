@@ -5,16 +5,18 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rehearsal_agent::driver::driver_with;
 use rehearsal_agent::environment::Variables;
-use rehearsal_agent::probe::probe;
+use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::process::{Launcher, SpawnError};
 use rehearsal_agent::{Agent, CommandLine, Driver, ProcessAgent, Retrying, RunRequest};
 use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Profile};
 
-/// An agent that was found and asked what it can do.
+/// An agent that was found and asked what it can do, or one to be shown only.
 pub struct AgentSetup {
     agent: Arc<dyn Agent>,
     driver: Box<dyn Driver>,
+    /// What whoever sees its command line should know.
+    note: Option<String>,
 }
 
 /// Why a profile cannot be run.
@@ -36,19 +38,32 @@ impl AgentSetup {
         clock: Arc<dyn Clock>,
         working_dir: &Utf8Path,
     ) -> Result<Self, SetupError> {
-        let kind = profile.driver.value;
-        let program = match (&profile.program.value, kind) {
-            (Some(program), _) => program.clone(),
-            (None, DriverKind::Command) => return Err(SetupError::NoProgram),
-            (None, kind) => kind.as_str().to_owned(),
+        let (kind, args) = (profile.driver.value, &profile.args.value);
+        let program = program_of(profile)?;
+        let probed = probe(kind, &program, args, &ours, &Launcher::default(), working_dir).await?;
+        Ok(Self::of(profile, &probed, ours, clock))
+    }
+
+    /// The agent as it would be if its program were here: to be shown, for what its program can do is not known.
+    pub fn of_missing_program(
+        profile: &Profile,
+        ours: Variables,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SetupError> {
+        let program = program_of(profile)?;
+        let note = format!("`{program}` was not found, so it could not be asked which of these flags it has");
+        let probed = Probed { program: program.into(), capabilities: None };
+        Ok(Self { note: Some(note), ..Self::of(profile, &probed, ours, clock) })
+    }
+
+    fn of(profile: &Profile, probed: &Probed, ours: Variables, clock: Arc<dyn Clock>) -> Self {
+        let make = || {
+            let (program, args) = (probed.program.to_string(), profile.args.value.clone());
+            driver_with(profile.driver.value, Some(program), args, probed.capabilities.clone())
         };
-        let args = profile.args.value.clone();
-        let probed = probe(kind, &program, &args, &ours, &Launcher::default(), working_dir).await?;
-        let make =
-            || driver_with(kind, Some(probed.program.to_string()), args.clone(), probed.capabilities.clone());
         let process = ProcessAgent::new(make(), ours, Arc::clone(&clock));
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
-        Ok(Self { agent, driver: make() })
+        Self { agent, driver: make(), note: None }
     }
 
     /// The agent.
@@ -58,6 +73,16 @@ impl AgentSetup {
 
     /// What would be executed for a request.
     pub fn command_line(&self, request: &RunRequest) -> CommandLine {
-        self.driver.command(request)
+        let mut line = self.driver.command(request);
+        line.warnings.extend(self.note.clone());
+        line
+    }
+}
+
+fn program_of(profile: &Profile) -> Result<String, SetupError> {
+    match (&profile.program.value, profile.driver.value) {
+        (Some(program), _) => Ok(program.clone()),
+        (None, DriverKind::Command) => Err(SetupError::NoProgram),
+        (None, kind) => Ok(kind.as_str().to_owned()),
     }
 }

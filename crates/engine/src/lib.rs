@@ -1,7 +1,8 @@
 //! Moves tasks through flows.
 //!
 //! The [`SessionLoop`] works through a session's tasks with a fresh context each time; [`why`](why::why) tells
-//! why a task is not moving; [`LoopLock`] keeps two loops out of one checkout.
+//! why a task is not moving; [`LoopLock`] keeps two loops out of one checkout. The [`Tester`] runs a repository's
+//! tests, remembers what came of them, and says what is behind the failures.
 //!
 //! **Invariants:** state changes only through the store's one writer path. What an agent says is applied when
 //! its run is over, in one transaction with the run's end. The engine prints nothing: it tells a reporter.
@@ -11,6 +12,7 @@ mod clock;
 mod lock;
 pub mod prompt;
 mod session_loop;
+mod tester;
 pub mod why;
 
 pub use agents::{AgentSetup, SetupError};
@@ -19,6 +21,8 @@ pub use lock::{LockError, LoopLock};
 pub use session_loop::{
     LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch,
 };
+
+pub use tester::{Tested, TestedProject, Tester, TesterError, Wanted};
 
 /// Randomness for short ids.
 pub fn random_bits() -> u64 {

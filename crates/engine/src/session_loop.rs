@@ -134,6 +134,8 @@ struct Progress {
     notes: Vec<String>,
     /// The task whose last run was told to wait by the agent's vendor: until then no task can be worked on.
     rest_of: Option<TaskId>,
+    /// Until when the loop told that it waits.
+    told_to_wait: Option<Timestamp>,
     failures_in_a_row: u32,
     hard_setbacks_in_a_row: u32,
 }
@@ -163,8 +165,8 @@ impl SessionLoop {
         let end = loop {
             match self.next_step(&progress).await? {
                 NextStep::End(end) => break end,
-                NextStep::Wait(wait, until) => {
-                    if let Some(end) = self.wait(&wait, until).await {
+                NextStep::Wait(..) => {
+                    if let Some(end) = self.wait(&mut progress).await? {
                         break end;
                     }
                 }
@@ -193,7 +195,10 @@ impl SessionLoop {
         if self.stop.is_thrown() {
             return end(LoopEnd::Interrupted);
         }
-        let counts = self.counts().await?;
+        let now = self.clock.now();
+        let (counts, next) = tokio::try_join!(self.counts(), async {
+            Ok(self.store.next_task(Some(&self.options.session), now).await?)
+        })?;
         if counts.open == 0 {
             return end(match (progress.iteration, failed(&counts)) {
                 (0, _) => LoopEnd::NothingToDo,
@@ -212,8 +217,7 @@ impl SessionLoop {
         if let Some((wait, until)) = self.rest_of_the_agent(progress).await? {
             return Ok(NextStep::Wait(wait, until));
         }
-        let now = self.clock.now();
-        if let Some(task) = self.store.next_task(Some(&self.options.session), now).await? {
+        if let Some(task) = next {
             return Ok(NextStep::Iterate(Box::new(task)));
         }
         self.what_it_waits_for().await
@@ -275,6 +279,7 @@ impl Progress {
             touched: Vec::new(),
             notes: Vec::new(),
             rest_of: None,
+            told_to_wait: None,
             failures_in_a_row: 0,
             hard_setbacks_in_a_row: 0,
         }

@@ -18,8 +18,9 @@ use member::Member;
 use crate::owner;
 use crate::policy::Limits;
 
-/// In a group of version 1 are, beside the command, the thread that forks and the init.
-const OWN_TASKS: u64 = 2;
+/// In a group of version 1 are, beside the command, the thread that forks, the init, and inits of commands before that are
+/// not quite gone.
+const OWN_TASKS: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -278,17 +279,25 @@ impl Part {
 }
 
 impl Drop for Part {
-    /// A thread is in its group for a moment more after it was joined.
     fn drop(&mut self) {
-        const TRIES: u32 = 200;
-        for _ in 0..TRIES {
-            match std::fs::remove_dir(&self.directory) {
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    std::thread::sleep(Duration::from_micros(100));
-                }
-                _ => return,
-            }
+        remove(self.directory.clone());
+    }
+}
+
+/// Removes a group, and those that could not be removed before: a thread that was joined and an init that has said its last word are
+/// in their group for a moment more.
+fn remove(directory: PathBuf) {
+    const TRIES: u32 = 1000;
+    static LEFT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let is_busy = |directory: &PathBuf| matches!(std::fs::remove_dir(directory), Err(error) if error.kind() == io::ErrorKind::ResourceBusy);
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    left.push(directory);
+    for _ in 0..TRIES {
+        left.retain(is_busy);
+        if left.is_empty() {
+            return;
         }
+        std::thread::sleep(Duration::from_micros(100));
     }
 }
 

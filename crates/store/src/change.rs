@@ -6,7 +6,7 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
     NewSession, NewTask, ProgressEntry, Run, RunEnd, RunId, RunStart, Session, SessionEdit, SessionName,
-    Task, TaskId,
+    Task, TaskId, TestResult, TestRun,
 };
 
 /// One change. Each leaves its event in the log ([`Change::AddTasks`]: one for each task).
@@ -63,6 +63,13 @@ pub enum Change {
         /// How.
         end: Box<RunEnd>,
     },
+    /// Remembers a run of the repository's tests. What is older than history has room for is forgotten.
+    AddTestRun {
+        /// What it came to.
+        run: Box<TestRun>,
+        /// Its tests.
+        results: Vec<TestResult>,
+    },
 }
 
 /// What came of a change.
@@ -78,6 +85,8 @@ pub enum Committed {
     Tasks(Vec<Task>),
     /// The run as it is now.
     Run(Box<Run>),
+    /// A run of the tests was remembered.
+    TestRun,
 }
 
 impl Committed {
@@ -85,7 +94,7 @@ impl Committed {
     pub fn task(self) -> Option<Task> {
         match self {
             Self::Task(task) => Some(*task),
-            Self::Session(_) | Self::Progress(_) | Self::Tasks(_) | Self::Run(_) => None,
+            Self::Session(_) | Self::Progress(_) | Self::Tasks(_) | Self::Run(_) | Self::TestRun => None,
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn new_task(id: &TaskId, task: &NewTask, index: usize) -> Result<(), 
     items("criteria", "a criterion", &task.criteria, LONGEST_LINE)?;
     items("labels", "a label", &task.labels, LONGEST_LABEL)?;
     count("dependencies", task.depends_on.len())?;
+    items("patterns", "a pattern", &task.touches, LONGEST_LINE)?;
     budget(task.budget)
 }
 
@@ -28,7 +29,12 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
     match input {
         TaskInput::Edit { edit } => task_edit(edit),
         TaskInput::Block { reason } => length("the reason", reason, LONGEST_LINE),
+        TaskInput::Decide { comment, .. } => length("the comment", comment, LONGEST_TEXT),
         TaskInput::Claim { .. }
+        | TaskInput::TakeOver { .. }
+        | TaskInput::Adopt { .. }
+        | TaskInput::StepDone { .. }
+        | TaskInput::StepFailed { .. }
         | TaskInput::EndRun { .. }
         | TaskInput::Release { .. }
         | TaskInput::Unblock
@@ -44,6 +50,7 @@ fn task_edit(edit: &TaskEdit) -> Result<(), CommitError> {
     items("criteria", "a criterion", edit.criteria.as_deref().unwrap_or_default(), LONGEST_LINE)?;
     items("labels", "a label", edit.labels.as_deref().unwrap_or_default(), LONGEST_LABEL)?;
     count("dependencies", edit.depends_on.as_ref().map_or(0, Vec::len))?;
+    items("patterns", "a pattern", edit.touches.as_deref().unwrap_or_default(), LONGEST_LINE)?;
     budget(edit.budget.unwrap_or_default())
 }
 

@@ -37,6 +37,8 @@ mod store;
 
 pub use change::{Change, Committed};
 pub use error::{CommitError, FindError, OpenError, StoreError};
-pub use query::{Cost, Counts, EventQuery, RunQuery, Scope, SessionSummary, StatusFilter, TaskQuery};
+pub use query::{
+    Cost, Counts, EventQuery, RunQuery, Scope, SessionSummary, StatusFilter, TaskQuery, TestQuery, Tested,
+};
 pub use sqlite::SqliteStore;
 pub use store::Store;

@@ -23,6 +23,12 @@ pub(crate) const MOST_CANDIDATES: i64 = 10;
 /// Findings that [`verify`](crate::Store::verify) lists: whoever has a hundred does not need more.
 pub(crate) const MOST_FINDINGS: usize = 100;
 
+/// Runs of one project's tests that are remembered: enough to tell a flaky test from a broken one.
+pub(crate) const TEST_HISTORY_RUNS: i64 = 200;
+
+/// Bytes of their results: a project with very many tests has a shorter memory, not a larger file.
+pub(crate) const TEST_HISTORY_BYTES: i64 = 16 << 20;
+
 /// A title is one line in a list. In characters, as all of these.
 pub const LONGEST_TITLE: usize = 500;
 

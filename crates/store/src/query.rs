@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal_core::{RunId, Session, SessionName, StateName, TaskId, Tokens};
+use rehearsal_core::{RunId, Session, SessionName, StateName, TaskId, TestResult, TestRun, Tokens};
 
 /// Which tasks to list. Listed by priority, then age, then order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -110,4 +110,26 @@ pub struct Cost {
     pub without_tokens: u64,
     /// Turns, of those that told.
     pub turns: u64,
+}
+
+/// Which runs of the repository's tests to read. Newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TestQuery {
+    /// Of the project in this directory.
+    pub root: Option<String>,
+    /// By this runner.
+    pub framework: Option<String>,
+    /// Of this very tree.
+    pub tree: Option<String>,
+    /// At most so many; none: all that are remembered.
+    pub limit: Option<u32>,
+}
+
+/// A run of the tests, and its tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// What it came to.
+    pub run: TestRun,
+    /// Its tests.
+    pub results: Vec<TestResult>,
 }

@@ -11,6 +11,7 @@ mod open;
 mod runs;
 mod sessions;
 mod tasks;
+mod tested;
 mod verify;
 
 use std::path::Path;
@@ -22,7 +23,7 @@ use rehearsal_core::{Actor, Event, ProgressEntry, Run, Session, SessionName, Tas
 
 use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
-    SessionSummary, Store, StoreError, TaskQuery,
+    SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
 use flows::FlowCache;
 use open::Database;
@@ -110,6 +111,14 @@ impl Store for SqliteStore {
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
         log::events(&mut *self.database.reader().await?, query).await
+    }
+
+    async fn test_runs(&self, query: &TestQuery) -> Result<Vec<Tested>, StoreError> {
+        tested::test_runs(&mut *self.database.reader().await?, query).await
+    }
+
+    async fn last_event(&self) -> Result<i64, StoreError> {
+        log::last(&mut *self.database.reader().await?).await
     }
 
     async fn schema_version(&self) -> Result<i64, StoreError> {

@@ -8,7 +8,7 @@ use rehearsal_core::{Actor, Event, ProgressEntry, Run, Session, SessionName, Tas
 
 use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, RunQuery, Scope, SessionSummary,
-    StoreError, TaskQuery,
+    StoreError, TaskQuery, TestQuery, Tested,
 };
 
 /// What every engine can do. Everything is written by [`commit`](Store::commit); the rest only reads.
@@ -68,6 +68,12 @@ pub trait Store: Send + Sync {
 
     /// The log.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, StoreError>;
+
+    /// Runs of the repository's tests, newest first.
+    async fn test_runs(&self, query: &TestQuery) -> Result<Vec<Tested>, StoreError>;
+
+    /// The place of the last event in the log; 0 when there is none. Whoever waits for a change looks here.
+    async fn last_event(&self) -> Result<i64, StoreError>;
 
     /// The version of the database's layout.
     async fn schema_version(&self) -> Result<i64, StoreError>;

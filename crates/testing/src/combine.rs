@@ -48,7 +48,7 @@ fn absorb(whole: &mut Collected, part: Collected) {
 }
 
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    if a.is_none() && b.is_none() { None } else { Some(a.unwrap_or(0) + b.unwrap_or(0)) }
+    if a.is_none() && b.is_none() { None } else { Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))) }
 }
 
 /// What another telling knows better.

@@ -3,12 +3,15 @@
 mod ava;
 mod bats;
 mod bun;
+mod busted;
 mod by_line;
 mod cargo;
 mod catch2_text;
 mod catch2_xml;
 mod ctest;
 mod deno;
+mod each_stream;
+mod exunit;
 mod frames;
 mod generic;
 mod go;
@@ -18,12 +21,15 @@ mod java;
 mod jest_block;
 mod jest_failure;
 mod jest_json;
-mod js_failure;
-mod json_elements;
+mod jest_text;
+mod js_error;
+pub(crate) mod json_elements;
 mod junit;
 mod junit_console;
 mod libtest_json;
 mod maven;
+mod milliseconds;
+mod minitest;
 mod mocha;
 mod nextest;
 mod node_dot;
@@ -37,16 +43,28 @@ mod pytest_text;
 mod python_crash;
 mod python_failure;
 mod reporter;
+#[cfg(test)]
+mod retelling;
+mod rspec;
+mod ruby_failure;
 mod rust_failure;
+#[cfg(test)]
+mod script_tests;
+mod tally;
 mod tap;
 mod teamcity;
+mod test_unit;
+#[cfg(test)]
+mod told;
 mod trx;
 mod unittest_text;
+mod vitest_text;
 mod wording;
 mod xml;
 
 use crate::{Framework, Sink};
 use by_line::ByLine;
+use each_stream::EachStream;
 
 /// Where bytes come from. A structured report (a file, or a descriptor of its own) comes as `Out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -227,11 +245,18 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(mocha::MochaJson::default()),
     },
     Format {
+        name: "rspec-json",
+        framework: Framework::Rspec,
+        trust: Trust::Report,
+        looks_like: rspec::looks_like_json,
+        parser: || Box::new(rspec::RspecJson::default()),
+    },
+    Format {
         name: "nextest-text",
         framework: Framework::Nextest,
         trust: Trust::Text,
         looks_like: nextest::looks_like,
-        parser: || Box::new(ByLine::<nextest::NextestText>::default()),
+        parser: || Box::new(EachStream::<nextest::NextestText>::default()),
     },
     Format {
         name: "cargo-test",
@@ -245,35 +270,70 @@ static FORMATS: &[Format] = &[
         framework: Framework::Bun,
         trust: Trust::Text,
         looks_like: bun::looks_like,
-        parser: || Box::new(ByLine::<bun::Bun>::default()),
+        parser: || Box::new(EachStream::<bun::Bun>::default()),
     },
     Format {
         name: "deno",
         framework: Framework::Deno,
         trust: Trust::Text,
         looks_like: deno::looks_like,
-        parser: || Box::new(ByLine::<deno::Deno>::default()),
+        parser: || Box::new(EachStream::<deno::Deno>::default()),
     },
     Format {
         name: "mocha",
         framework: Framework::Mocha,
         trust: Trust::Text,
         looks_like: mocha::looks_like_text,
-        parser: || Box::new(ByLine::<mocha::MochaText>::default()),
-    },
-    Format {
-        name: "node-spec",
-        framework: Framework::NodeTest,
-        trust: Trust::Text,
-        looks_like: node_spec::looks_like,
-        parser: || Box::new(ByLine::<node_spec::NodeSpec>::default()),
+        parser: || Box::new(EachStream::<mocha::MochaText>::default()),
     },
     Format {
         name: "node-dot",
         framework: Framework::NodeTest,
         trust: Trust::Text,
         looks_like: node_dot::looks_like,
-        parser: || Box::new(ByLine::<node_dot::NodeDot>::default()),
+        parser: || Box::new(EachStream::<node_dot::NodeDot>::default()),
+    },
+    Format {
+        name: "node-spec",
+        framework: Framework::NodeTest,
+        trust: Trust::Text,
+        looks_like: node_spec::looks_like,
+        parser: || Box::new(EachStream::<node_spec::NodeSpec>::default()),
+    },
+    Format {
+        name: "busted",
+        framework: Framework::Busted,
+        trust: Trust::Text,
+        looks_like: busted::looks_like,
+        parser: || Box::new(EachStream::<busted::Busted>::default()),
+    },
+    Format {
+        name: "rspec",
+        framework: Framework::Rspec,
+        trust: Trust::Text,
+        looks_like: rspec::looks_like_text,
+        parser: || Box::new(EachStream::<rspec::RspecText>::default()),
+    },
+    Format {
+        name: "test-unit",
+        framework: Framework::Minitest,
+        trust: Trust::Text,
+        looks_like: test_unit::looks_like,
+        parser: || Box::new(EachStream::<test_unit::TestUnit>::default()),
+    },
+    Format {
+        name: "minitest",
+        framework: Framework::Minitest,
+        trust: Trust::Text,
+        looks_like: minitest::looks_like,
+        parser: || Box::new(EachStream::<minitest::Minitest>::default()),
+    },
+    Format {
+        name: "exunit",
+        framework: Framework::Exunit,
+        trust: Trust::Text,
+        looks_like: exunit::looks_like,
+        parser: || Box::new(EachStream::<exunit::ExUnit>::default()),
     },
     Format {
         name: "pytest-events",
@@ -339,6 +399,20 @@ static FORMATS: &[Format] = &[
         parser: || Box::new(ByLine::<pytest_text::PytestText>::default()),
     },
     Format {
+        name: "vitest-text",
+        framework: Framework::Vitest,
+        trust: Trust::Text,
+        looks_like: vitest_text::looks_like,
+        parser: || Box::new(ByLine::<vitest_text::VitestText>::default()),
+    },
+    Format {
+        name: "jest-text",
+        framework: Framework::Jest,
+        trust: Trust::Text,
+        looks_like: jest_text::looks_like,
+        parser: || Box::new(ByLine::<jest_text::JestText>::default()),
+    },
+    Format {
         name: "unittest-text",
         framework: Framework::Unittest,
         trust: Trust::Text,
@@ -380,7 +454,7 @@ static FORMATS: &[Format] = &[
         framework: Framework::Generic,
         trust: Trust::ExitStatus,
         looks_like: |_| true,
-        parser: || Box::new(generic::Generic),
+        parser: || Box::new(EachStream::<generic::Generic>::default()),
     },
 ];
 
@@ -419,11 +493,7 @@ impl Format {
         let fits = |format: &&Self| (format.looks_like)(head);
         let of_framework =
             framework.and_then(|wanted| FORMATS.iter().filter(|it| it.framework == wanted).find(fits));
-        let format =
-            of_framework.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1]);
-        // While little of it is there, TAP shows no dialect: it is that of the runner.
-        let dialect = framework.filter(|_| format.name == "tap").map(|runner| format!("{runner}-tap"));
-        dialect.and_then(|name| Self::named(&name)).unwrap_or(format)
+        of_framework.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1])
     }
 
     /// What a runner prints for people, if we can read it.
@@ -448,3 +518,6 @@ impl std::fmt::Debug for Format {
         f.write_str(self.name)
     }
 }
+
+#[cfg(test)]
+mod tests;

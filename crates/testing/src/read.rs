@@ -53,6 +53,10 @@ pub fn read(recorded: &Recorded) -> std::io::Result<TestReport> {
         raw.push(&source.head);
     }
     if let Some(format) = printed_format(&printed, framework) {
+        // What stands on standard error is often about what comes on standard output: which binary it is of.
+        let (errors, output): (Vec<_>, Vec<_>) =
+            printed.into_iter().partition(|it| it.stream() == Stream::Err);
+        let printed = errors.into_iter().chain(output).collect();
         tellings.push(telling(format, printed, collector(), &recorded.ending)?);
     }
     Ok(conclude(framework, combine(tellings), &recorded.ending, raw.into_text()))

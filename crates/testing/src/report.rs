@@ -4,7 +4,7 @@ use rehearsal_sandbox::{SandboxReport, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Framework, Problem, Verdict};
+use crate::{Framework, Problem, TestStatus, Verdict};
 
 /// The whole result of one run. It always comes back, whatever happened to the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +100,38 @@ pub struct FileCoverage {
     pub total: u64,
 }
 
+impl TestReport {
+    /// Of a run without any result.
+    pub fn empty(framework: Framework) -> Self {
+        Self {
+            root: None,
+            command: None,
+            framework,
+            framework_version: None,
+            success: false,
+            verdict: Verdict::NoTests,
+            reasons: Vec::new(),
+            duration: 0,
+            tests: Vec::new(),
+            tests_file: None,
+            summary: TestSummary::default(),
+            build_errors: Vec::new(),
+            suite_errors: Vec::new(),
+            run_errors: Vec::new(),
+            raw_output: String::new(),
+            raw_output_file: None,
+            exit_code: None,
+            signal: None,
+            timed_out: false,
+            partial: false,
+            coverage: None,
+            sandbox: None,
+            files_written: Written::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// One test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TestCase {
@@ -138,38 +170,6 @@ pub struct TestCase {
     /// How often it ran, if more than once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-}
-
-/// How a test ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TestStatus {
-    /// Good.
-    #[default]
-    Pass,
-    /// An assertion, or its own time limit.
-    Fail,
-    /// It could not be carried out: its set-up or its clean-up failed.
-    Error,
-    /// Left out on purpose, or only planned (todo).
-    Skip,
-    /// It failed, and was declared to.
-    Xfail,
-    /// It failed and then passed, with nothing changed between.
-    Flaky,
-    /// It was running when the whole run was stopped from outside: time limit, kill, cancel.
-    Timeout,
-    /// The process died while it ran.
-    Crash,
-    /// It was to run and never began.
-    NotRun,
-}
-
-impl TestStatus {
-    /// Whether it counts as failed.
-    pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Fail | Self::Error | Self::Crash)
-    }
 }
 
 /// What kind of failure, as far as the runner's own structure tells; the analysis goes further.

@@ -69,7 +69,8 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
     short.into_text()
 }
 
-fn floor_char(text: &str, at: usize) -> usize {
+/// The last place at or before this one where the text may be cut.
+pub(crate) fn floor_char(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

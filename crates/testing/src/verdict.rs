@@ -38,6 +38,27 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every one.
+    pub const ALL: [Self; 12] = [
+        Self::Passed,
+        Self::Failed,
+        Self::BuildFailed,
+        Self::CollectFailed,
+        Self::Crashed,
+        Self::TimedOut,
+        Self::OutOfMemory,
+        Self::Limit,
+        Self::SandboxBlocked,
+        Self::NoTests,
+        Self::Inconsistent,
+        Self::RunnerMissing,
+    ];
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
     /// As JSON has it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,7 +80,7 @@ impl Verdict {
 
 impl Verdict {
     /// Of several, the heaviest is that of all together.
-    pub(crate) const fn weight(self) -> u8 {
+    pub const fn weight(self) -> u8 {
         match self {
             Self::Passed => 0,
             Self::NoTests => 1,
@@ -214,7 +235,7 @@ fn only_the_exit(run: &Collected, ending: &Ending) -> Option<(Verdict, String)> 
         return None;
     }
     match ending.exit {
-        Some(Exit::Code(0)) | Some(Exit::Signal(_)) => None,
+        Some(Exit::Code(0) | Exit::Signal(_)) => None,
         Some(Exit::Code(code)) => Some((Verdict::Failed, format!("the command exited with {code}"))),
         None => Some((
             Verdict::Inconsistent,
@@ -256,4 +277,19 @@ fn first_line(message: &str) -> String {
         .unwrap_or("an error without a message")
         .trim()
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_whose_output_cannot_be_read_is_green_only_by_its_exit_status() {
+        let run = Collected { exit_decides: true, ended: true, ..Collected::default() };
+        let verdict = |ending: &Ending| judge(&run, ending).0;
+        assert_eq!(verdict(&Ending::of_status(0)), Verdict::Passed);
+        assert_eq!(verdict(&Ending::of_status(1)), Verdict::Failed);
+        assert_eq!(verdict(&Ending::of_status(139)), Verdict::Crashed);
+        assert_eq!(verdict(&Ending::default()), Verdict::Inconsistent);
+    }
 }

@@ -1,4 +1,4 @@
-//! The shim: starts one agent, and lets nothing of it survive.
+//! The shim: starts one agent, and lets nothing of it survive; then another, as often as it is told to.
 //!
 //! It holds no thread, no runtime and none of the agent's bytes: the agent's pipes come with the order and go
 //! straight to the agent. All it does is wait, on its control socket and for signals.
@@ -40,18 +40,24 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     let signals = Signals::take()?;
     // Whoever stopped us must not keep us from seeing that our parent is gone.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    let (order, pipes) = receive_order(control)?;
-    let agent = match start(&order, pipes) {
-        Ok(agent) => agent,
-        Err(failure) => return send(control, &Report::Failed(failure)),
-    };
-    drop(order);
-    // Should nobody listen any more, the closed socket ends the run below.
-    let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get() });
-    let mut watch = Supervision { control, signals, agent, exit: None, kill_at: None };
-    let end = watch.until_killed_or_over();
-    let report = watch.clear(end);
-    send(control, &Report::Ended(report))
+    while let Some((order, pipes)) = receive_order(control)? {
+        let agent = match start(&order, pipes) {
+            Ok(agent) => agent,
+            Err(failure) => return send(control, &Report::Failed(failure)),
+        };
+        drop(order);
+        // Should nobody listen any more, the closed socket ends the run below.
+        let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get() });
+        let mut watch = Supervision { control, signals: &signals, agent, exit: None, kill_at: None };
+        let end = watch.until_killed_or_over();
+        let report = watch.clear(end);
+        let serves_on = report.serves_on;
+        send(control, &Report::Ended(report))?;
+        if !serves_on {
+            break;
+        }
+    }
+    Ok(())
 }
 
 struct Pipes {
@@ -60,8 +66,8 @@ struct Pipes {
     stderr: OwnedFd,
 }
 
-/// The order: its length with the pipes attached, then the rest.
-fn receive_order(control: BorrowedFd<'_>) -> io::Result<(Order, Pipes)> {
+/// The order: its length with the pipes attached, then the rest. None when there is nobody who could give one.
+fn receive_order(control: BorrowedFd<'_>) -> io::Result<Option<(Order, Pipes)>> {
     let mut header = [0_u8; HEADER];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -71,6 +77,9 @@ fn receive_order(control: BorrowedFd<'_>) -> io::Result<(Order, Pipes)> {
         &mut ancillary,
         RecvFlags::CMSG_CLOEXEC,
     )?;
+    if received.bytes == 0 {
+        return Ok(None);
+    }
     let mut fds = ancillary.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(fds) => fds.collect::<Vec<_>>(),
         _ => Vec::new(),
@@ -83,7 +92,7 @@ fn receive_order(control: BorrowedFd<'_>) -> io::Result<(Order, Pipes)> {
     }
     let mut body = vec![0; wire::body_length(header).map_err(io::Error::other)?];
     read_exact(control, &mut body)?;
-    Ok((serde_json::from_slice(&body)?, Pipes { stdin, stdout, stderr }))
+    Ok(Some((serde_json::from_slice(&body)?, Pipes { stdin, stdout, stderr })))
 }
 
 fn read_exact(fd: BorrowedFd<'_>, mut buffer: &mut [u8]) -> io::Result<()> {
@@ -156,7 +165,7 @@ enum End {
 /// One agent under watch.
 struct Supervision<'a> {
     control: BorrowedFd<'a>,
-    signals: Signals,
+    signals: &'a Signals,
     agent: Pid,
     exit: Option<Exit>,
     kill_at: Option<Instant>,
@@ -259,7 +268,7 @@ impl Supervision<'_> {
                 |_| self.settle(),
             );
         }
-        EndReport { exit: self.exit, escaped, left }
+        EndReport { exit: self.exit, escaped, left, serves_on: end == End::Over && left == 0 }
     }
 
     /// Waits for deaths, but not for ever: whether no child is left. Only the kernel's answer to that is

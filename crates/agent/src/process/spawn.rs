@@ -93,7 +93,8 @@ impl IdleShim {
         };
         let Pipes { stdin, stdout, stderr } = pipes;
         let (stdin, stdout, stderr) = (Some(stdin), Some(stdout), Some(stderr));
-        Ok(Supervised { stdin, stdout, stderr, pid, control, shim, session, run, sweeping: None })
+        let (state, sweeping) = (State::Running, None);
+        Ok(Supervised { stdin, stdout, stderr, pid, launcher, control, shim, session, run, state, sweeping })
     }
 }
 
@@ -190,12 +191,24 @@ pub struct Supervised {
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
     pid: i32,
+    launcher: Launcher,
     control: Control,
     shim: Child,
     session: i32,
     run: Option<RunId>,
+    state: State,
     /// The end of what a lost shim left, while it is under way.
     sweeping: Option<tokio::task::JoinHandle<Escaped>>,
+}
+
+/// What is known of a supervised process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    /// It ended by itself, and nothing is left: the shim waits for another order.
+    EndedByItself,
+    /// The shim was told to end it, or broke down.
+    Broken,
 }
 
 impl Supervised {
@@ -211,19 +224,24 @@ impl Supervised {
 
     /// Asks the process group to end, and after a grace ends all by force. [`wait`](Self::wait) tells when.
     pub async fn terminate(&mut self, grace: Duration) {
+        self.state = State::Broken;
         self.control.tell(Command::Terminate { grace }).await;
     }
 
     /// Ends all by force, now.
     pub async fn kill(&mut self) {
+        self.state = State::Broken;
         self.control.tell(Command::Kill).await;
     }
 
     /// Waits until the process and everything it started is gone. May be dropped and called again.
     pub async fn wait(&mut self) -> Ended {
         match self.control.report().await {
-            Ok(Report::Ended(EndReport { exit, escaped, left })) => {
-                // The shim ends now by itself, and the runtime reaps it: not worth waiting for.
+            Ok(Report::Ended(EndReport { exit, escaped, left, serves_on })) => {
+                // What we told a shim that was no longer listening would be taken for the next order.
+                if self.state == State::Running && serves_on {
+                    self.state = State::EndedByItself;
+                }
                 let exit = exit.unwrap_or(KILLED);
                 Ended { exit, escaped, left, supervisor_lost: false }
             }
@@ -231,8 +249,16 @@ impl Supervised {
         }
     }
 
+    /// The shim, for another program, once this one ended by itself and left nothing. Any other shim ends now, and
+    /// the runtime reaps it.
+    pub fn into_idle(self) -> Option<IdleShim> {
+        let Self { launcher, shim, control, state, .. } = self;
+        (state == State::EndedByItself).then_some(IdleShim { launcher, shim, control })
+    }
+
     /// For a shim that is gone, or does not do its duty: ends it and does it ourselves.
     pub async fn take_over(&mut self) -> Ended {
+        self.state = State::Broken;
         let _ = self.shim.kill().await;
         let (run, session) = (self.run.clone(), self.session);
         // Kept, so that what it found is not lost when whoever waits turns to something else meanwhile.

@@ -37,6 +37,8 @@ pub(super) struct EndReport {
     pub(super) escaped: Escaped,
     /// Processes that not even SIGKILL ended in time.
     pub(super) left: u32,
+    /// Whether the shim waits for another order.
+    pub(super) serves_on: bool,
 }
 
 /// Why the agent could not be started.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Graces;
 use super::files::{LogTrouble, RunFiles};
 use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
-use crate::process::{Ended, Supervised};
+use crate::process::{Ended, IdleShim, Supervised};
 use crate::redact::Redactor;
 use crate::{RunRequest, Watch, WireParser};
 
@@ -22,6 +22,8 @@ pub(super) struct Driven {
     pub(super) stop: Option<Stop>,
     pub(super) wire: WireReport,
     pub(super) warnings: Vec<String>,
+    /// Free for the next run, if all went well with it.
+    pub(super) shim: Option<IdleShim>,
 }
 
 /// One process under way.
@@ -200,7 +202,7 @@ impl Drive {
             None => process.take_over().await,
         };
         let (wire, warnings) = self.ears.finish(&ended);
-        Driven { ended, stop: self.stop, wire, warnings }
+        Driven { ended, stop: self.stop, wire, warnings, shim: process.into_idle() }
     }
 }
 

@@ -239,3 +239,24 @@ fn gemini_is_refused_by_its_approval_mode_in_the_stream_too() {
     let Outcome::PermissionDenied { reason } = outcome(DriverKind::Gemini, stream, "", 0) else { panic!() };
     assert_eq!(reason, "`write_file` was refused (a.txt)");
 }
+
+#[test]
+fn a_rate_limit_without_a_time_has_the_one_that_the_vendor_named_before() {
+    let retry = |delay: u64, status: u16| {
+        format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":{delay},"error_status":{status},"error":"rate_limit"}}"#
+        )
+    };
+    let end = r#"{"is_error":true,"subtype":"success","terminal_reason":"api_error","api_error_status":429,"result":"API Error: 429 no","duration_ms":60000,"type":"result"}"#;
+    let until = |retries: &[String]| {
+        let stdout = format!("{}\n{end}\n", retries.join("\n"));
+        match outcome(DriverKind::Claude, &stdout, "", 1) {
+            Outcome::RateLimited { until } => until,
+            other => panic!("{other}"),
+        }
+    };
+    assert_eq!(until(&[retry(120_000, 429), retry(600_000, 429)]), Some(in_minutes(11)));
+    assert_eq!(until(&[retry(600_000, 429), retry(32_000, 429)]), None, "a pause of its own");
+    assert_eq!(until(&[retry(600_000, 529)]), None, "another error");
+    assert_eq!(until(&[retry(u64::MAX, 429)]), None, "no vendor means that");
+}

@@ -179,6 +179,13 @@ async fn runaways_are_ended_and_told() {
 }
 
 #[tokio::test]
+async fn the_agents_git_does_not_tidy_up_behind_its_back() {
+    let bench = Bench::new();
+    let report = bench.sh("git config gc.autoDetach; git config maintenance.autoDetach").await;
+    assert_eq!(report.evidence.wire.final_text, "false\nfalse\n");
+}
+
+#[tokio::test]
 async fn the_agent_knows_its_task_and_its_place() {
     let bench = Bench::new();
     let report = bench

@@ -158,6 +158,36 @@ async fn dropping_it_ends_everything() {
 }
 
 #[tokio::test]
+async fn a_shim_serves_one_program_after_the_other() {
+    let first = Bench::new();
+    let mut process = spawn(&first, &runaways("echo $PPID; exit 3")).await;
+    let parent = line(&mut process).await;
+    let ended = process.wait().await;
+    assert_eq!((ended.exit, ended.escaped.count as usize), (Exit::Code(3), RUNAWAYS + 1));
+    let second = Bench::new();
+    let shim = process.into_idle().expect("nothing was left");
+    let mut process = shim.run(second.spec("echo $PPID; pwd; exit 4")).await.unwrap();
+    assert_eq!(output(&mut process).await, format!("{parent}{}\n", second.work()));
+    assert_eq!(process.wait().await.exit, Exit::Code(4));
+    assert_nothing_left(&first, RUNAWAYS);
+}
+
+#[tokio::test]
+async fn a_shim_that_had_to_end_its_program_serves_no_other() {
+    let bench = Bench::new();
+    let mut process = spawn(&bench, "echo ready; sleep 1000").await;
+    assert_eq!(line(&mut process).await, "ready\n");
+    process.terminate(FOR_EVER).await;
+    process.wait().await;
+    assert!(process.into_idle().is_none());
+    let mut process = spawn(&bench, "echo ready; sleep 1000").await;
+    assert_eq!(line(&mut process).await, "ready\n");
+    signal(parent_of(process.pid()), rustix::process::Signal::TERM);
+    process.wait().await;
+    assert!(process.into_idle().is_none());
+}
+
+#[tokio::test]
 async fn a_shim_that_is_asked_to_end_takes_all_with_it() {
     let bench = Bench::new();
     let mut process = spawn(&bench, &runaways("echo ready; sleep 1000")).await;

@@ -44,7 +44,7 @@ pub(crate) fn play(args: impl Iterator<Item = String>) -> Option<ExitCode> {
             return Some(Exit::Usage.into());
         }
     };
-    let env = MockEnv { vars: std::env::vars().collect(), now: SystemClock.now() };
+    let env = MockEnv { vars: crate::context::variables(), now: SystemClock.now() };
     let status = mock_agent_main(args, &env);
     Some(ExitCode::from(u8::try_from(status.rem_euclid(256)).unwrap_or(1)))
 }

@@ -7,6 +7,7 @@ mod view;
 use std::sync::Arc;
 
 use clap::Args;
+use rehearsal_agent::environment::Variables;
 use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
@@ -147,10 +148,8 @@ async fn prepare(
     let session = the_session(&*store, args.session.clone()).await?;
     let profile = settings.profile().cloned().ok_or_else(|| CliError::usage("no agent is configured"))?;
     check_permission(&profile, args.trust)?;
-    let ours = std::env::vars().collect();
-    let setup = AgentSetup::new(&profile, ours, Arc::clone(&context.clock), &project.root)
-        .await
-        .map_err(|error| setup_error(&error, &profile))?;
+    let setup =
+        set_up(&profile, args, project, context).await.map_err(|error| setup_error(&error, &profile))?;
     let session_loop = SessionLoop {
         store,
         agent: setup.agent(),
@@ -168,12 +167,29 @@ async fn prepare(
             max_wait: settings.max_wait.value.0,
             accept_complete: settings.accept_complete.value,
             message: args.message.clone(),
-            test_command: settings.test_command.value,
+            test_command: settings.testing.command.value,
         },
         reporter: reporter(args.follow, context),
         stop: StopSwitch::default(),
     };
     Ok((session_loop, setup))
+}
+
+/// What is only shown need not be here.
+async fn set_up(
+    profile: &Profile,
+    args: &RunArgs,
+    project: &Project,
+    context: &Context,
+) -> Result<AgentSetup, SetupError> {
+    let ours: Variables = crate::context::variables();
+    let clock = || Arc::clone(&context.clock);
+    match AgentSetup::new(profile, ours.clone(), clock(), &project.root).await {
+        Err(SetupError::Program(SpawnError::ProgramMissing { .. })) if args.dry_run => {
+            AgentSetup::of_missing_program(profile, ours, clock())
+        }
+        done => done,
+    }
 }
 
 fn setup_error(error: &SetupError, profile: &Profile) -> CliError {

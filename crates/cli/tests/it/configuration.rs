@@ -124,7 +124,20 @@ fn each_setting_says_where_it_comes_from() {
     loop.max_cost                     2.5           environment
     loop.max_wait                     6h            default
     loop.accept_complete              false         default
+    testing.framework                 -             default
     testing.command                   -             default
+    testing.timeout                   5m            default
+    testing.patterns                  -             default
+    testing.exclude                   -             default
+    testing.environment               -             default
+    testing.retries                   0             default
+    testing.parallel                  -             default
+    testing.sandbox.level             best_effort   default
+    testing.sandbox.project           -             default
+    testing.sandbox.allow_network     false         default
+    testing.sandbox.max_memory        2GB           default
+    testing.sandbox.max_cpus          2             default
+    testing.sandbox.max_processes     1024          default
     agents.implementer.driver         claude        default
     agents.implementer.program        -             default
     agents.implementer.args           -             default
@@ -136,6 +149,7 @@ fn each_setting_says_where_it_comes_from() {
     agents.implementer.budget         -             default
     agents.implementer.pass_env       -             default
     agents.implementer.env            -             default
+    agents.implementer.sandbox        -             default
     ");
 }
 

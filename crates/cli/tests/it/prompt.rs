@@ -128,6 +128,25 @@ fn a_dry_run_shows_the_command_and_the_prompt_and_runs_nothing() {
 }
 
 #[test]
+fn a_dry_run_needs_no_program() {
+    let env = TestEnv::new().session("greet").task_with("Say hello", &["--max-cost", "1.5"]);
+    env.file(
+        ".rehearsal/config.yaml",
+        "agents:\n  implementer:\n    driver: claude\n    program: no-such-claude\n    system_prompt: Be brief.\n",
+    );
+    env.file(".rehearsal/prompts/loop.md", "Do {{ current.title }} now.\n");
+    assert_snapshot!(env.run(&["run", "--dry-run"]), @r"
+    # command (the prompt goes to its standard input)
+    no-such-claude --print --output-format stream-json --verbose --permission-mode acceptEdits --setting-sources '' --disable-slash-commands --append-system-prompt 'Be brief.' --max-budget-usd 1.5
+    # note: `no-such-claude` was not found, so it could not be asked which of these flags it has
+
+    # prompt for task [TASK-1]
+    Do Say hello now.
+    ");
+    env.run(&["run"]).ends_with(6).says("program `no-such-claude` was not found");
+}
+
+#[test]
 fn a_message_of_an_iteration_goes_to_the_next() {
     let env = TestEnv::new().session("greet").task("Say hello").agent_script(
         "

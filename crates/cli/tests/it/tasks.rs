@@ -44,6 +44,7 @@ fn a_task_goes_through_all_that_a_person_can_do_with_it() {
     todo, high priority, 0 attempts
     session greet, flow loop, added [TIME] ago
     labels: api
+    a run may cost $2.00
     - it is polite
 
     In three languages.
@@ -55,6 +56,7 @@ fn a_task_goes_through_all_that_a_person_can_do_with_it() {
     blocked: needs a translator, urgent priority, 0 attempts
     session greet, flow loop, added [TIME] ago
     labels: api
+    a run may cost $2.00
     - it is polite
 
     In three languages.

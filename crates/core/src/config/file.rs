@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::HumanDuration;
+use super::{HumanDuration, SandboxConfig, TestingConfig};
 use crate::source::{nearest, yaml_error};
 use crate::{AgentName, Budget, SourceError};
 
@@ -55,6 +55,8 @@ pub struct AgentConfig {
     pub pass_env: Option<Vec<String>>,
     /// Variables set for it. Not for secrets: this file is committed.
     pub env: Option<BTreeMap<String, String>>,
+    /// How it is confined. Without it, not at all: agents have rules of their own.
+    pub sandbox: Option<SandboxConfig>,
 }
 
 /// The kinds of agents.
@@ -154,14 +156,6 @@ pub struct LoopConfig {
     pub max_wait: Option<HumanDuration>,
     /// Take the agent's word that all is complete.
     pub accept_complete: Option<bool>,
-}
-
-/// How the repository's tests run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TestingConfig {
-    /// The command; agents are told to use it.
-    pub command: Option<String>,
 }
 
 /// Reads a configuration file.

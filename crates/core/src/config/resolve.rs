@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, TestingConfig};
+use super::{
+    AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, SandboxConfig,
+    TestingConfig, TestingSettings,
+};
 use crate::{AgentName, Budget, SourceError};
 
 /// One source of settings.
@@ -94,7 +97,7 @@ impl Overrides {
                 max_wait: self.max_wait,
                 accept_complete: self.accept_complete,
             },
-            testing: TestingConfig { command: self.test_command },
+            testing: TestingConfig { command: self.test_command, ..TestingConfig::default() },
         };
         Layer { origin, file }
     }
@@ -119,8 +122,8 @@ pub struct Settings {
     pub max_wait: Setting<HumanDuration>,
     /// Take the agent's word.
     pub accept_complete: Setting<bool>,
-    /// The command that runs the tests.
-    pub test_command: Setting<Option<String>>,
+    /// How the repository's tests run.
+    pub testing: TestingSettings,
 }
 
 /// An agent, resolved.
@@ -148,6 +151,8 @@ pub struct Profile {
     pub pass_env: Setting<Vec<String>>,
     /// Variables set for it.
     pub env: Setting<BTreeMap<String, String>>,
+    /// How it is confined; none: not at all.
+    pub sandbox: Setting<Option<SandboxConfig>>,
 }
 
 /// The agent there is without any configuration.
@@ -187,14 +192,14 @@ pub fn resolve(
         max_cost: layers.optional(|file| file.loop_.max_cost),
         max_wait: layers.pick(|file| file.loop_.max_wait, DEFAULT_MAX_WAIT),
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
-        test_command: layers.optional(|file| file.testing.command.clone()),
+        testing: TestingSettings::of(&layers)?,
     })
 }
 
-struct Layers(Vec<Layer>);
+pub(super) struct Layers(Vec<Layer>);
 
 impl Layers {
-    fn pick<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>, default: T) -> Setting<T> {
+    pub(super) fn pick<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>, default: T) -> Setting<T> {
         let found =
             self.0.iter().rev().find_map(|layer| {
                 get(&layer.file).map(|value| Setting { value, origin: layer.origin.clone() })
@@ -202,7 +207,7 @@ impl Layers {
         found.unwrap_or(Setting { value: default, origin: Origin::Default })
     }
 
-    fn optional<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>) -> Setting<Option<T>> {
+    pub(super) fn optional<T>(&self, get: impl Fn(&ConfigFile) -> Option<T>) -> Setting<Option<T>> {
         self.pick(|file| get(file).map(Some), None)
     }
 
@@ -244,6 +249,7 @@ impl Layers {
             budget: self.pick(of_agent!(budget), Budget::default()),
             pass_env: self.pick(of_agent!(pass_env), Vec::new()),
             env: self.pick(of_agent!(env), BTreeMap::new()),
+            sandbox: self.optional(of_agent!(sandbox)),
         }
     }
 }
@@ -283,7 +289,9 @@ impl Settings {
             self.accept_complete.value.to_string(),
             &self.accept_complete.origin,
         );
-        put("testing.command".into(), text(&self.test_command.value), &self.test_command.origin);
+        for (key, value, origin) in self.testing.lines() {
+            put(format!("testing.{key}"), value, origin);
+        }
         for (name, profile) in &self.agents {
             for (key, value, origin) in profile.lines() {
                 put(format!("agents.{name}.{key}"), value, origin);
@@ -300,6 +308,7 @@ impl Profile {
             if values.is_empty() { "-".into() } else { values.join(" ") }
         };
         let env: Vec<String> = self.env.value.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let sandbox = if self.sandbox.value.is_some() { "on" } else { "-" };
         let budget = &self.budget.value;
         let limits: Vec<String> = [
             budget.usd.map(|usd| format!("{usd} usd")),
@@ -321,6 +330,7 @@ impl Profile {
             ("budget", list(&limits), &self.budget.origin),
             ("pass_env", list(&self.pass_env.value), &self.pass_env.origin),
             ("env", list(&env), &self.env.origin),
+            ("sandbox", sandbox.to_owned(), &self.sandbox.origin),
         ]
     }
 }

@@ -78,3 +78,45 @@ fn durations_are_written_as_people_do() {
         assert!(read(wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_sandbox_is_a_word_or_details() {
+    let sandbox = |text: &str| {
+        parse_testing(&format!("testing:\n  sandbox: {text}\n")).map(|file| file.testing.sandbox)
+    };
+    assert_eq!(sandbox("required").unwrap().level, Some(SandboxLevel::Required));
+    assert_eq!(sandbox("off").unwrap().level, Some(SandboxLevel::Off));
+    let details = sandbox("{ allow_network: false, max_memory: 1GB, project: overlay }").unwrap();
+    assert_eq!(
+        (details.allow_network, details.max_memory, details.project),
+        (Some(false), Some(HumanSize(1 << 30)), Some(ProjectAccess::Overlay))
+    );
+    let wrong = sandbox("strict").unwrap_err();
+    assert_eq!(wrong.message, "unknown sandbox `strict`: there are off, best_effort and required");
+    assert_eq!(wrong.place.map(|place| place.line), Some(2));
+    let wrong = sandbox("{ max_memory: lots }").unwrap_err();
+    assert_eq!(wrong.message, "`lots` is not a size: write `512MB` or `2GB`");
+    let unknown = sandbox("{ max_memry: 1GB }").unwrap_err().message;
+    assert!(unknown.starts_with("unknown field `max_memry`, expected one of"), "{unknown}");
+}
+
+#[test]
+fn a_testing_file_as_the_wild_has_it_is_read() {
+    let text = "testing:\n  framework: go\n  command: \"go test -v ./...\"\n  timeout: 300s\n  patterns:\n    - \"Test*\"\n  exclude:\n    - \"TestIntegration*\"\n  environment:\n    GO111MODULE: \"on\"\n    CGO_ENABLED: \"0\"\n  sandbox:\n    allow_network: false\n    max_memory: 1GB\n";
+    let layer = Layer { origin: Origin::Project("testing.yaml".into()), file: parse_testing(text).unwrap() };
+    let testing = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap().testing;
+    assert_eq!(testing.framework.value.as_deref(), Some("go"));
+    assert_eq!(testing.timeout.value.to_string(), "5m");
+    assert_eq!(testing.environment.value["CGO_ENABLED"], "0");
+    assert_eq!(testing.sandbox.max_memory.value.to_string(), "1GB");
+    assert_eq!(testing.sandbox.max_cpus.origin, Origin::Default);
+    assert!(parse_testing("agent: x\n").unwrap_err().message.starts_with("unknown field `agent`"));
+}
+
+#[test]
+fn tests_may_take_a_quarter_of_an_hour_and_no_more() {
+    let file = parse_testing("testing: { timeout: 16m }").unwrap();
+    let layer = Layer { origin: Origin::Project("testing.yaml".into()), file };
+    let error = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap_err();
+    assert_eq!(error.message, "testing.timeout is 16m, and at most 15m");
+}

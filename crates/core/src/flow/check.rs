@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{EdgeName, Edges, End, Flow, State, WaitKind};
+use super::{EdgeName, Edges, End, Flow, State, Step, WaitKind};
 use crate::{AgentName, OutcomeName, Place, SourceError, StateName};
 
 /// Where the names of a flow stood in its file.
@@ -16,6 +16,8 @@ pub(super) struct Names {
 /// The edges that a state with a working agent cannot do without.
 const WORKING: [OutcomeName; 4] =
     [OutcomeName::Done, OutcomeName::Failed, OutcomeName::Blocked, OutcomeName::Crashed];
+/// The same for a state without an agent.
+const STEPPING: [OutcomeName; 1] = [OutcomeName::Done];
 /// The same for a state whose agent decides.
 const DECIDING: [OutcomeName; 3] = [OutcomeName::Approved, OutcomeName::Rejected, OutcomeName::Crashed];
 
@@ -47,15 +49,20 @@ pub(super) fn check(flow: &Flow, names: &Names) -> Result<(), SourceError> {
 }
 
 fn missing_edge(state: &State) -> Option<EdgeName> {
-    let State::Work { steps, on, .. } = state else {
+    let State::Work { agent, steps, on } = state else {
         return None;
     };
-    let of_agent: &[OutcomeName] = if on.decides() { &DECIDING } else { &WORKING };
+    let of_agent: &[OutcomeName] = match agent {
+        None => &STEPPING,
+        Some(_) if on.decides() => &DECIDING,
+        Some(_) => &WORKING,
+    };
     let needed = of_agent.iter().copied().map(EdgeName::Outcome);
-    let continuation = (!on.decides()).then_some(EdgeName::Outcome(OutcomeName::NeedsContinuation));
+    let works = agent.is_some() && !on.decides();
+    let continuation = works.then_some(EdgeName::Outcome(OutcomeName::NeedsContinuation));
     needed
         .chain(continuation)
-        .chain(steps.iter().filter_map(|step| step.needs_edge()))
+        .chain(steps.iter().filter_map(Step::needs_edge))
         .find(|name| !has_edge(on, *name))
 }
 

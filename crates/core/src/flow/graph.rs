@@ -16,7 +16,8 @@ pub fn mermaid(flow: &Flow) -> String {
         let this = id(name.as_str());
         match state {
             State::Work { agent, steps, on } => {
-                let steps: String = steps.iter().map(|step| format!(" → {}", step.as_str())).collect();
+                let steps: String = steps.iter().map(|step| format!(" → {}", step.name())).collect();
+                let agent = agent.as_ref().map_or("no agent", |agent| agent.as_str());
                 line(format!("{this} : {name} ({agent}{steps})"));
                 edges(&this, on, &mut line);
             }

@@ -10,6 +10,7 @@ use serde_saphyr::Spanned;
 use sha2::{Digest, Sha256};
 
 use super::check::{Names, check};
+use super::step::StepFile;
 use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step, WaitKind};
 use crate::source::{nearest, place_of, yaml_error};
 use crate::{AgentName, FlowName, Place, SourceError, StateName};
@@ -29,7 +30,7 @@ pub struct FlowFile {
     states: Entries<Spanned<StateFile>>,
 }
 
-/// A state: one of `agent`, `wait` and `end`.
+/// A state: one of `agent`, `wait` and `end`, or `steps` alone.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StateFile {
@@ -40,7 +41,7 @@ struct StateFile {
     /// What the engine does after the agent.
     #[schemars(with = "Option<Vec<Step>>")]
     #[serde(default)]
-    steps: Vec<Spanned<String>>,
+    steps: Vec<Spanned<StepFile>>,
     /// Where each outcome leads.
     #[schemars(with = "Option<std::collections::BTreeMap<String, EdgeFile>>")]
     #[serde(default)]
@@ -161,7 +162,11 @@ fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) ->
             let agent_name = AgentName::new(agent.value.clone())
                 .map_err(|error| SourceError::at(agent_place.flatten(), error.to_string()))?;
             names.agents.push((agent_name.clone(), agent_place.flatten()));
-            Ok(State::Work { agent: agent_name, steps: read_steps(&file.steps)?, on })
+            Ok(State::Work { agent: Some(agent_name), steps: read_steps(&file.steps)?, on })
+        }
+        (None, None, None) if !file.steps.is_empty() => {
+            let on = read_edges(file.on, file.otherwise, names)?;
+            Ok(State::Work { agent: None, steps: read_steps(&file.steps)?, on })
         }
         (None, Some(wait_for), None) => {
             Ok(State::Wait { wait_for, on: read_edges(file.on, file.otherwise, names)? })
@@ -172,19 +177,34 @@ fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) ->
         })),
         _ => Err(SourceError::at(
             place,
-            format!("state `{name}` must have exactly one of `agent`, `wait` and `end`"),
+            format!("state `{name}` must have exactly one of `agent`, `wait` and `end`, or only `steps`"),
         )
         .hint("a state works (an agent, then steps), waits (human, time, ci), or ends (success, failure)")),
     }
 }
 
-fn read_steps(steps: &[Spanned<String>]) -> Result<Vec<Step>, SourceError> {
-    let read = |step: &Spanned<String>| {
-        Step::ALL.into_iter().find(|known| known.as_str() == step.value).ok_or_else(|| {
-            unknown(&step.value, "step", place_of(step), Step::ALL.into_iter().map(Step::as_str))
-        })
+fn read_steps(steps: &[Spanned<StepFile>]) -> Result<Vec<Step>, SourceError> {
+    steps.iter().map(read_step).collect()
+}
+
+fn read_step(step: &Spanned<StepFile>) -> Result<Step, SourceError> {
+    let place = place_of(step);
+    let StepFile { name, text } = &step.value;
+    let needs = |what: &str| {
+        SourceError::at(place, format!("step `{name}` needs {what}"))
+            .hint(format!("write `- {name}: TEXT`, or `{{ {name}: TEXT }}` in a list in brackets"))
     };
-    steps.iter().map(read).collect()
+    match (name.as_str(), text) {
+        ("command", Some(command)) => Ok(Step::Command(command.clone())),
+        ("post_comment", Some(comment)) => Ok(Step::PostComment(comment.clone())),
+        ("command", None) => Err(needs("the command to run")),
+        ("post_comment", None) => Err(needs("the text to post")),
+        (name, text) => match (Step::PLAIN.into_iter().find(|known| known.name() == name), text) {
+            (Some(step), None) => Ok(step),
+            (Some(_), Some(_)) => Err(SourceError::at(place, format!("step `{name}` takes no text"))),
+            (None, _) => Err(unknown(name, "step", place, Step::NAMES.into_iter())),
+        },
+    }
 }
 
 fn read_edges(

@@ -4,6 +4,14 @@ use super::*;
 use crate::flow::parse;
 use crate::{Exit, NewTask, OutcomeName, TaskId, TimeLimit};
 
+/// With steps, with a person's decision, with two reviewers.
+const FLOWS: [&str; 4] = [
+    include_str!("../flows/loop.yaml"),
+    include_str!("../flows/pull-request.yaml"),
+    include_str!("../flows/approve.yaml"),
+    include_str!("../flows/plan.yaml"),
+];
+
 fn flow() -> Flow {
     Flow::shipped("loop").unwrap()
 }
@@ -152,18 +160,75 @@ fn any_input() -> impl Strategy<Value = TaskInput> {
     ]
 }
 
+/// With everything that steps, leases and people can do, for flows that have them.
+fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
+    let failures = prop_oneof![
+        Just(StepFailure::Red { verdict: crate::RedVerdict::Conflict, reason: "both changed a.txt".into() }),
+        Just(StepFailure::Red { verdict: crate::RedVerdict::TestsFailed, reason: "1 failed".into() }),
+        Just(StepFailure::Pending { reason: "checks run".into(), until: Timestamp(5) }),
+        Just(StepFailure::Transient { reason: "reset by peer".into() }),
+        Just(StepFailure::Systemic { outcome: OutcomeName::DiskFull, reason: "no room".into() }),
+        Just(StepFailure::Unknown { reason: "the answer was lost".into() }),
+    ];
+    prop_oneof![
+        6 => any_input(),
+        2 => Just(TaskInput::EndRun { fence: Fence(-1), outcome: Outcome::Approved }),
+        1 => Just(TaskInput::EndRun { fence: Fence(-1), outcome: Outcome::Rejected { comment: "no".into() } }),
+        6 => (0u32..6).prop_map(|step| TaskInput::StepDone {
+            fence: Fence(-1),
+            step,
+            delivery: Box::default()
+        }),
+        2 => (0u32..6, failures).prop_map(|(step, failure)| TaskInput::StepFailed {
+            fence: Fence(-1),
+            step,
+            failure
+        }),
+        1 => Just(TaskInput::TakeOver {
+            worker: WorkerId::new("w2").unwrap(),
+            run: RunId::from_random(10),
+            stale: Fence(-1)
+        }),
+        1 => Just(TaskInput::Adopt { worker: WorkerId::new("w3").unwrap(), fence: Fence(-1) }),
+        1 => any::<bool>().prop_map(|approve| TaskInput::Decide { approve, comment: "c".into() }),
+    ]
+}
+
+fn with_present_fence(mut input: TaskInput, task: &Task) -> TaskInput {
+    if let TaskInput::EndRun { fence, .. }
+    | TaskInput::Release { fence }
+    | TaskInput::StepDone { fence, .. }
+    | TaskInput::StepFailed { fence, .. }
+    | TaskInput::Adopt { fence, .. }
+    | TaskInput::TakeOver { stale: fence, .. } = &mut input
+        && *fence == Fence(-1)
+    {
+        *fence = task.fence;
+    }
+    input
+}
+
+/// Whether whoever holds the task may go on holding it.
+fn keeps_the_claim(input: &TaskInput, next: &Task) -> bool {
+    match input {
+        TaskInput::Edit { .. } | TaskInput::Adopt { .. } | TaskInput::StepDone { .. } => true,
+        TaskInput::EndRun { .. } => next.pending.is_some(),
+        _ => false,
+    }
+}
+
 proptest! {
     #[test]
-    fn whatever_happens_the_rules_hold(inputs in prop::collection::vec(any_input(), 0..40)) {
-        let flow = flow();
-        let mut task = task();
-        for (step, mut input) in inputs.into_iter().enumerate() {
-            if let TaskInput::EndRun { fence, .. } | TaskInput::Release { fence } = &mut input
-                && *fence == Fence(-1)
-            {
-                *fence = task.fence;
-            }
-            let now = Timestamp(i64::try_from(step).unwrap() * 10_000_000);
+    fn whatever_happens_the_rules_hold(
+        flow in 0usize..4,
+        inputs in prop::collection::vec(any_input_of_a_flow(), 0..60),
+    ) {
+        let flow = parse(FLOWS[flow]).unwrap();
+        let new = NewTask { title: "t".into(), ..NewTask::default() };
+        let mut task = Task::new(new, TaskId::from_random(1), &flow, Timestamp(0));
+        for (number, input) in inputs.into_iter().enumerate() {
+            let input = with_present_fence(input, &task);
+            let now = Timestamp(i64::try_from(number).unwrap() * 10_000_000);
             let before = task.clone();
             match transition(&before, &input, &flow, now) {
                 Ok(next) => task = next,
@@ -173,12 +238,19 @@ proptest! {
             prop_assert!(task.fence >= before.fence, "a fence never falls");
             let was_held = matches!(before.standing, Standing::Claimed(_));
             let is_held = matches!(task.standing, Standing::Claimed(_));
-            let edited = matches!(input, TaskInput::Edit { .. });
-            prop_assert!(!(was_held && is_held && !edited), "no claim survives a transition");
+            if was_held && is_held && !keeps_the_claim(&input, &task) {
+                prop_assert!(task.fence > before.fence, "another claim has another fence");
+                prop_assert!(matches!(input, TaskInput::TakeOver { .. }), "no claim survives a transition");
+            }
             if was_held && !is_held {
                 prop_assert!(task.fence > before.fence, "who held it can write nothing more");
             }
             prop_assert!(!before.is_ended() || matches!(input, TaskInput::Retry), "an end is an end");
+            let steps = flow.steps_of(&task.state).len();
+            prop_assert!(task.pending.as_ref().is_none_or(|it| (it.next as usize) < steps), "a step that exists");
+            if let Standing::Waiting(wait) = &task.standing {
+                prop_assert!(!wait.reason.is_empty(), "every wait has a name");
+            }
             if let TaskInput::EndRun { outcome, .. } = &input {
                 let cost = task.attempts - before.attempts;
                 prop_assert_eq!(cost, u32::from(outcome.name().costs_attempt()));
@@ -187,19 +259,170 @@ proptest! {
     }
 
     #[test]
-    fn every_state_has_a_way_on(index in 0usize..4, outcome in any_outcome()) {
-        let flow = flow();
-        let (name, _) = flow.states.get_index(index).unwrap();
+    fn every_state_has_a_way_on(flow in 0usize..4, index in 0usize..9, outcome in any_outcome()) {
+        let flow = parse(FLOWS[flow]).unwrap();
+        let (name, _) = flow.states.get_index(index % flow.states.len()).unwrap();
         let mut task = task();
-        task.state = name.clone();
-        task.standing = flow.standing_in(name);
-        let ways = [claim_input(), TaskInput::Unblock, TaskInput::Retry];
+        move_to(&mut task, name, &flow);
+        let ways = [
+            claim_input(),
+            TaskInput::Unblock,
+            TaskInput::Retry,
+            TaskInput::Decide { approve: true, comment: String::new() },
+        ];
         prop_assert!(ways.iter().any(|way| transition(&task, way, &flow, Timestamp(1)).is_ok()));
-        if let Ok(claimed) = transition(&task, &claim_input(), &flow, Timestamp(1)) {
+        if let Ok(claimed) = transition(&task, &claim_input(), &flow, Timestamp(1))
+            && claimed.pending.is_none()
+        {
             let end = TaskInput::EndRun { fence: claimed.fence, outcome };
             prop_assert!(transition(&claimed, &end, &flow, Timestamp(2)).is_ok());
         }
     }
+}
+
+/// A task of the shipped flow `pull-request`, and what is done to it.
+struct Story {
+    flow: Flow,
+    task: Task,
+}
+
+impl Story {
+    fn of(flow: &str) -> Self {
+        let flow = parse(flow).unwrap();
+        let new = NewTask { title: "add a greeting".into(), ..NewTask::default() };
+        let task = Task::new(new, TaskId::from_random(1), &flow, Timestamp(0));
+        Self { flow, task }
+    }
+
+    fn told(&mut self, input: TaskInput) -> &mut Self {
+        let input = with_present_fence(input, &self.task);
+        self.task = transition(&self.task, &input, &self.flow, Timestamp(1_000)).unwrap();
+        self
+    }
+
+    fn works(&mut self, outcome: Outcome) -> &mut Self {
+        self.told(claim_input()).told(TaskInput::EndRun { fence: Fence(-1), outcome })
+    }
+
+    fn steps(&mut self, count: u32) -> &mut Self {
+        for step in 0..count {
+            let delivery = Box::new(Delivery { head: Some(format!("{step}")), ..Delivery::default() });
+            self.told(TaskInput::StepDone { fence: Fence(-1), step, delivery });
+        }
+        self
+    }
+
+    fn fails(&mut self, step: u32, failure: StepFailure) -> &mut Self {
+        self.told(TaskInput::StepFailed { fence: Fence(-1), step, failure })
+    }
+}
+
+#[test]
+fn a_done_run_is_followed_by_its_steps_under_the_same_claim_and_then_by_its_edge() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(3);
+    assert!(matches!(story.task.standing, Standing::Claimed(_)));
+    assert_eq!(story.task.pending.as_ref().map(|pending| pending.next), Some(3));
+    assert_eq!(story.task.delivery.head.as_deref(), Some("2"));
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(5);
+    assert_eq!((story.task.status(), story.task.pending.is_none()), ("provisional", true));
+    story.works(Outcome::Approved).steps(2);
+    assert!(story.task.is_done());
+}
+
+#[test]
+fn red_tests_send_the_work_back_with_what_failed_and_the_fourth_time_it_is_a_failure() {
+    let mut story = Story::of(FLOWS[1]);
+    let red =
+        || StepFailure::Red { verdict: crate::RedVerdict::TestsFailed, reason: "TestAdd failed".into() };
+    for _ in 0..3 {
+        story.works(Outcome::Done).steps(2).fails(2, red());
+        let feedback = story.task.feedback.clone().unwrap();
+        assert_eq!((story.task.status(), feedback.from.as_str()), ("incoming", "run_tests"));
+        assert_eq!(feedback.text, "TestAdd failed");
+    }
+    story.works(Outcome::Done).steps(2).fails(2, red());
+    assert_eq!(story.task.status(), "failed");
+}
+
+#[test]
+fn a_step_that_fails_through_the_system_is_tried_again_and_blames_nobody() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(3).fails(3, StepFailure::Transient { reason: "reset by peer".into() });
+    let Standing::Waiting(wait) = &story.task.standing else { panic!() };
+    assert_eq!((wait.reason.as_str(), wait.until), ("push_branch: reset by peer", Some(Timestamp(61_000))));
+    assert_eq!((story.task.attempts, story.task.pending.as_ref().unwrap().next), (1, 3));
+    let claimed = transition(&story.task, &claim_input(), &story.flow, Timestamp(61_000)).unwrap();
+    assert_eq!(claimed.pending.unwrap().next, 3, "the agent does not work again");
+}
+
+#[test]
+fn a_merge_that_conflicts_goes_back_to_be_rebased() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(5).works(Outcome::Approved);
+    story.fails(0, StepFailure::Red { verdict: crate::RedVerdict::Conflict, reason: "a.txt".into() });
+    assert_eq!((story.task.status(), story.task.delivery.needs_rebase), ("incoming", true));
+}
+
+#[test]
+fn what_nobody_can_know_is_left_to_a_human() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(5).works(Outcome::Approved).steps(1);
+    story.fails(1, StepFailure::Unknown { reason: "the connection broke after the request".into() });
+    assert_eq!(story.task.status(), "blocked");
+    story.told(TaskInput::Unblock);
+    assert_eq!(story.task.pending.as_ref().unwrap().next, 1);
+}
+
+#[test]
+fn a_person_approves_and_only_steps_are_left() {
+    let mut story = Story::of(FLOWS[2]);
+    story.works(Outcome::Done).steps(5);
+    assert_eq!(story.task.status(), "blocked");
+    story.told(TaskInput::Decide { approve: false, comment: "use tabs".into() });
+    assert_eq!((story.task.status(), story.task.rejections), ("incoming", 1));
+    assert_eq!(story.task.feedback.as_ref().unwrap().text, "use tabs");
+    story.works(Outcome::Done).steps(5).told(TaskInput::Decide { approve: true, comment: String::new() });
+    assert_eq!((story.task.status(), story.task.pending.as_ref().unwrap().next), ("merging", 0));
+    story.told(claim_input()).steps(2);
+    assert!(story.task.is_done());
+    let again = TaskInput::Decide { approve: true, comment: String::new() };
+    let refused = transition(&story.task, &again, &story.flow, Timestamp(0)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!("task `{}` does not wait for a decision: it is done", story.task.id)
+    );
+}
+
+#[test]
+fn a_task_that_loses_worker_after_worker_is_given_up() {
+    let mut story = Story::of(FLOWS[1]);
+    let take_over = || TaskInput::TakeOver {
+        worker: WorkerId::new("w2").unwrap(),
+        run: RunId::from_random(10),
+        stale: Fence(-1),
+    };
+    story.told(claim_input());
+    for _ in 0..3 {
+        story.told(take_over());
+        assert!(matches!(story.task.standing, Standing::Claimed(_)));
+    }
+    story.told(take_over());
+    assert_eq!(story.task.status(), "failed");
+    assert_eq!(story.task.feedback.unwrap().text, "its worker was lost 4 times");
+}
+
+#[test]
+fn a_step_is_told_once_and_in_its_turn() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(2);
+    let again = TaskInput::StepDone { fence: story.task.fence, step: 1, delivery: Box::default() };
+    let refused = transition(&story.task, &again, &story.flow, Timestamp(0)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!("step 1 of task `{}` cannot be told: step 2 is next", story.task.id)
+    );
 }
 
 #[test]

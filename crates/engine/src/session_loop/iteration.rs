@@ -6,9 +6,10 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, Blame, Budget, Outcome, Promise, RunEnd, RunId, RunStart, SessionName, Task, Timestamp,
+    Actor, Blame, Budget, Outcome, ProgressEntry, Promise, RunEnd, RunId, RunStart, Session, SessionName,
+    Task, Timestamp,
 };
-use rehearsal_store::{Change, CommitError, Committed, StatusFilter, TaskQuery};
+use rehearsal_store::{Change, CommitError, Committed, Counts, StatusFilter, TaskQuery};
 
 use super::taking_over::Reported;
 use super::{LoopEnd, LoopError, LoopEvent, Progress, SessionLoop};
@@ -16,6 +17,15 @@ use crate::prompt::{PROGRESS_LINES, PromptData, SYSTEM_PROMPT, TASKS_SHOWN, rend
 
 /// The whole report of a run, kept in its directory until the store has it: a worker may die in between.
 pub(super) const REPORT_FILE: &str = "report.json";
+
+/// What a prompt tells beside its task.
+struct Surroundings {
+    session: Session,
+    counts: Counts,
+    journal: Vec<ProgressEntry>,
+    /// The first of those that are open.
+    tasks: Vec<Task>,
+}
 
 impl SessionLoop {
     /// Runs one iteration. Returns an end if the loop is over with it.
@@ -25,7 +35,9 @@ impl SessionLoop {
         task: Task,
         progress: &mut Progress,
     ) -> Result<Option<LoopEnd>, LoopError> {
-        let Some((start, task)) = self.claim(session, task, progress).await? else {
+        // What the prompt tells of the others does not change with the claim: it is read meanwhile.
+        let (claimed, surroundings) = tokio::join!(self.claim(session, task, progress), self.surroundings());
+        let Some((start, task)) = claimed? else {
             return Ok(None);
         };
         progress.iteration += 1;
@@ -37,7 +49,10 @@ impl SessionLoop {
             task: task.id.clone(),
             title: task.title.clone(),
         });
-        let request = match self.request(&start.id, &task, progress.iteration, &progress.notes).await {
+        let request = surroundings.and_then(|surroundings| {
+            self.request_in(surroundings, &start.id, &task, progress.iteration, &progress.notes)
+        });
+        let request = match request {
             Ok(request) => request,
             Err(error) => {
                 self.give_back(&start, &error).await?;
@@ -141,8 +156,20 @@ impl SessionLoop {
         iteration: u32,
         notes: &[String],
     ) -> Result<RunRequest, LoopError> {
+        let request = self.request_in(self.surroundings().await?, run, task, iteration, notes)?;
+        Ok(RunRequest { budget: self.budget_of(task, self.options.max_cost), ..request })
+    }
+
+    fn request_in(
+        &self,
+        surroundings: Surroundings,
+        run: &RunId,
+        task: &Task,
+        iteration: u32,
+        notes: &[String],
+    ) -> Result<RunRequest, LoopError> {
         let profile = &self.profile;
-        let prompt = self.prompt(task, iteration, notes).await?;
+        let prompt = self.prompt(surroundings, task, iteration, notes)?;
         Ok(RunRequest {
             run: run.clone(),
             task: task.id.clone(),
@@ -163,17 +190,31 @@ impl SessionLoop {
         })
     }
 
-    async fn prompt(&self, task: &Task, iteration: u32, notes: &[String]) -> Result<String, LoopError> {
-        let session = self.session().await?;
-        let counts = self.counts().await?;
-        let journal = self.store.progress(&session.name, PROGRESS_LINES).await?;
-        let query = TaskQuery {
-            session: Some(session.name.clone()),
+    async fn surroundings(&self) -> Result<Surroundings, LoopError> {
+        let name = &self.options.session;
+        let open = TaskQuery {
+            session: Some(name.clone()),
             status: StatusFilter::Open,
             limit: Some(TASKS_SHOWN),
             ..TaskQuery::default()
         };
-        let mut tasks = self.store.tasks(&query).await?;
+        let (session, counts, journal, tasks) = tokio::try_join!(
+            self.session(),
+            self.counts(),
+            async { Ok(self.store.progress(name, PROGRESS_LINES).await?) },
+            async { Ok(self.store.tasks(&open).await?) },
+        )?;
+        Ok(Surroundings { session, counts, journal, tasks })
+    }
+
+    fn prompt(
+        &self,
+        surroundings: Surroundings,
+        task: &Task,
+        iteration: u32,
+        notes: &[String],
+    ) -> Result<String, LoopError> {
+        let Surroundings { session, counts, journal, mut tasks } = surroundings;
         // The present one first, in the state in which it was picked.
         tasks.retain(|other| other.id != task.id);
         tasks.insert(0, task.clone());

@@ -1,5 +1,7 @@
 //! Waiting is a state of tasks, stored: a loop finds it, keeps to it, and finds it again after a restart.
 
+use std::time::Duration;
+
 use rehearsal_core::{Standing, Task, TaskId, Timestamp, Wait, WaitFor};
 use rehearsal_store::{RunQuery, Scope, StatusFilter, TaskQuery};
 
@@ -7,6 +9,9 @@ use super::{LoopEnd, LoopError, LoopEvent, NextStep, Progress, SessionLoop};
 
 /// How many tasks a loop names that it cannot go on with.
 const TASKS_NAMED: u32 = 1_000;
+
+/// How often a loop that waits looks whether somebody changed something: promptly for a person, and a small read.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl SessionLoop {
     /// A limit of the agent's vendor holds for the agent, not for one task: no other one is tried meanwhile.
@@ -56,15 +61,33 @@ impl SessionLoop {
         Ok(NextStep::End(LoopEnd::NeedsHuman { waiting: waiting.collect() }))
     }
 
-    pub(super) async fn wait(&self, wait: &Wait, until: Timestamp) -> Option<LoopEnd> {
+    /// Waits until the time has come, or somebody changed something: then there may be something else to do.
+    pub(super) async fn wait(&self, progress: &mut Progress) -> Result<Option<LoopEnd>, LoopError> {
+        let seen = self.store.last_event().await?;
+        // Looked at again: what was changed before the line above would not be noticed below.
+        let NextStep::Wait(wait, until) = self.next_step(progress).await? else {
+            return Ok(None);
+        };
         if until.since(self.now()) > self.options.max_wait {
-            return Some(LoopEnd::WaitTooLong { wait: wait.reason.clone(), until });
+            return Ok(Some(LoopEnd::WaitTooLong { wait: wait.reason, until }));
         }
-        self.tell(LoopEvent::Waiting { wait_for: wait.wait_for, reason: wait.reason.clone(), until });
+        if progress.told_to_wait.replace(until) != Some(until) {
+            self.tell(LoopEvent::Waiting { wait_for: wait.wait_for, reason: wait.reason, until });
+        }
         tokio::select! {
             biased;
-            () = self.stop.thrown() => Some(LoopEnd::Interrupted),
-            () = self.clock.sleep_until(until) => None,
+            () = self.stop.thrown() => Ok(Some(LoopEnd::Interrupted)),
+            () = self.clock.sleep_until(until) => Ok(None),
+            changed = self.changed_since(seen) => changed.map(|()| None),
+        }
+    }
+
+    async fn changed_since(&self, seen: i64) -> Result<(), LoopError> {
+        loop {
+            self.clock.sleep_until(self.now().plus(LOOK_EVERY)).await;
+            if self.store.last_event().await? > seen {
+                return Ok(());
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_agent::{Agent, RunReport, ScriptedAgent, ScriptedRun};
+use rehearsal_agent::{Agent, RunReport, RunRequest, ScriptedAgent, ScriptedRun};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
     Actor, AgentName, Clock, EventKind, Fence, NewTask, Outcome, RunId, RunStart, Standing, WorkerId,
@@ -159,5 +159,25 @@ fn a_limit_that_a_lost_run_had_met_is_kept_to() {
         let end = stage.run(&agent).await.end;
         assert_eq!(end, LoopEnd::WaitTooLong { wait: "rate_limited".into(), until });
         agent.assert_call_count(0);
+    });
+}
+
+#[test]
+fn a_report_that_cannot_be_kept_is_told_and_counts_all_the_same() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        // Where the report would go is a directory that is not empty.
+        let in_the_way = |request: &RunRequest| {
+            std::fs::create_dir_all(request.run_dir.join("report.json/in the way")).unwrap();
+        };
+        let run = ScriptedRun::done("").task_done("parse").progress("parsed").cost(0.5).effect(in_the_way);
+        let summary = stage.run(&Arc::new(ScriptedAgent::new().then(run))).await;
+        assert_eq!((summary.end, summary.done_tasks), (LoopEnd::AllDone, 1));
+        let runs = stage.runs().await;
+        assert_eq!(runs[0].end.as_ref().unwrap().cost_usd, Some(0.5));
+        assert_eq!(stage.store.progress(&session("work"), 10).await.unwrap()[0].text, "parsed");
+        let [warning] = &stage.warnings().await[..] else { panic!("{:?}", stage.warnings().await) };
+        assert!(warning.starts_with("the report of run #1 is not kept: "), "{warning}");
+        assert!(warning.contains("Is a directory"), "{warning}");
     });
 }

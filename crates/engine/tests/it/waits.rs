@@ -1,13 +1,16 @@
 //! Limits of an agent's vendor become stored waits; the clock jumps over them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::TaskEdit;
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{AgentName, Clock, Outcome, OutcomeName, Standing, Timestamp, WaitFor, WireErrorKind};
-use rehearsal_engine::{LoopEnd, LoopEvent};
+use rehearsal_core::{
+    AgentName, Clock, Outcome, OutcomeName, Standing, Timestamp, VirtualClock, WaitFor, WireErrorKind,
+};
+use rehearsal_engine::{LoopEnd, LoopEvent, SessionLoop};
 
 use crate::stage::{BEGINNING, HOUR, MINUTE, change, play, task_id, titled};
 
@@ -209,5 +212,49 @@ fn failures_of_the_system_do_not_count_as_failures_in_a_row() {
         let end = stage.run(&Arc::new(agent)).await.end;
         assert_eq!(end, LoopEnd::TooManyFailures { last: Outcome::Failed { reason: "no idea".into() } });
         assert_eq!(stage.task("parse").await.attempts, 2);
+    });
+}
+
+/// A clock on which a long wait never ends; whenever the loop looks around meanwhile, somebody acts.
+struct LongWait {
+    clock: Arc<VirtualClock>,
+    somebody: Box<dyn Fn() + Send + Sync>,
+}
+
+#[async_trait::async_trait]
+impl Clock for LongWait {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn sleep_until(&self, until: Timestamp) {
+        if until.since(self.now()) > MINUTE {
+            return std::future::pending().await;
+        }
+        self.clock.sleep_until(until).await;
+        (self.somebody)();
+    }
+}
+
+#[test]
+fn a_loop_that_waits_notices_what_a_person_changes() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        let until = BEGINNING.plus(2 * HOUR);
+        let agent = Arc::new(ScriptedAgent::new().then(rate_limited(Some(until))).then(finished("parse")));
+        let looks = AtomicUsize::new(0);
+        let acts = stage.person(move || match looks.fetch_add(1, Ordering::SeqCst) {
+            0 => Vec::new(),
+            1 => vec![change("parse", TaskInput::Edit { edit: TaskEdit::default() })],
+            _ => vec![change("parse", TaskInput::Unblock)],
+        });
+        let played = Arc::clone(&agent);
+        let somebody = Box::new(move || acts(&played.calls()[0]));
+        let clock = Arc::new(LongWait { clock: Arc::clone(&stage.clock), somebody });
+        let session_loop = SessionLoop { clock, ..stage.session_loop(&agent) };
+        let summary = tokio::time::timeout(MINUTE, session_loop.run()).await.unwrap().unwrap();
+        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(stage.clock.now(), BEGINNING.plus(Duration::from_secs(3)), "a look a second");
+        assert_eq!(stage.waits(), [("rate_limited".to_owned(), 2 * HOUR)], "the same wait is told once");
     });
 }

@@ -51,15 +51,18 @@ impl Places {
             let Some(path) = below_home(home, &path) else { continue };
             let Ok(real) = resolve(&path) else { continue };
             refuse_secret(home, &path, &real)?;
-            if self.is_hidden(&real) && !shown.iter().any(|shown| real.starts_with(shown)) {
+            if self.is_hidden(&real, &shown) {
                 shown.push(real);
             }
         }
         Ok(shown)
     }
 
-    fn is_hidden(&self, path: &Utf8Path) -> bool {
-        self.hidden.iter().any(|hidden| path.starts_with(hidden))
+    /// Whether what lies closest around a path is hidden, and not shown.
+    fn is_hidden(&self, path: &Utf8Path, readable: &[Utf8PathBuf]) -> bool {
+        let depth = |around: &Utf8PathBuf| path.starts_with(around).then(|| around.components().count());
+        let shown = std::iter::once(&self.project).chain(&self.writable).chain(readable);
+        self.hidden.iter().filter_map(depth).max() > shown.filter_map(depth).max()
     }
 
     fn secrets(&self, home: Option<&Utf8Path>) -> Vec<(Utf8PathBuf, bool)> {
@@ -67,16 +70,14 @@ impl Places {
             home.into_iter().flat_map(|home| home::SECRETS.iter().map(move |secret| home.join(secret)));
         let of_system = home::SYSTEM_SECRETS.iter().map(Utf8PathBuf::from);
         let is_root = rustix::process::geteuid().is_root();
-        let shows = |path: &Utf8PathBuf| {
-            let trees = [&self.project].into_iter().chain(&self.readable).chain(&self.writable);
-            !self.is_hidden(path) || trees.into_iter().any(|tree| path.starts_with(tree))
-        };
         in_home
             .chain(of_system.filter(|_| is_root))
             .filter_map(|secret| resolve(&secret).ok())
-            .filter(shows)
-            .map(|secret| (secret.is_dir(), secret))
-            .map(|(is_directory, secret)| (secret, is_directory))
+            .filter(|secret| !self.is_hidden(secret, &self.readable))
+            .map(|secret| {
+                let is_directory = secret.is_dir();
+                (secret, is_directory)
+            })
             .collect()
     }
 }

@@ -31,6 +31,32 @@ fn a_secret_inside_of_what_is_shown_is_masked() {
 }
 
 #[test]
+fn secrets_are_masked_when_the_project_is_the_home() {
+    let place = Place::new();
+    let home = place.root.join("home");
+    let sandbox = place.with(|policy| policy.project = home).prepare();
+    assert_eq!(sandbox.attempt("list", &sandbox.path("home/.ssh")).outcome(), "");
+    assert_eq!(sandbox.attempt("list", &sandbox.path("home")).outcome(), ".cargo .ssh .tools");
+}
+
+#[test]
+fn a_home_inside_of_the_project_stays_hidden() {
+    let place = Place::new();
+    let root = place.root.clone();
+    let sandbox = place.with(|policy| policy.project = root).prepare();
+    assert_eq!(sandbox.attempt("list", &sandbox.path("home")).outcome(), ".cargo");
+    assert_eq!(sandbox.attempt("read", &sandbox.path("outside/file")).outcome(), "untouched");
+}
+
+#[test]
+fn what_is_readable_inside_of_the_project_can_be_written_like_the_rest() {
+    let place = Place::new();
+    let source = place.root.join("project/source");
+    let sandbox = place.with(|policy| policy.readable.push(source)).prepare();
+    assert_eq!(sandbox.attempt("write", &sandbox.path("project/source")).outcome(), "done");
+}
+
+#[test]
 fn a_policy_that_shows_a_secret_is_refused() {
     let place = Place::new().with(|policy| policy.readable.push(".ssh".into()));
     let error = Sandbox::prepare(&place.policy).unwrap_err();

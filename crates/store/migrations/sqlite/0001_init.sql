@@ -110,6 +110,19 @@ CREATE INDEX runs_unfinished ON runs (num) WHERE end_doc IS NULL;
 -- A fence is given out once.
 CREATE UNIQUE INDEX runs_fence ON runs (task, fence);
 
+-- Runs of the repository's tests. `results` is large and only read as a whole.
+CREATE TABLE test_runs (
+    num       INTEGER PRIMARY KEY AUTOINCREMENT,
+    id        TEXT NOT NULL UNIQUE,
+    at        INTEGER NOT NULL,
+    root      TEXT NOT NULL,
+    framework TEXT NOT NULL,
+    tree      TEXT,
+    doc       TEXT NOT NULL,
+    results   TEXT NOT NULL
+) STRICT;
+CREATE INDEX test_runs_of_project ON test_runs (root, framework, num);
+
 CREATE TABLE events (
     seq     INTEGER PRIMARY KEY AUTOINCREMENT,
     at      INTEGER NOT NULL,

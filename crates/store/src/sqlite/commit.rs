@@ -3,6 +3,7 @@
 mod runs;
 mod sessions;
 mod tasks;
+mod tested;
 
 use rehearsal_core::{Actor, EventKind, Timestamp};
 use sqlx::query;
@@ -82,6 +83,10 @@ impl Writing<'_> {
             Change::StartRun(start) => self.start_run(start).await.map(|run| Committed::Run(Box::new(run))),
             Change::EndRun { run, end } => {
                 self.end_run(run, end).await.map(|run| Committed::Run(Box::new(run)))
+            }
+            Change::AddTestRun { run, results } => {
+                self.add_test_run(run, &results).await?;
+                Ok(Committed::TestRun)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use rehearsal_core::{Actor, Event, EventKind, RunId, SessionName, TaskId, Timestamp};
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{query, query_as};
+use sqlx::{query, query_as, query_scalar};
 
 use super::error::{from_json, to_json};
 use crate::{EventQuery, StoreError};
@@ -45,6 +45,11 @@ pub(super) async fn append(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// The place of the last event.
+pub(super) async fn last(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
+    Ok(query_scalar("SELECT coalesce(max(seq), 0) FROM events").fetch_one(connection).await?)
 }
 
 /// The condition comes first, so that its index is the one that is used.

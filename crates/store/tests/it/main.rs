@@ -76,6 +76,11 @@ macro_rules! suite {
                 tasks_that_would_wait_for_each_other_are_refused
                 a_batch_may_depend_on_itself_in_any_order
             }
+            tested {
+                runs_of_tests_come_newest_first_and_of_one_project
+                a_run_of_tests_is_in_the_log_without_its_tests
+                history_forgets_what_is_old_and_what_is_too_large
+            }
             runs {
                 runs_come_newest_first
                 a_run_ends_once

@@ -326,7 +326,7 @@ impl Model {
                 found.end = Some((**end).clone());
                 Committed::Run(Box::new(found.clone()))
             }
-            Change::EditSession { .. } | Change::AddTask { .. } => {
+            Change::EditSession { .. } | Change::AddTask { .. } | Change::AddTestRun { .. } => {
                 unreachable!("not among the dice")
             }
         };

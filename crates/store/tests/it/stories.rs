@@ -6,3 +6,4 @@ pub(crate) mod dependencies;
 pub(crate) mod runs;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
+pub(crate) mod tested;

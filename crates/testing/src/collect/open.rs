@@ -4,7 +4,8 @@ use crate::streak::Streak;
 use crate::text::HeadTail;
 use crate::{Place, TestId, TestStatus};
 
-/// So many tests of one suite are remembered after their end; a later attempt of another one is a test of its own.
+/// So many tests of one suite are remembered while they run and after their end. One more is still counted when it
+/// ends, but a later attempt of it is a test of its own.
 const REMEMBERED: usize = 200_000;
 
 /// A test that began and has not ended.
@@ -58,7 +59,7 @@ impl OpenTests {
     }
 
     pub(super) fn start(&mut self, test: TestId<'_>, at: Place<'_>, room: usize) {
-        let running = running(self.test(test), room);
+        let Some(running) = self.running(test, room) else { return };
         if at.file.is_some() {
             running.file = at.file.map(str::to_owned);
             running.line = at.line;
@@ -66,7 +67,9 @@ impl OpenTests {
     }
 
     pub(super) fn output(&mut self, test: TestId<'_>, text: &str, room: usize) {
-        running(self.test(test), room).output.push(text);
+        if let Some(running) = self.running(test, room) {
+            running.output.push(text);
+        }
     }
 
     /// Takes a test out.
@@ -101,11 +104,12 @@ impl OpenTests {
         (all, without)
     }
 
-    fn test(&mut self, test: TestId<'_>) -> &mut OpenTest {
-        self.suites.entry(test.suite).tests.entry(test.name)
+    /// A test that runs; none if there is no room for one more.
+    fn running(&mut self, test: TestId<'_>, room: usize) -> Option<&mut Running> {
+        let tests = &mut self.suites.entry(test.suite).tests;
+        let open =
+            if tests.len() < REMEMBERED { Some(tests.entry(test.name)) } else { tests.get_mut(test.name) };
+        let new = || Running { output: HeadTail::new(room), file: None, line: None };
+        open.map(|open| open.running.get_or_insert_with(new))
     }
-}
-
-fn running(test: &mut OpenTest, room: usize) -> &mut Running {
-    test.running.get_or_insert_with(|| Running { output: HeadTail::new(room), file: None, line: None })
 }

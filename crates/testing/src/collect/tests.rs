@@ -105,3 +105,15 @@ fn memory_for_good_tests_is_bounded_and_failures_stay() {
     assert!(run.tests.len() < 50, "{}", run.tests.len());
     assert_eq!(run.tests.last().unwrap().name, "bad");
 }
+
+#[test]
+fn tests_that_are_counted_without_a_name_are_in_the_summary_and_nowhere_else() {
+    let events = vec![
+        Event::Counted { status: TestStatus::Pass, count: 1 << 40 },
+        Event::Counted { status: TestStatus::Skip, count: 2 },
+        Event::Ended { counted: Some((1 << 40) + 2) },
+    ];
+    let run = collected(events, &exited(0));
+    assert_eq!((run.summary.passed, run.summary.skipped, run.seen()), (1 << 40, 2, (1 << 40) + 2));
+    assert!(run.tests.is_empty());
+}

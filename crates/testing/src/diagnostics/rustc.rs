@@ -55,7 +55,7 @@ fn header(line: &str) -> Option<Diagnostic> {
 }
 
 /// `src/lib.rs:17:5`.
-fn place_of(place: &str) -> (Option<String>, Option<u32>, Option<u32>) {
+pub(super) fn place_of(place: &str) -> (Option<String>, Option<u32>, Option<u32>) {
     let mut parts = place.trim_end().rsplitn(3, ':');
     let (column, line, file) = (parts.next(), parts.next(), parts.next());
     let number = |text: Option<&str>| text.and_then(|text| text.parse().ok());
@@ -87,7 +87,8 @@ struct CargoLine<'a> {
 
 #[derive(Deserialize)]
 struct Message {
-    message: String,
+    #[serde(rename = "message")]
+    said: String,
     level: String,
     #[serde(default)]
     code: Option<Code>,
@@ -133,5 +134,5 @@ pub(crate) fn compiler_message(line: &str) -> Option<Diagnostic> {
         Some(span) => (Some(span.file_name), Some(span.line_start), Some(span.column_start)),
         None => (None, None, None),
     };
-    Some(Diagnostic { tool, severity, code, message: message.message, file, line, column })
+    Some(Diagnostic { tool, severity, code, message: message.said, file, line, column })
 }

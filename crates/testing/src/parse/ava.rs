@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Failures that may wait for their details.
-const MOST_WAITING: usize = 10_000;
+const MOST_WAITING: usize = 1000;
 /// The line above and below the details, by version and terminal.
 const RULES: [&str; 3] = ["─", "---", "-"];
 
@@ -109,7 +109,7 @@ impl State {
         if let Some(bad) = bad {
             match bad.strip_prefix("[fail]: ") {
                 Some(failed) if self.waiting.len() < MOST_WAITING => self.waiting.push(failed.to_owned()),
-                Some(_) => {}
+                Some(failed) => self.tell_failed(failed, "", sink),
                 None => tell_failed_outside(bad, sink),
             }
         } else if let Some(good) = good {
@@ -172,8 +172,8 @@ impl State {
             self.tell_unexplained(sink);
         }
         match what {
-            "passed" => self.passed[0] += count,
-            "failed" => self.failed[0] += count,
+            "passed" => self.passed[0] = self.passed[0].saturating_add(count),
+            "failed" => self.failed[0] = self.failed[0].saturating_add(count),
             _ => {}
         }
     }
@@ -250,7 +250,13 @@ fn timed(name: &str) -> (&str, u64) {
 
 fn seconds(text: &str) -> Option<u64> {
     let (whole, tenths) = text.split_once('.').unwrap_or((text, "0"));
-    Some(whole.parse::<u64>().ok()? * 1000 + tenths.get(..1)?.parse::<u64>().ok()? * 100)
+    Some(
+        whole
+            .parse::<u64>()
+            .ok()?
+            .saturating_mul(1000)
+            .saturating_add(tenths.get(..1)?.parse::<u64>().ok()? * 100),
+    )
 }
 
 /// `3 tests failed`, `1 known failure`, `2 tests passed`.
@@ -273,4 +279,30 @@ fn read_count(line: &str) -> Option<(u64, &str)> {
     ];
     let passed = what.starts_with("passed");
     (passed || known.contains(&what)).then_some((count, if passed { "passed" } else { what }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::retelling::retold;
+    use insta::assert_snapshot;
+
+    #[test]
+    fn a_name_is_told_from_the_reason_behind_it_by_the_details() {
+        let text = "\n  ✔ a › good (1.2s)\n  ✘ [fail]: a › bad Error thrown in test\n  ─\n\n  a › bad\n\n  Error thrown in test:\n\n  Error: boom\n      at file:///w/test/a.js:3:1\n\n  ─\n\n  1 test failed\n";
+        assert_snapshot!(retold("ava-text", text, ""), @r"
+        pass a › good
+        fail a › bad @ test/a.js:3 | Error thrown in test:
+        ended
+        ");
+    }
+
+    #[test]
+    fn counts_that_differ_from_what_was_seen_are_complained_about() {
+        let text = "  ✔ good\n  ─\n\n  2 tests failed\n";
+        assert_snapshot!(retold("ava-text", text, ""), @r"
+        pass good
+        complaint | AVA counted 2 failed and 0 passed, 0 and 1 were seen
+        ended
+        ");
+    }
 }

@@ -154,3 +154,20 @@ fn read_summary(line: &str) -> Option<u64> {
 fn after_rewrites(line: &str) -> &str {
     line.rsplit("\x1b[1G").next().unwrap_or(line)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::retelling::retold;
+    use insta::assert_snapshot;
+
+    #[test]
+    fn results_are_read_with_and_without_a_terminal() {
+        let text = "x.bats\n ✓ good [12]\n\x1b[1G   bad\x1b[K\x1b[77G2/3\x1b[2G\x1b[1G ✗ bad\x1b[K\n   (in test file test/x.bats, line 9)\n     `false' failed\n - later (skipped: why)\n\n3 tests, 1 failure, 1 skipped\n";
+        assert_snapshot!(retold("bats-text", text, ""), @r"
+        pass good
+        fail bad @ test/x.bats:9 | (in test file test/x.bats, line 9)
+        skip later | why
+        ended
+        ");
+    }
+}

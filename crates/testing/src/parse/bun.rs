@@ -1,7 +1,8 @@
 //! `bun test`, which tells results on standard error.
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_failure};
+use super::tally::Tally;
+use super::{Head, Stream, js_error, milliseconds};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -26,15 +27,9 @@ pub(super) struct Bun {
     failed: Option<Failed>,
     unhandled: Option<HeadTail>,
     errors: u64,
-    named: Counts,
-    counted: Counts,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    skipped: u64,
+    named: Tally,
+    counted: Tally,
+    ran: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -68,7 +63,7 @@ impl<'a> Row<'a> {
             marks.iter().find_map(|(mark, status)| Some((line.strip_prefix(mark)?, *status)))?;
         match name.strip_suffix("ms]").and_then(|name| name.rsplit_once(" [")) {
             Some((name, time)) => {
-                let ms = time.parse::<f64>().ok()?.max(0.0) as u64;
+                let ms = milliseconds::of(time.parse().ok()?);
                 Some(Row { status, name, timed: true, ms })
             }
             None => Some(Row { status, name, timed: false, ms: 0 }),
@@ -108,6 +103,9 @@ impl LineReader for Bun {
 
     fn end(&mut self, sink: &mut dyn Sink) {
         self.settle(sink);
+        if let Some(ran) = self.ran {
+            self.total(ran, sink);
+        }
     }
 }
 
@@ -132,15 +130,15 @@ impl Bun {
     fn settle(&mut self, sink: &mut dyn Sink) {
         let Some(failed) = self.failed.take() else { return };
         let error = error_in(&failed.text);
-        let (said, stack) = js_failure::message_and_stack(error);
-        let (class, message) = js_failure::class_and_message(said);
+        let (said, stack) = js_error::message_and_stack(error);
+        let (class, message) = js_error::class_and_message(said);
         let fallback = Place { file: (!self.file.is_empty()).then_some(self.file.as_str()), line: None };
         let hook = failed.name.ends_with("(unnamed)").then_some(FailureKind::Setup);
         let failure = Failure {
-            kind: Some(hook.unwrap_or_else(|| js_failure::kind_of(class, message))),
+            kind: Some(hook.unwrap_or_else(|| js_error::kind_of(class, message))),
             message: if class == "error" { message } else { said },
             stack,
-            at: js_failure::place_of(stack).unwrap_or(fallback),
+            at: js_error::place_of(stack).unwrap_or(fallback),
             expected: value(said, "Expected: "),
             actual: value(said, "Received: "),
         };
@@ -172,11 +170,11 @@ impl Bun {
     }
 
     fn problem(&self, text: &str) -> Problem {
-        let (said, stack) = js_failure::message_and_stack(error_in(text));
-        let (class, message) = js_failure::class_and_message(said);
-        let at = js_failure::place_of(stack);
+        let (said, stack) = js_error::message_and_stack(error_in(text));
+        let (class, message) = js_error::class_and_message(said);
+        let at = js_error::place_of(stack);
         let own = at.and_then(|at| at.file).filter(|file| *file != self.file);
-        let kind = match js_failure::kind_of(class, message) {
+        let kind = match js_error::kind_of(class, message) {
             // Bun calls everything `error` that its own parser finds.
             FailureKind::Error if class == "error" && own.is_some() => FailureKind::Compile,
             kind => kind,
@@ -201,7 +199,7 @@ impl Bun {
             && let Ok(count) = count.parse::<u64>()
         {
             match what {
-                "pass" => self.counted = Counts { passed: count, ..Counts::default() },
+                "pass" => self.counted = Tally { passed: count, ..Tally::default() },
                 "fail" => self.counted.failed = count,
                 "skip" | "todo" => self.counted.skipped = self.counted.skipped.saturating_add(count),
                 _ => {}
@@ -212,7 +210,7 @@ impl Bun {
         match ran.filter(|_| line.contains(" across ")) {
             Some(ran) => {
                 self.settle(sink);
-                self.total(ran, sink);
+                self.ran = Some(ran);
                 true
             }
             None => false,
@@ -221,15 +219,9 @@ impl Bun {
 
     /// A file that cannot be loaded counts as a failed test; good tests may be counted only.
     fn total(&mut self, ran: u64, sink: &mut dyn Sink) {
-        for (status, counted, named) in [
-            (TestStatus::Pass, self.counted.passed, self.named.passed),
-            (TestStatus::Skip, self.counted.skipped, self.named.skipped),
-        ] {
-            if let Some(count @ 1..) = counted.checked_sub(named) {
-                sink.event(Event::Counted { status, count });
-            }
-        }
         let files = self.counted.failed.saturating_sub(self.named.failed).min(self.errors);
+        let counted = Tally { failed: self.counted.failed.saturating_sub(files), ..self.counted };
+        counted.count_unnamed(self.named, sink);
         sink.event(Event::Ended { counted: Some(ran.saturating_sub(files)) });
     }
 }
@@ -246,7 +238,7 @@ fn file_of(line: &str) -> Option<&str> {
 fn error_in(text: &str) -> &str {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let (class, _) = js_failure::class_and_message(line.trim_end());
+        let (class, _) = js_error::class_and_message(line.trim_end());
         if !class.is_empty() && !line.starts_with(' ') {
             return &text[at..];
         }

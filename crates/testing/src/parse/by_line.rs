@@ -9,7 +9,7 @@ pub(super) trait LineReader: Send {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink);
 
     /// There are no more.
-    fn end(&mut self, _: &mut dyn Sink) {}
+    fn end(&mut self, sink: &mut dyn Sink);
 }
 
 /// A parser made of a reader of lines.

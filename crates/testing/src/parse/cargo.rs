@@ -38,10 +38,11 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
 
 #[derive(Debug, Default)]
 pub(super) struct CargoTest {
-    build: Build,
+    /// By stream, as are those below that are of two.
+    builds: [Build; 2],
     text: Libtest,
     json: LibtestJson,
-    panics: Panics,
+    panics: [Panics; 2],
     /// Binaries that cargo has started on the other stream, and whose output has not begun.
     started: VecDeque<String>,
     /// The binary that cargo last started, by stream.
@@ -74,14 +75,19 @@ impl LineReader for CargoTest {
 
     fn end(&mut self, sink: &mut dyn Sink) {
         self.release(sink);
-        self.settle_crash(sink);
         self.json.end(sink);
+        self.text.give_up(&mut self.panics, sink);
+        for (suite, open) in self.text.take_unfinished() {
+            self.settle_crash(&suite, open, sink);
+        }
         self.text.end(&mut self.panics, sink);
         for crash in std::mem::take(&mut self.crashes) {
             sink.event(Event::Problem(crash.problem()));
         }
         let ran = self.text.totals.began > 0 || self.json.any();
-        self.build.end(ran, sink);
+        for build in &mut self.builds {
+            build.end(ran, sink);
+        }
     }
 }
 
@@ -89,8 +95,8 @@ impl CargoTest {
     /// A line of cargo's own, which may stand on either stream.
     fn cargo_line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) -> bool {
         if let Some(binary) = binary_of(line) {
-            self.panics.line(line);
-            self.build.line(line);
+            self.panics[stream as usize].line(line);
+            self.builds[stream as usize].line(line);
             self.binary(stream, binary, sink);
             return true;
         }
@@ -119,7 +125,7 @@ impl CargoTest {
             self.started.push_back(binary.clone());
         }
         self.latest[stream as usize] = Some(binary);
-        self.release(sink);
+        self.retry(sink);
     }
 
     /// Output whose binary is not known yet waits for it.
@@ -131,31 +137,36 @@ impl CargoTest {
         self.held_bytes += line.len() + size_of::<String>();
         self.held.push(line.to_owned());
         if self.held_bytes > HELD {
+            self.unnamed = self.latest.iter().all(Option::is_none);
             self.release(sink);
         }
     }
 
     fn begins(&self, line: &str) -> Option<u64> {
+        if !self.text.is_running() && LibtestJson::begins(line) {
+            return Some(0);
+        }
         let count = libtest::header(line)?;
-        ((self.after_blank || !self.text.is_running()) && self.may_begin()).then_some(count)
+        ((self.after_blank || !self.text.is_running() || self.text.is_cut_off()) && self.may_begin())
+            .then_some(count)
     }
 
     fn out_line(&mut self, line: &str, sink: &mut dyn Sink) {
         let begins = self.begins(line);
         self.after_blank = line.is_empty();
         if let Some(count) = begins {
-            return self.begin(count, sink);
+            let suite = self.next_suite();
+            if LibtestJson::begins(line) {
+                self.json.line(line, &suite, sink);
+            } else {
+                self.text.begin(suite, count, &mut self.panics, sink);
+            }
+            return;
         }
         if line.starts_with('{') && !self.text.is_running() && line.contains("\"reason\":") {
-            return self.build.json(line);
+            return self.builds[Stream::Out as usize].json(line);
         }
-        if !self.text.is_running()
-            && self.json.line(line, self.started.front().map_or("", String::as_str), sink)
-        {
-            self.build.tests_begin();
-            if self.json.between_suites() {
-                self.started.pop_front();
-            }
+        if !self.text.is_running() && self.json.line(line, "", sink) {
             return;
         }
         self.other_line(Stream::Out, line);
@@ -170,52 +181,50 @@ impl CargoTest {
         !self.text.is_running() || !cargo_tells || !self.started.is_empty() || other
     }
 
-    fn begin(&mut self, count: u64, sink: &mut dyn Sink) {
-        self.settle_crash(sink);
-        self.build.tests_begin();
-        let suite = match &self.latest[Stream::Out as usize] {
+    fn next_suite(&mut self) -> String {
+        self.builds[Stream::Out as usize].tests_begin();
+        match &self.latest[Stream::Out as usize] {
             Some(latest) => latest.clone(),
             // Doctests may come in several parts, of one binary as cargo tells it.
             None => self.started.pop_front().unwrap_or_else(|| self.text.suite().to_owned()),
-        };
-        self.text.begin(suite, count, &mut self.panics, sink);
+        }
     }
 
-    /// Lets go of what waited for the name of its binary.
-    fn release(&mut self, sink: &mut dyn Sink) {
-        if self.held.is_empty() {
-            return;
-        }
+    /// Gives what waited another chance: the name of its binary may have come, and of the next one not yet.
+    fn retry(&mut self, sink: &mut dyn Sink) {
         self.held_bytes = 0;
-        self.unnamed = self.latest.iter().all(Option::is_none);
+        for line in std::mem::take(&mut self.held) {
+            self.hold(&line, sink);
+        }
+    }
+
+    /// Lets go of what waited, name or not.
+    fn release(&mut self, sink: &mut dyn Sink) {
+        self.held_bytes = 0;
         for line in std::mem::take(&mut self.held) {
             self.out_line(&line, sink);
         }
     }
 
     fn other_line(&mut self, stream: Stream, line: &str) {
-        self.build.line(line);
+        self.builds[stream as usize].line(line);
         if stream == Stream::Err {
-            self.panics.line(line);
+            self.panics[stream as usize].line(line);
         }
     }
 
     /// A binary ended without its own end: if cargo told why, and the test is known, the test is to blame.
-    fn settle_crash(&mut self, sink: &mut dyn Sink) {
-        if !self.text.is_running() {
-            return;
-        }
-        let suite = self.text.suite().to_owned();
+    fn settle_crash(&mut self, suite: &str, open: Option<String>, sink: &mut dyn Sink) {
         let Some(at) = self.crashes.iter().position(|crash| crash.suite == suite) else { return };
         let mut names: Vec<String> = Vec::new();
         self.culprits.retain(|(of, name)| {
-            if *of == suite {
+            if of == suite {
                 names.push(name.clone());
             }
-            *of != suite
+            of != suite
         });
         if names.is_empty() {
-            names.extend(self.text.open().map(str::to_owned));
+            names.extend(open);
         }
         if names.is_empty() {
             return;
@@ -224,10 +233,9 @@ impl CargoTest {
         for name in names {
             let failure =
                 Failure { kind: Some(FailureKind::Crash), message: &crash.message, ..Failure::default() };
-            let test = TestId { suite: &suite, name: &name };
+            let test = TestId { suite, name: &name };
             sink.event(Event::Finished(Finished::new(test, TestStatus::Crash, 0).failure(failure)));
         }
-        self.text.close();
     }
 }
 
@@ -263,3 +271,6 @@ fn binary_of(line: &str) -> Option<String> {
         _ => Some(source.trim_start_matches("unittests ").to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What `CTest` prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::by_line::LineReader;
 use super::frames::{self, Deepest};
@@ -9,7 +9,9 @@ use crate::{Attempt, Event, Failure, FailureKind, Finished, HeadTail, Place, Sin
 
 const ROOM: usize = 4 << 10;
 /// Tests that run at the same time; nobody has more cores.
-const RUNNING: usize = 4096;
+const RUNNING: usize = 1024;
+/// A longer name is not one of a test.
+const LONGEST_NAME: usize = 1 << 10;
 
 /// Whether this is such a text.
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
@@ -27,6 +29,8 @@ pub(super) struct Ctest {
     running: BTreeMap<u64, Running>,
     /// A failed test, while its output may follow.
     ended: Option<(String, Outcome, u64, Attempt, HeadTail)>,
+    /// Tests that failed so far: `--repeat` may run them again.
+    failed: BTreeSet<u64>,
     total: Option<u64>,
     done: u64,
     is_over: bool,
@@ -57,9 +61,9 @@ impl LineReader for Ctest {
         } else if let Some(result) = result(line).filter(|result| self.fits(result)) {
             self.tell(sink);
             self.end_test(&result, sink);
-        } else if line.contains("% tests passed, ") && line.contains(" failed out of ") {
+        } else if let Some(failed) = summary(line) {
             self.tell(sink);
-            self.conclude(sink);
+            self.conclude(failed, sink);
         } else if line == "No tests were found!!!" {
             sink.event(Event::Ended { counted: None });
         } else {
@@ -81,13 +85,14 @@ impl Ctest {
         }
     }
 
-    /// A line that a test prints is no result: that has the number of a test that runs, and counts on.
+    /// A line that a test prints is no result: that has number and name of a test that runs, and counts on.
     fn fits(&self, result: &ResultLine<'_>) -> bool {
         let counts_on = result.done.is_none_or(|(done, total)| {
-            done == self.done + 1 && self.total.is_none_or(|known| known == total)
+            (self.done..=total).contains(&done) && self.total.is_none_or(|known| known == total)
         });
-        let named = self.running.get(&result.number).is_some_and(|it| result.rest.starts_with(&it.name));
-        counts_on && named
+        let after =
+            self.running.get(&result.number).and_then(|it| result.rest.strip_prefix(it.name.as_str()));
+        counts_on && after.is_some_and(|after| after.starts_with([' ', '.']))
     }
 
     fn end_test(&mut self, result: &ResultLine<'_>, sink: &mut dyn Sink) {
@@ -102,8 +107,13 @@ impl Ctest {
         let rest = result.rest[running.name.len()..].trim_start_matches([' ', '.']);
         let outcome = outcome(rest);
         let ms = seconds(rest);
-        // `--repeat` runs a test again: only its last run is counted on.
-        let attempt = if result.done.is_none() { Attempt::Retry } else { Attempt::Only };
+        let again = self.failed.contains(&result.number);
+        let attempt = if again || outcome.status.is_failure() { Attempt::Retry } else { Attempt::Only };
+        if !outcome.status.is_failure() {
+            self.failed.remove(&result.number);
+        } else if self.failed.len() < RUNNING {
+            self.failed.insert(result.number);
+        }
         self.ended = Some((running.name, outcome, ms, attempt, running.output));
     }
 
@@ -138,7 +148,10 @@ impl Ctest {
     }
 
     /// The summary counts only what was not disabled, so the count of the last line is the one to hold against.
-    fn conclude(&mut self, sink: &mut dyn Sink) {
+    fn conclude(&mut self, failed: u64, sink: &mut dyn Sink) {
+        if failed != self.failed.len() as u64 && self.failed.len() < RUNNING {
+            sink.event(Event::Complaint("the summary counts other failures than were told"));
+        }
         for running in std::mem::take(&mut self.running).into_values() {
             sink.event(Event::Container(TestId { suite: "", name: &running.name }));
         }
@@ -150,11 +163,11 @@ impl Ctest {
 /// `      Start  3: gtest_unit`.
 fn started(line: &str) -> Option<(u64, &str)> {
     let (number, name) = line.strip_prefix("    ")?.trim_start().strip_prefix("Start ")?.split_once(": ")?;
-    Some((number.trim().parse().ok()?, name))
+    Some((number.trim().parse().ok()?, name)).filter(|_| name.len() <= LONGEST_NAME)
 }
 
 struct ResultLine<'a> {
-    /// None for a run that is followed by another of the same test.
+    /// None for all but the first run of the same test.
     done: Option<(u64, u64)>,
     number: u64,
     /// Name, dots, result and time.
@@ -173,8 +186,15 @@ fn result(line: &str) -> Option<ResultLine<'_>> {
             Some((done.trim().parse().ok()?, total.trim().parse().ok()?))
         }
     };
-    rest.ends_with(" sec").then_some(())?;
     Some(ResultLine { done, number: number.trim().parse().ok()?, rest })
+}
+
+/// `33% tests passed, 6 tests failed out of 9`.
+fn summary(line: &str) -> Option<u64> {
+    let (percent, rest) = line.split_once("% tests passed, ")?;
+    let (failed, rest) = frames::number(rest)?;
+    let is_summary = percent.parse::<u32>().is_ok() && rest.contains(" failed out of ");
+    is_summary.then_some(u64::from(failed))
 }
 
 fn outcome(rest: &str) -> Outcome {

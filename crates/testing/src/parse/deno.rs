@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_failure, place};
+use super::tally::Tally;
+use super::{Head, Stream, js_error, place};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -32,10 +33,13 @@ pub(super) struct Deno {
     failed: Vec<(String, String, u64)>,
     waiting: HashMap<String, usize>,
     told: Vec<bool>,
-    named: Counts,
+    named: Tally,
     entry: Option<(String, HeadTail)>,
     broken_files: u64,
+    /// Failed tests that were named only with their errors.
+    dots: u64,
     complaint: Option<HeadTail>,
+    counts: Option<Tally>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -49,22 +53,17 @@ enum Phase {
     Over,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-}
-
 impl LineReader for Deno {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return self.complaint_line(line, sink);
+        if stream == Stream::Err || self.suite.is_empty() {
+            self.complaint_line(line, sink);
         }
-        if self.phase == Phase::Tests || self.phase == Phase::Failures {
-            if let Some(counts) = final_counts(line) {
-                return self.over(counts, sink);
-            }
+        if matches!(self.phase, Phase::Tests | Phase::Failures)
+            && let Some(counts) = final_counts(line)
+        {
+            self.phase = Phase::Over;
+            self.counts = Some(counts);
+            return self.tell_rest(sink);
         }
         match (self.phase, line) {
             (Phase::Tests, "------- output -------") if self.open.is_some() => self.phase = Phase::Output,
@@ -84,6 +83,9 @@ impl LineReader for Deno {
         self.end_entry(sink);
         self.tell_rest(sink);
         self.end_complaint(sink);
+        if let Some(counts) = self.counts {
+            self.count(counts, sink);
+        }
     }
 }
 
@@ -112,7 +114,7 @@ impl Deno {
     fn ended(&mut self, name: &str, status: TestStatus, ms: u64, sink: &mut dyn Sink) {
         match status {
             TestStatus::Pass => self.named.passed += 1,
-            TestStatus::Skip => self.named.ignored += 1,
+            TestStatus::Skip => self.named.skipped += 1,
             _ => {
                 self.named.failed += 1;
                 if self.failed.len() < MOST_WAITING {
@@ -129,8 +131,20 @@ impl Deno {
 
     /// `adds up => ./cart_test.ts:1:6`, `steps ... step => ./cart_test.ts:8:11`, `./top_test.ts (uncaught error)`.
     fn error_line(&mut self, line: &str, sink: &mut dyn Sink) {
-        let test = line.rsplit_once(" => ").map(|(name, _)| name.split(" ... ").next().unwrap_or(name));
-        let begins = test.is_some_and(|name| self.waiting.contains_key(name)) || uncaught(line).is_some();
+        let test =
+            line.rsplit_once(" => ").map(|(name, at)| (name.split(" ... ").next().unwrap_or(name), at));
+        // The reporter of dots has not named them before.
+        let unnamed = self.named.failed == self.dots;
+        if let Some((name, at)) = test
+            && unnamed
+            && (at.starts_with("./") || at.starts_with("file:"))
+            && !self.waiting.contains_key(name)
+        {
+            self.dots += 1;
+            self.ended(name, TestStatus::Fail, 0, sink);
+        }
+        let begins =
+            test.is_some_and(|(name, _)| self.waiting.contains_key(name)) || uncaught(line).is_some();
         if begins {
             self.end_entry(sink);
             self.entry = Some((line.to_owned(), HeadTail::new(DETAILS)));
@@ -153,12 +167,12 @@ impl Deno {
         self.told[at] = true;
         let (suite, name, ms) = &self.failed[at];
         let (said, stack) = error_of(&text);
-        let (class, message) = js_failure::class_and_message(said);
+        let (class, message) = js_error::class_and_message(said);
         let failure = Failure {
-            kind: Some(js_failure::kind_of(class, message)),
+            kind: Some(js_error::kind_of(class, message)),
             message: said,
             stack,
-            at: js_failure::place_of(stack).or_else(|| place::trailing(defined)).unwrap_or_default(),
+            at: js_error::place_of(stack).or_else(|| place::trailing(defined)).unwrap_or_default(),
             ..Failure::default()
         };
         let test = TestId { suite, name };
@@ -175,21 +189,11 @@ impl Deno {
     }
 
     /// The last line; what was not named is counted, files that could not be loaded are no tests.
-    fn over(&mut self, counts: Counts, sink: &mut dyn Sink) {
-        self.phase = Phase::Over;
-        self.tell_rest(sink);
+    fn count(&mut self, counts: Tally, sink: &mut dyn Sink) {
         let failed = counts.failed.saturating_sub(self.broken_files);
-        for (status, counted, named) in [
-            (TestStatus::Pass, counts.passed, self.named.passed),
-            (TestStatus::Fail, failed, self.named.failed),
-            (TestStatus::Skip, counts.ignored, self.named.ignored),
-        ] {
-            if let Some(count @ 1..) = counted.checked_sub(named) {
-                sink.event(Event::Counted { status, count });
-            }
-        }
-        let counted = counts.passed.saturating_add(failed).saturating_add(counts.ignored);
-        sink.event(Event::Ended { counted: Some(counted) });
+        let counts = Tally { failed, ..counts };
+        counts.count_unnamed(self.named, sink);
+        sink.event(Event::Ended { counted: Some(counts.sum()) });
     }
 
     /// What Deno says before any test runs: types that do not fit, modules that are not there.
@@ -210,17 +214,17 @@ impl Deno {
     fn end_complaint(&mut self, sink: &mut dyn Sink) {
         let Some(text) = self.complaint.take() else { return };
         let text = text.into_text();
-        let (said, stack) = js_failure::message_and_stack(&text);
-        let message = said.strip_prefix("error: ").unwrap_or(said);
+        let (said, stack) = js_error::message_and_stack(&text);
+        let message = without_source(said.strip_prefix("error: ").unwrap_or(said));
         let summaries = ["Test failed", "Type checking failed", "Found "];
         if summaries.iter().any(|summary| message.starts_with(summary)) {
             return;
         }
         let types = message.starts_with("TS");
-        let at = js_failure::place_of(stack).unwrap_or_default();
+        let at = js_error::place_of(stack).unwrap_or_default();
         let (scope, kind) = match (types, at.file.is_some()) {
             (true, _) => (ProblemScope::Build, FailureKind::Compile),
-            (false, true) => (ProblemScope::Suite, js_failure::kind_of("", message)),
+            (false, true) => (ProblemScope::Suite, js_error::kind_of("", message)),
             (false, false) => (ProblemScope::Run, FailureKind::Config),
         };
         sink.event(Event::Problem(Problem {
@@ -236,12 +240,12 @@ impl Deno {
 
 fn broken_file(file: &str, text: &str) -> Problem {
     let (said, stack) = error_of(text);
-    let (class, message) = js_failure::class_and_message(said);
-    let at = js_failure::place_of(stack).unwrap_or_default();
+    let (class, message) = js_error::class_and_message(said);
+    let at = js_error::place_of(stack).unwrap_or_default();
     Problem {
         scope: ProblemScope::Suite,
         name: file.to_owned(),
-        kind: Some(js_failure::kind_of(class, message)),
+        kind: Some(js_error::kind_of(class, message)),
         message: said.to_owned(),
         file: Some(at.file.unwrap_or(file).to_owned()),
         line: at.line,
@@ -250,9 +254,18 @@ fn broken_file(file: &str, text: &str) -> Problem {
 
 /// The error and its frames, out of `error: Error: boom`, a line of source, and frames.
 fn error_of(text: &str) -> (&str, &str) {
-    let (said, stack) = js_failure::message_and_stack(text.trim());
-    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let (said, stack) = js_error::message_and_stack(text.trim());
+    let said = without_source(said.strip_prefix("error: ").unwrap_or(said));
     (said.strip_prefix("(in promise) ").unwrap_or(said), stack)
+}
+
+/// Deno shows the line of source, and below it where in that line.
+fn without_source(said: &str) -> &str {
+    let Some((before, last)) = said.rsplit_once('\n') else { return said };
+    if last.trim() != "^" && !last.trim().bytes().all(|byte| byte == b'~') {
+        return said;
+    }
+    before.rsplit_once('\n').map_or(before, |(before, _)| before)
 }
 
 fn uncaught(line: &str) -> Option<&str> {
@@ -295,16 +308,16 @@ fn milliseconds(time: &str) -> Option<u64> {
 }
 
 /// `FAILED | 3 passed (1 step) | 2 failed (1 step) | 1 ignored (261ms)`.
-fn final_counts(line: &str) -> Option<Counts> {
+fn final_counts(line: &str) -> Option<Tally> {
     let rest = line.strip_prefix("ok | ").or_else(|| line.strip_prefix("FAILED | "))?;
-    let mut counts = Counts::default();
+    let mut counts = Tally::default();
     for part in rest.split(" | ") {
         let mut words = part.split(' ');
         let number = words.next()?.parse::<u64>().ok()?;
         match words.next()? {
             "passed" => counts.passed = number,
             "failed" => counts.failed = number,
-            "ignored" => counts.ignored = number,
+            "ignored" => counts.skipped = number,
             _ => {}
         }
     }

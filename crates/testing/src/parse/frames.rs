@@ -13,6 +13,9 @@ const SOURCES: [&str; 53] = [
 /// Of `feature` and `svelte`.
 const LONGEST_ENDING: usize = 7;
 
+/// Names are looked for up to here, so that a line of nothing but colons takes no time.
+const LONGEST_LINE: usize = 2 << 10;
+
 /// Which of a trace's frames is the deepest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deepest {
@@ -31,8 +34,9 @@ pub(super) fn place_in(text: &str, deepest: Deepest) -> Option<Place<'_>> {
     }
 }
 
-/// The place that a line names.
+/// The place that a line names; of a very long one, its beginning counts.
 pub(super) fn place_of_line(line: &str) -> Option<Place<'_>> {
+    let line = &line[..line.floor_char_boundary(LONGEST_LINE)];
     quoted(line).or_else(|| worded(line)).or_else(|| with_colon(line)).or_else(|| with_parenthesis(line))
 }
 

@@ -11,6 +11,8 @@ mod modules;
 mod packages;
 mod recorder;
 mod stack;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub(super) use json::GoJson;

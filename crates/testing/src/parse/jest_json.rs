@@ -99,6 +99,9 @@ impl Parser for JestJson {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.reading.flush("", sink);
+        if self.elements.is_inside() {
+            sink.event(Event::Complaint("the report breaks off"));
+        }
         if self.elements.lost() > 0 {
             sink.event(Event::Complaint("a part of the report was too large to be read"));
         }

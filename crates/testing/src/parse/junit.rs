@@ -21,15 +21,18 @@ const DEEPEST: usize = 64;
 /// Names of one suite that are remembered, to know groups and steps by.
 const REMEMBERED: usize = 10_000;
 /// Tests that wait for their steps.
-const WAITING: usize = 256;
+const WAITING: usize = 64;
+/// A name longer than this is not remembered.
+const LONGEST_NAME: usize = 256;
 
-/// Whether this is such a report; an empty file with the name of one is one that was never finished.
+/// Whether this is such a report. An empty file with the name of one was never finished; what was printed may have
+/// lines before it.
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
-    let is_xml = head.file_name.ends_with(".xml");
-    (is_xml && text.is_empty())
-        || (text.starts_with('<') && text.contains("<testsuite"))
-        || text.starts_with("<testsuite")
+    let Some(tag) = text.find('<') else { return text.is_empty() && head.file_name.ends_with(".xml") };
+    let (before, document) = text.split_at(tag);
+    let begins = ["<?xml", "<!--", "<!DOCTYPE", "<testsuite"].iter().any(|start| document.starts_with(start));
+    (before.is_empty() || before.ends_with('\n')) && begins && document.contains("<testsuite")
 }
 
 /// Reads one document.
@@ -53,7 +56,7 @@ impl Parser for Junit {
 #[derive(Debug, Default)]
 struct Document {
     dialect: Dialect,
-    is_signed: bool,
+    signed: Signed,
     root_is_bare: bool,
     depth: u32,
     suites: Vec<Suite>,
@@ -68,6 +71,16 @@ struct Document {
     held: Option<(Identity, u64)>,
     names: HashSet<String>,
     waiting: Vec<(Identity, Case)>,
+}
+
+/// Who said which dialect it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Signed {
+    #[default]
+    Nobody,
+    /// The current suite or its tests.
+    Suite,
+    Root,
 }
 
 #[derive(Debug, Default)]
@@ -116,17 +129,20 @@ impl Document {
             "testsuites" => {
                 self.root_is_bare = attributes.is_empty();
                 self.learn(Dialect::of_suite(name, attributes));
+                if self.signed == Signed::Suite {
+                    self.signed = Signed::Root;
+                }
             }
             "testsuite" => self.open_suite(attributes, sink),
             "testcase" => {
                 self.case.begin(attributes);
                 self.in_case = true;
                 self.part = Part::Nowhere;
-                if !self.is_signed {
-                    self.learn(Dialect::of_case(&self.case, self.root_is_bare));
+                if self.signed == Signed::Nobody {
+                    self.learn(Dialect::of_case(&self.case, self.root_is_bare).or(Some(Dialect::Java)));
                 }
             }
-            "property" if !self.is_signed => {
+            "property" if self.signed == Signed::Nobody => {
                 self.learn(attributes.get("name").and_then(|name| Dialect::of_property(&name)));
             }
             "flakyFailure" | "flakyError" | "rerunFailure" | "rerunError" if self.in_case => {
@@ -175,13 +191,17 @@ impl Document {
     }
 
     fn learn(&mut self, dialect: Option<Dialect>) {
-        if let Some(dialect) = dialect.filter(|_| !self.is_signed) {
+        if let Some(dialect) = dialect.filter(|_| self.signed == Signed::Nobody) {
             self.dialect = dialect;
-            self.is_signed = true;
+            self.signed = Signed::Suite;
         }
     }
 
     fn open_suite(&mut self, attributes: Attributes<'_>, sink: &mut dyn Sink) {
+        // A file may hold the reports of several runners.
+        if self.suites.is_empty() && self.signed == Signed::Suite {
+            self.signed = Signed::Nobody;
+        }
         self.learn(Dialect::of_suite("testsuite", attributes));
         if self.suites.len() >= DEEPEST {
             self.flat += 1;
@@ -190,7 +210,10 @@ impl Document {
         let mut suite = Suite::default();
         for (name, value) in attributes.raw() {
             match name {
-                "name" => suite.name.push_str(&super::xml::unescape(value)),
+                "name" => {
+                    let name = super::xml::unescape(value);
+                    suite.name.push_str(&name[..name.floor_char_boundary(16 * LONGEST_NAME)]);
+                }
                 "file" | "filepath" => suite.file = Some(super::xml::unescape(value).into_owned()),
                 "failures" | "errors" => {
                     suite.says_failed |= value.parse::<u64>().is_ok_and(|count| count > 0)
@@ -265,6 +288,7 @@ impl Document {
                     || is_failed_class(case)
             }
             Dialect::Jest => case.name.starts_with("Test execution failure"),
+            Dialect::Own => own_scope(case).is_some(),
             Dialect::Pytest => case.class.is_empty(),
             Dialect::Vitest => case.name == case.class || self.names.contains(&case.name),
             Dialect::NodeTest => {
@@ -285,6 +309,9 @@ impl Document {
         let mut is_step = false;
         for (at, _) in self.case.name.match_indices(" > ") {
             let group = &self.case.name[..at];
+            if group.len() > LONGEST_NAME {
+                break;
+            }
             if self.dialect == Dialect::Deno {
                 is_step |= self.names.contains(group);
             } else if !self.names.contains(group) && self.names.len() < REMEMBERED {
@@ -295,7 +322,7 @@ impl Document {
             return false;
         }
         if !is_step {
-            if self.names.len() < REMEMBERED {
+            if self.names.len() < REMEMBERED && self.case.name.len() <= LONGEST_NAME {
                 self.names.insert(self.case.name.clone());
             }
             return false;
@@ -335,6 +362,9 @@ impl Document {
         if self.case.reruns > 0 {
             attempt = Attempt::Retry;
             self.tell_reruns(identity, sink);
+        }
+        if status == TestStatus::NotRun {
+            return sink.event(Event::NotRun(TestId { suite: &identity.suite, name: &identity.name }));
         }
         if status == TestStatus::Pass {
             return self.tell(identity, self.case.ms, status, None, attempt, sink);
@@ -430,25 +460,29 @@ impl Document {
         let (case, dialect) = (&mut self.case, self.dialect);
         let suite = self.suites.last().map(|suite| suite.name.as_str()).unwrap_or_default();
         let is_build = dialect == Dialect::Go && case.name.starts_with("[build failed]");
+        let of_class = if is_build { ProblemScope::Build } else { ProblemScope::Suite };
+        let scope = own_scope(case).filter(|_| dialect == Dialect::Own).unwrap_or(of_class);
         let name = match dialect {
             Dialect::Java if !case.class.is_empty() => case.class.clone(),
             Dialect::Pytest => case.file.clone(),
-            Dialect::Vitest | Dialect::NodeTest if !case.name.is_empty() => case.name.clone(),
+            Dialect::Vitest | Dialect::NodeTest | Dialect::Own if !case.name.is_empty() => case.name.clone(),
             _ => suite.to_owned(),
         };
         let told = case.told(dialect);
+        let is_file = super::frames::is_source(&name);
         let kind = match told.kind {
             Some(FailureKind::Assertion | FailureKind::Error) | None if dialect != Dialect::Pytest => {
                 Some(FailureKind::Setup)
             }
             kind => kind,
         };
+        let file = told.file.or_else(|| is_file.then(|| name.clone()));
         sink.event(Event::Problem(Problem {
-            scope: if is_build { ProblemScope::Build } else { ProblemScope::Suite },
+            scope,
             name,
             kind: if is_build { Some(FailureKind::Compile) } else { kind },
             message: if told.message.trim().is_empty() { told.stack } else { told.message },
-            file: told.file,
+            file,
             line: told.line,
         }));
     }
@@ -460,6 +494,16 @@ fn outcome(name: &str) -> Option<Outcome> {
         "error" => Some(Outcome::Error),
         "skipped" => Some(Outcome::Skipped),
         "warning" => Some(Outcome::Warning),
+        _ => None,
+    }
+}
+
+/// What a problem of our own report stands in the way of.
+fn own_scope(case: &Case) -> Option<ProblemScope> {
+    match case.class.strip_prefix("rehearsal.")? {
+        "build" => Some(ProblemScope::Build),
+        "suite" => Some(ProblemScope::Suite),
+        "run" => Some(ProblemScope::Run),
         _ => None,
     }
 }

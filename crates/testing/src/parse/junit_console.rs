@@ -76,6 +76,12 @@ impl LineReader for JunitConsole {
             }
         }
     }
+
+    fn end(&mut self, sink: &mut dyn Sink) {
+        if self.section == Section::Failures {
+            self.end_failure(sink);
+        }
+    }
 }
 
 impl JunitConsole {

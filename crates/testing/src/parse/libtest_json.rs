@@ -107,7 +107,7 @@ impl LibtestJson {
             ("suite", "ok" | "failed") => self.suite_ended(&line, sink),
             ("test", "started") => self.started(&line, sink),
             ("test", "timeout") => {}
-            ("test", _) | ("bench", _) => self.test_ended(&line, sink),
+            ("test" | "bench", _) => self.test_ended(&line, sink),
             _ => return false,
         }
         true
@@ -118,9 +118,12 @@ impl LibtestJson {
         self.began > 0
     }
 
-    /// Whether a binary has just ended.
-    pub(super) fn between_suites(&self) -> bool {
-        self.began > 0 && !self.in_suite
+    /// Whether a line begins the output of a binary.
+    pub(super) fn begins(line: &str) -> bool {
+        line.contains("\"suite\"")
+            && json_of(line)
+                .and_then(parse)
+                .is_some_and(|line| line.kind == "suite" && line.event == "started")
     }
 
     fn suite_started(&mut self, line: &JsonLine<'_>, suite: &str, sink: &mut dyn Sink) {
@@ -173,8 +176,7 @@ impl LibtestJson {
         }
         let (suite, name) = self.split(id);
         let test = TestId { suite: &suite, name };
-        let ms =
-            std::time::Duration::try_from_secs_f64(line.exec_time).map_or(0, |time| time.as_millis() as u64);
+        let ms = super::milliseconds::of_seconds(line.exec_time);
         let attempt = if attempts > 1 { Attempt::Retry } else { Attempt::Only };
         for _ in 1..attempts {
             sink.event(Event::Finished(Finished { attempt, ..Finished::new(test, TestStatus::Fail, 0) }));

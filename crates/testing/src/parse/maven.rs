@@ -11,6 +11,8 @@ use crate::{
 };
 
 const ROOM: usize = 8 << 10;
+/// No class has a longer name.
+const LONGEST_NAME: usize = 1 << 10;
 /// Classes that run at the same time.
 const RUNNING: usize = 1024;
 
@@ -275,11 +277,14 @@ impl Maven {
             sink.event(Event::Problem(of_run(&reason, Some(FailureKind::Timeout))));
         } else if is_unresolved(&reason) {
             sink.event(Event::Problem(of_run(&reason, Some(FailureKind::Dependency))));
-        } else if !(reason.contains("Compilation failure") && self.build_errors > 0)
-            && !(reason.contains("There are test failures") && self.failed > 0)
-        {
+        } else if !self.is_told(&reason) {
             sink.event(Event::Problem(of_run(&reason, None)));
         }
+    }
+
+    fn is_told(&self, reason: &str) -> bool {
+        let by_compiler = self.build_errors > 0 && reason.contains("Compilation failure");
+        by_compiler || (self.failed > 0 && reason.contains("There are test failures"))
     }
 
     fn conclude(&mut self, sink: &mut dyn Sink) {
@@ -310,7 +315,8 @@ fn is_results(text: &str) -> bool {
 }
 
 fn is_class_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'))
+    let is_short = text.len() <= LONGEST_NAME;
+    is_short && !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'))
 }
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::by_line::LineReader;
 use super::cargo::Build;
 use super::rust_failure::rust_failure;
-use super::{Head, Stream};
+use super::{Head, Stream, milliseconds};
 use crate::{
     Attempt, Event, Failure, FailureKind, Finished, HeadTail, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -23,7 +23,8 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
 pub(super) struct NextestText {
     build: Build,
     began: bool,
-    over: bool,
+    /// How many tests ran, and how many were left out, once the end is told.
+    over: Option<(u64, u64)>,
     /// The test that failed last, until what it printed is over.
     failed: Option<FailedTest>,
     named: u64,
@@ -55,12 +56,12 @@ impl LineReader for NextestText {
             }
             return;
         }
-        if self.over {
+        if self.over.is_some() {
             return;
         }
         if let Some(rest) = line.strip_prefix("     Summary [") {
             self.tell_failed(sink);
-            return self.summary(rest, sink);
+            return self.summary(rest);
         }
         if let Some(row) = Row::of(line) {
             return self.row(&row, sink);
@@ -73,6 +74,12 @@ impl LineReader for NextestText {
     fn end(&mut self, sink: &mut dyn Sink) {
         self.tell_failed(sink);
         self.build.end(self.began, sink);
+        if let Some((ran, skipped)) = self.over {
+            if skipped > 0 {
+                sink.event(Event::Counted { status: TestStatus::Skip, count: skipped });
+            }
+            sink.event(Event::Ended { counted: Some(ran.saturating_add(skipped)) });
+        }
         if !self.began
             && let Some(error) = self.errors.iter().find(|error| error.contains("test list failed"))
         {
@@ -140,19 +147,14 @@ impl NextestText {
     }
 
     /// `   2.030s] 15 tests run: 7 passed (1 flaky, 1 leaky), 7 failed, 1 timed out, 1 skipped`.
-    fn summary(&mut self, rest: &str, sink: &mut dyn Sink) {
+    fn summary(&mut self, rest: &str) {
         let Some((_, counts)) = rest.split_once("] ") else { return };
         let Some((run, parts)) = counts.split_once(" run: ") else { return };
         let Some(ran) = run.split([' ', '/']).next().and_then(|count| count.parse::<u64>().ok()) else {
             return;
         };
-        self.over = true;
         let skipped = parts.split(", ").find_map(|part| part.strip_suffix(" skipped")?.parse::<u64>().ok());
-        let skipped = skipped.unwrap_or(0);
-        if skipped > 0 {
-            sink.event(Event::Counted { status: TestStatus::Skip, count: skipped });
-        }
-        sink.event(Event::Ended { counted: Some(ran.saturating_add(skipped)) });
+        self.over = Some((ran, skipped.unwrap_or(0)));
     }
 }
 
@@ -193,7 +195,7 @@ impl<'a> Row<'a> {
         }
         let (time, rest) = rest.split_once("] ")?;
         let seconds: f64 = time.trim_start_matches('>').trim().strip_suffix('s')?.parse().ok()?;
-        let ms = std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis() as u64;
+        let ms = milliseconds::of_seconds(seconds);
         let rest = match rest.strip_prefix('(') {
             Some(counted) => counted.split_once(") ")?.1,
             None => rest,

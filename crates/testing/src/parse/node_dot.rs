@@ -1,7 +1,7 @@
 //! `node --test` with its `dot` reporter: a character a test or suite, then the failed ones.
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_failure};
+use super::{Head, Stream, js_error, node_spec};
 use crate::{Event, Failure, Finished, HeadTail, Sink, TestId, TestStatus};
 
 /// Bytes at each end of one failure.
@@ -23,9 +23,8 @@ pub(super) struct NodeDot {
 }
 
 impl LineReader for NodeDot {
-    fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-        } else if !self.listed && is_dots(line) {
+    fn line(&mut self, _: Stream, line: &str, sink: &mut dyn Sink) {
+        if !self.listed && is_dots(line) {
             self.good += line.bytes().filter(|byte| *byte == b'.').count() as u64;
             self.bad += line.bytes().filter(|byte| *byte == b'X').count() as u64;
         } else if line == "Failed tests:" && self.bad > 0 {
@@ -63,18 +62,21 @@ impl NodeDot {
         if said.ends_with("subtest failed") || said.ends_with("subtests failed") {
             return;
         }
+        if said == "test failed" && node_spec::is_file(name) {
+            return sink.event(Event::Problem(node_spec::broken_file(name, "")));
+        }
         let test = TestId { suite: "", name };
         if rest.contains("ms) # ") {
             return sink.event(Event::Finished(Finished::new(test, TestStatus::Skip, 0)));
         }
-        let (message, stack) = js_failure::message_and_stack(&text);
+        let (message, stack) = js_error::message_and_stack(&text);
         let message = message.trim().trim_matches('\'');
-        let (class, bare) = js_failure::class_and_message(message);
+        let (class, bare) = js_error::class_and_message(message);
         let failure = Failure {
-            kind: Some(js_failure::kind_of(class, bare)),
+            kind: Some(js_error::kind_of(class, bare)),
             message,
             stack,
-            at: js_failure::place_of(stack).unwrap_or_default(),
+            at: js_error::place_of(stack).unwrap_or_default(),
             ..Failure::default()
         };
         sink.event(Event::Finished(Finished::new(test, TestStatus::Fail, 0).failure(failure)));

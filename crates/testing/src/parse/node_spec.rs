@@ -4,7 +4,7 @@
 //! print stands between, so the runner's own counts at the end must fit.
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_failure, place};
+use super::{Head, Stream, js_error, milliseconds, place};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -33,6 +33,7 @@ pub(super) struct NodeSpec {
     phase: Phase,
     unplaced: Vec<Unplaced>,
     place: Option<(String, u32)>,
+    ended: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -99,9 +100,14 @@ impl<'a> Mark<'a> {
             (rest.is_empty() || directive.is_some()).then_some((at, ms, directive))
         });
         Some(match timed.last() {
-            Some((at, ms, directive)) => {
-                Mark { indent, symbol, name: &text[..at], has_time: true, ms: ms.max(0.0) as u64, directive }
-            }
+            Some((at, ms, directive)) => Mark {
+                indent,
+                symbol,
+                name: &text[..at],
+                has_time: true,
+                ms: milliseconds::of(ms),
+                directive,
+            },
             None => {
                 let (name, directive) = match text.rsplit_once(" # ") {
                     Some((name, why)) if symbol == '﹣' => (name, Some(why)),
@@ -114,10 +120,7 @@ impl<'a> Mark<'a> {
 }
 
 impl LineReader for NodeSpec {
-    fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
-        }
+    fn line(&mut self, _: Stream, line: &str, sink: &mut dyn Sink) {
         match self.phase {
             Phase::Again => self.again(line, sink),
             _ if line.starts_with("ℹ ") => self.information(line, sink),
@@ -130,6 +133,10 @@ impl LineReader for NodeSpec {
         self.settle(sink);
         for test in std::mem::take(&mut self.unplaced) {
             tell_unplaced(&test, Place::default(), sink);
+        }
+        if self.ended {
+            self.check(sink);
+            sink.event(Event::Ended { counted: None });
         }
     }
 }
@@ -161,7 +168,9 @@ impl NodeSpec {
                 self.ended(&mark, status, container.is_some(), sink);
             }
         }
-        self.printed = None;
+        if self.pending.is_none() {
+            self.printed = None;
+        }
     }
 
     fn other_line(&mut self, line: &str, sink: &mut dyn Sink) {
@@ -209,6 +218,7 @@ impl NodeSpec {
     /// The failure before is complete.
     fn settle(&mut self, sink: &mut dyn Sink) {
         let Some(pending) = self.pending.take() else { return };
+        let printed = self.printed.take().map(HeadTail::into_text).unwrap_or_default();
         let text = pending.text.into_text();
         let said = text.trim().trim_matches('\'');
         if let Some(container) = &pending.container {
@@ -224,12 +234,11 @@ impl NodeSpec {
         }
         self.ours.failed += u64::from(pending.container.is_none());
         if said == "test failed" && is_file(&pending.name) {
-            let printed = self.printed.take().map(HeadTail::into_text).unwrap_or_default();
             return sink.event(Event::Problem(broken_file(&pending.name, &printed)));
         }
-        let (message, stack) = js_failure::message_and_stack(&text);
+        let (message, stack) = js_error::message_and_stack(&text);
         let message = message.trim().trim_matches('\'');
-        let Some(at) = js_failure::place_of(stack) else {
+        let Some(at) = js_error::place_of(stack) else {
             if self.unplaced.len() < MOST_UNPLACED {
                 let leaf = pending.name.rsplit(" > ").next().unwrap_or_default().to_owned();
                 let message = message.to_owned();
@@ -237,9 +246,9 @@ impl NodeSpec {
             }
             return;
         };
-        let (class, bare) = js_failure::class_and_message(message);
+        let (class, bare) = js_error::class_and_message(message);
         let failure = Failure {
-            kind: Some(js_failure::kind_of(class, bare)),
+            kind: Some(js_error::kind_of(class, bare)),
             message,
             stack,
             at,
@@ -260,9 +269,8 @@ impl NodeSpec {
         let mut words = line.split(' ').skip(1);
         let (Some(what), Some(count), None) = (words.next(), words.next(), words.next()) else { return };
         if what == "duration_ms" && self.phase == Phase::Counts {
-            self.settle(sink);
-            self.check(sink);
-            return sink.event(Event::Ended { counted: None });
+            self.ended = true;
+            return self.settle(sink);
         }
         let Ok(count) = count.parse::<u64>() else { return };
         match what {
@@ -301,29 +309,29 @@ impl NodeSpec {
 }
 
 fn tell_unplaced(test: &Unplaced, at: Place<'_>, sink: &mut dyn Sink) {
-    let (class, bare) = js_failure::class_and_message(&test.message);
-    let kind = Some(js_failure::kind_of(class, bare));
+    let (class, bare) = js_error::class_and_message(&test.message);
+    let kind = Some(js_error::kind_of(class, bare));
     let failure = Failure { kind, message: &test.message, at, ..Failure::default() };
     let id = TestId { suite: "", name: &test.name };
     sink.event(Event::Finished(Finished::new(id, TestStatus::Fail, test.ms).failure(failure)));
 }
 
-fn is_file(name: &str) -> bool {
+pub(super) fn is_file(name: &str) -> bool {
     let extension = name.rsplit('.').next().unwrap_or_default();
     matches!(extension, "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" | "jsx" | "tsx")
 }
 
 /// A file that ended badly by itself; what it printed on its way stands before.
-fn broken_file(file: &str, printed: &str) -> Problem {
-    let (said, stack) = js_failure::message_and_stack(printed);
-    let error = said.lines().find(|line| !js_failure::class_and_message(line).0.is_empty());
+pub(super) fn broken_file(file: &str, printed: &str) -> Problem {
+    let (said, stack) = js_error::message_and_stack(printed);
+    let error = said.lines().find(|line| !js_error::class_and_message(line).0.is_empty());
     let at_file =
         |place: &Place<'_>| place.file.is_some_and(|found| found.ends_with(file) || file.ends_with(found));
     let in_text = said.lines().filter_map(place::trailing).find(at_file);
     let in_stack = stack.lines().filter_map(place::js_frame).find(at_file);
     let line = in_text.or(in_stack).and_then(|place| place.line);
-    let kind = match error.map(js_failure::class_and_message) {
-        Some((class, message)) => js_failure::kind_of(class, message),
+    let kind = match error.map(js_error::class_and_message) {
+        Some((class, message)) => js_error::kind_of(class, message),
         None => FailureKind::Crash,
     };
     let message = error.unwrap_or("the file ended with a bad exit code").to_owned();
@@ -338,8 +346,8 @@ fn broken_file(file: &str, printed: &str) -> Problem {
 }
 
 fn problem(name: &str, text: &str, kind: FailureKind) -> Problem {
-    let (message, stack) = js_failure::message_and_stack(text);
-    let at = js_failure::place_of(stack).unwrap_or_default();
+    let (message, stack) = js_error::message_and_stack(text);
+    let at = js_error::place_of(stack).unwrap_or_default();
     Problem {
         scope: ProblemScope::Suite,
         name: name.to_owned(),

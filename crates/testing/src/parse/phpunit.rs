@@ -13,7 +13,8 @@ const ROOM: usize = 8 << 10;
 /// Whether this is such a text.
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     let is_header = |line: &str| line.starts_with("PHPUnit ") && line.contains(" by Sebastian Bergmann");
-    head.text.lines().any(is_header)
+    let is_fatal = head.text.starts_with("PHP Fatal error: ") || head.text.starts_with("PHP Parse error: ");
+    head.text.lines().any(is_header) || (is_fatal && head.text.contains("/PHPUnit/"))
 }
 
 /// Reads it.
@@ -82,17 +83,28 @@ impl LineReader for Phpunit {
         if self.fatal.is_none() {
             self.fatal = fatal(line);
         }
-        if stream == Stream::Err || self.ended {
+        if stream == Stream::Err {
+            return;
+        }
+        if is_time(line) {
+            if self.section != Section::Progress {
+                sink.event(Event::Complaint("the output has more than one end"));
+            }
+            self.section = Section::Other;
+        }
+        if self.ended {
             return;
         }
         if let Some(version) = line.strip_prefix("PHPUnit ").and_then(|rest| rest.split_once(" by Sebastian"))
         {
             return sink.event(Event::Version(version.0));
         }
-        if let Some(section) = section(line) {
+        // Before that line, what looks like a list or a summary was printed by a test.
+        let is_over = self.section != Section::Progress;
+        if let Some(section) = section(line).filter(|_| is_over) {
             self.end_item(sink);
             self.section = section;
-        } else if let Some(counts) = summary(line) {
+        } else if let Some(counts) = summary(line).filter(|_| is_over) {
             self.end_item(sink);
             self.conclude(&counts, sink);
         } else if line == "No tests executed!" {
@@ -157,7 +169,9 @@ impl Phpunit {
         if let Some(name) = item(line) {
             self.end_item(sink);
             self.item = Some(Item { name: name.to_owned(), what, text: HeadTail::new(ROOM) });
-        } else if let Some(item) = self.item.as_mut().filter(|_| line != "--") {
+        } else if is_end(line) {
+            self.end_item(sink);
+        } else if let Some(item) = &mut self.item {
             item.text.push(line);
             item.text.push("\n");
         }
@@ -180,7 +194,9 @@ impl Phpunit {
             kind: by_words.or(Some(other)),
             message,
             stack,
-            at: frames::place_in(stack, Deepest::First).unwrap_or_default(),
+            at: frames::place_in(stack, Deepest::First)
+                .or_else(|| frames::place_in(message, Deepest::First))
+                .unwrap_or_default(),
             expected,
             actual,
         };
@@ -204,6 +220,16 @@ impl Phpunit {
         self.ended = true;
         sink.event(Event::Ended { counted: Some(counts.tests) });
     }
+}
+
+/// What stands after the last item of a list.
+fn is_end(line: &str) -> bool {
+    matches!(line, "--" | "ERRORS!" | "FAILURES!" | "WARNINGS!") || line.starts_with("OK, but ")
+}
+
+/// `Time: 00:00.039, Memory: 6.00 MB`, which stands between the progress and the lists.
+fn is_time(line: &str) -> bool {
+    line.starts_with("Time: ") && line.contains(", Memory: ")
 }
 
 /// `There were 4 failures:`.
@@ -307,7 +333,7 @@ fn split_frames(text: &str) -> (&str, &str) {
 /// `PHP Fatal error:  Uncaught Error: x in /p/src/Cart.php:4` and `Parse error: … in /p/x.php on line 3`.
 fn fatal(line: &str) -> Option<Problem> {
     let rest = line.strip_prefix("PHP ").unwrap_or(line);
-    let kind = if rest.starts_with("Parse error: ") {
+    let kind = if rest.starts_with("Parse error: ") || rest.starts_with("Fatal error:  Uncaught ParseError") {
         FailureKind::Compile
     } else if rest.starts_with("Fatal error: ") {
         FailureKind::Crash

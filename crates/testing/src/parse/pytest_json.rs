@@ -106,6 +106,12 @@ impl Parser for PytestJson {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.phases.finish(sink);
+        if self.elements.is_inside() {
+            sink.event(Event::Complaint("the report breaks off"));
+        }
+        if self.elements.lost() > 0 {
+            sink.event(Event::Complaint("a part of the report was too large to be read"));
+        }
     }
 }
 

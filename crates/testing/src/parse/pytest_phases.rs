@@ -130,6 +130,7 @@ impl Open {
     fn place(&self) -> Place<'_> {
         let mut frames = self.worst.frames.iter().map(|(file, line)| Place::new(file, *line));
         let told = self.worst.at.as_ref().map(|(file, line)| Place { file: Some(file), line: *line });
+        let told = told.filter(place::is_own);
         frames
             .find(place::is_own)
             .or(told)

@@ -13,7 +13,7 @@ use super::by_line::LineReader;
 use super::{Head, Stream};
 use crate::{Event, Sink};
 use blocks::Blocks;
-use counts::Counts;
+use counts::{Collected, Counts};
 use outside::Outside;
 use progress::Progress;
 
@@ -22,6 +22,10 @@ const MOST_NAMES: usize = 3 << 20;
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     let text = head.text;
+    // Reports in other formats quote what pytest prints.
+    if ["<", "{", "TAP version", "1.."].iter().any(|start| text.trim_start().starts_with(start)) {
+        return false;
+    }
     let said = [
         "= test session starts =",
         "= short test summary info =",
@@ -44,6 +48,7 @@ pub(super) struct PytestText {
     names: usize,
     outside: Outside,
     counts: Option<Counts>,
+    collected: Option<Collected>,
     /// The root directory: stacks have absolute names, tests have not.
     root: Option<String>,
     /// Files that pytest says it could not collect, in the short summary.
@@ -69,6 +74,8 @@ struct Named {
     node: String,
     message: String,
     error: bool,
+    /// Whether only a part of the test is named as failed; pytest counts it like a test.
+    subtest: bool,
 }
 
 impl LineReader for PytestText {
@@ -132,8 +139,9 @@ impl PytestText {
             }
         } else if let Some(root) = line.strip_prefix("rootdir: ") {
             self.root = Some(root.split(", ").next().unwrap_or(root).to_owned());
-        } else if let Some(count) = counts::collected(line) {
-            sink.event(Event::Declared(count));
+        } else if let Some(collected) = Collected::read(line).filter(|_| self.collected.is_none()) {
+            self.collected = Some(collected);
+            sink.event(Event::Declared(collected.items));
         } else {
             self.progress.line(line, sink);
         }
@@ -141,7 +149,8 @@ impl PytestText {
 
     /// `FAILED tests/test_a.py::test_x - message`.
     fn summary(&mut self, line: &str) {
-        let (error, rest) = match (line.strip_prefix("FAILED "), line.strip_prefix("ERROR ")) {
+        let subtest = progress::failed_subtest(line);
+        let (error, rest) = match (line.strip_prefix("FAILED ").or(subtest), line.strip_prefix("ERROR ")) {
             (Some(rest), _) => (false, rest),
             (None, Some(rest)) => (true, rest),
             (None, None) => return,
@@ -155,7 +164,8 @@ impl PytestText {
             self.uncollected.push(node.to_owned());
             return;
         }
-        self.named.push(Named { node: node.to_owned(), message: message.to_owned(), error });
+        let (node, message) = (node.to_owned(), message.to_owned());
+        self.named.push(Named { node, message, error, subtest: subtest.is_some() });
     }
 }
 

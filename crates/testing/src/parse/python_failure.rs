@@ -5,7 +5,7 @@ use crate::{FailureKind, Place, Problem, ProblemScope};
 
 /// Where a traceback points: its last place that is the project's own. Python prints the deepest frame last.
 pub(super) fn place(text: &str) -> Option<Place<'_>> {
-    text.lines().filter_map(place_of_line).filter(is_own).last()
+    text.lines().filter_map(place_of_line).rfind(is_own)
 }
 
 /// `tests/test_x.py:3: in f`, `tests/test_x.py:3: ValueError` or `File "tests/test_x.py", line 3`.
@@ -132,6 +132,11 @@ mod tests {
         let text = "E       KeyError: 'a'\n\nDuring handling of the above\n>   x\nE       ValueError: b\nE         more\nE\nE       last";
         assert_eq!(marked_message(text).unwrap(), "ValueError: b\n  more\n\nlast");
         assert_eq!(marked_message("Error: x\nEXPECTED"), None);
+        let syntax = "E     File \"s.py\", line 1\nE       def x(:\nE   SyntaxError: invalid syntax";
+        assert_eq!(
+            marked_message(syntax).unwrap(),
+            "  File \"s.py\", line 1\n    def x(:\nSyntaxError: invalid syntax"
+        );
     }
 
     #[test]

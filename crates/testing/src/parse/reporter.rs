@@ -9,7 +9,7 @@ mod early;
 use serde::Deserialize;
 
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, jest_failure, milliseconds, place, python_failure};
+use super::{Head, Parser, Stream, jest_failure, jest_json, milliseconds, place, python_failure};
 use crate::event::Event as Told;
 use crate::{
     Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
@@ -166,6 +166,10 @@ impl Reading {
     }
 
     fn problem(&self, event: &Event) -> Problem {
+        if self.runner == "jest" && event.scope == Some(ProblemScope::Suite) {
+            let printed = event.message.as_deref().unwrap_or(&event.stack);
+            return jest_json::file_problem(&event.name, &crate::strip_ansi(printed));
+        }
         let message = self.message(event);
         let scope = event.scope.unwrap_or(ProblemScope::Run);
         let kind = event.kind.or_else(|| (scope == ProblemScope::Suite).then(|| self.load_kind(&message)));
@@ -217,6 +221,7 @@ impl Reading {
     /// The deepest of the project's own frames, else the place that the reporter names.
     fn place<'a>(&self, event: &'a Event) -> Place<'a> {
         let told = Place { file: event.file.as_deref(), line: event.line };
+        let told = if place::is_own(&told) { told } else { Place::default() };
         let mut frames = event.frames.iter().map(|(file, line)| Place { file: Some(file), line: *line });
         let framed = frames.find(place::is_own);
         let printed = || match self.runner.as_str() {

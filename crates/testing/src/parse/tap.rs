@@ -7,6 +7,8 @@ mod names;
 mod perl;
 mod prove;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod yaml;
 
 pub(super) use dialect::{Dialect, looks_like};

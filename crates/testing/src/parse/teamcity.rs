@@ -1,4 +1,4 @@
-//! TeamCity's service messages, which many runners write; `PHPUnit` for anyone who wants a stream.
+//! `TeamCity`'s service messages, which many runners write; `PHPUnit` for anyone who wants a stream.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,9 @@ use super::{Head, Stream};
 use crate::{Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};
 
 /// Parallel flows, and suites within one.
-const MOST: usize = 256;
+const MOST: usize = 64;
+/// A longer name is not one of a flow or a suite.
+const LONGEST_NAME: usize = 1 << 10;
 const ROOM: usize = 16 << 10;
 
 /// `PHPUnit` tells risky tests as failed, and counts them as good.
@@ -67,7 +69,8 @@ impl LineReader for TeamCity {
         let Some(at) = line.find("##teamcity[").filter(|_| stream == Stream::Out) else { return };
         let Some(message) = Message::new(&line[at..]) else { return };
         let flow_id = message.get("flowId").unwrap_or_default();
-        if !self.flows.contains_key(&*flow_id) && self.flows.len() >= MOST {
+        let is_new = !self.flows.contains_key(&*flow_id);
+        if is_new && (self.flows.len() >= MOST || flow_id.len() > LONGEST_NAME) {
             return;
         }
         self.seen = true;
@@ -91,7 +94,9 @@ impl Flow {
                     sink.event(Event::Declared(count));
                 }
             }
-            "testSuiteStarted" if self.suites.len() < MOST => self.suites.push(name.into_owned()),
+            "testSuiteStarted" if self.suites.len() < MOST && name.len() <= LONGEST_NAME => {
+                self.suites.push(name.into_owned())
+            }
             "testSuiteFinished" => self.end_suite(&name, sink),
             "testStarted" => self.start(message, &name, sink),
             "testFailed" => self.failed(message, &name),

@@ -41,7 +41,7 @@ struct Run {
     has_rows: bool,
     counted: Option<u64>,
     /// What the platform says about the run as a whole, if that is bad.
-    run_error: Option<HeadTail>,
+    bad_end: Option<HeadTail>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Run {
         let result = self.results.last_mut();
         match (self.part, result) {
             (Some(Part::RunError), _) => {
-                if let Some(error) = &mut self.run_error {
+                if let Some(error) = &mut self.bad_end {
                     error.push(text);
                 }
             }
@@ -113,10 +113,10 @@ impl Run {
             "Counters" => self.counted = attributes.get("total").and_then(|total| total.parse().ok()),
             "RunInfo" => {
                 let outcome = attributes.get("outcome").unwrap_or_default();
-                self.run_error =
+                self.bad_end =
                     matches!(&*outcome, "Error" | "Failed" | "Aborted").then(|| HeadTail::new(ROOM));
             }
-            "Text" if self.run_error.is_some() => self.part = Some(Part::RunError),
+            "Text" if self.bad_end.is_some() => self.part = Some(Part::RunError),
             _ => {}
         }
     }
@@ -130,7 +130,7 @@ impl Run {
             }
             "Message" | "StackTrace" | "StdOut" | "StdErr" | "DebugTrace" | "Text" => self.part = None,
             "RunInfo" => {
-                if let Some(error) = self.run_error.take() {
+                if let Some(error) = self.bad_end.take() {
                     sink.event(Event::Problem(of_run(error.into_text())));
                 }
             }

@@ -3,13 +3,14 @@
 mod names;
 mod summary;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::by_line::LineReader;
 use super::python_crash::PythonCrash;
 use super::{Head, Stream, python_failure};
 use crate::{
-    Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
+    Attempt, Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId,
+    TestStatus,
 };
 use names::{Header, Subject};
 use summary::Summary;
@@ -36,8 +37,12 @@ pub(super) struct UnittestText {
     part: Part,
     /// Tests that failed, and whether that was told.
     failed: HashMap<String, bool>,
+    /// Tests that were told as skipped: before Python 3.11 perhaps only a part of one was, and another failed.
+    skipped: HashSet<String>,
     /// Tests that were told with their names.
     named: u64,
+    /// Blocks of classes, modules and further parts of a test: they have a character, and are no tests.
+    no_tests: u64,
     verbose: bool,
     dots: summary::Dots,
     placeholders: u64,
@@ -144,7 +149,7 @@ impl UnittestText {
 
     fn told(&mut self, header: &Header, status: (TestStatus, &str), sink: &mut dyn Sink) {
         let (status, reason) = status;
-        if header.is_placeholder() {
+        if header.is_placeholder() || header.is_fixture() {
             return;
         }
         let (suite, name) = (header.class(), header.name());
@@ -154,8 +159,13 @@ impl UnittestText {
         }
         self.named += 1;
         let failure = Failure { message: reason, ..Failure::default() };
+        let again = status == TestStatus::Skip && self.skipped.len() < MOST_FAILED;
+        if again {
+            self.skipped.insert(name.clone());
+        }
         sink.event(Event::Finished(Finished {
             failure: (!reason.is_empty()).then_some(failure),
+            attempt: if again { Attempt::Repeat } else { Attempt::Only },
             ..Finished::new(TestId { suite: &suite, name: &name }, status, 0)
         }));
     }
@@ -223,6 +233,7 @@ impl UnittestText {
         let at = python_failure::place(&body).unwrap_or_default();
         match subject {
             Subject::Fixture { name, of } => {
+                self.no_tests += 1;
                 let kind = if name.starts_with("setUp") { FailureKind::Setup } else { FailureKind::Teardown };
                 sink.event(Event::Problem(problem(of, kind, message, at)));
             }
@@ -233,23 +244,26 @@ impl UnittestText {
             Subject::Test(header) => {
                 let name = header.name();
                 if self.remember(name.clone(), true) {
+                    self.no_tests += 1;
                     return;
                 }
+                let again = self.skipped.remove(&name);
                 let suite = header.class();
                 let test = TestId { suite: &suite, name: &name };
                 if word == Word::UnexpectedSuccess {
                     unexpected_success(test, sink);
                 } else {
                     let failure = Failure {
-                        kind: Some(python_failure::kind(message)),
+                        kind: Some(around_test(&body).unwrap_or_else(|| python_failure::kind(message))),
                         message,
                         stack: &body,
                         at,
                         ..Failure::default()
                     };
-                    failed(test, failure, &output.into_text(), sink);
+                    let attempt = if again { Attempt::Repeat } else { Attempt::Only };
+                    failed(test, failure, &output.into_text(), attempt, sink);
                 }
-                self.named += 1;
+                self.named += u64::from(!again);
             }
         }
     }
@@ -291,7 +305,7 @@ impl UnittestText {
 
     /// What the summary counts and no line named.
     fn conclude(&self, summary: &Summary, sink: &mut dyn Sink) {
-        let ran = summary.ran.saturating_sub(self.placeholders);
+        let ran = self.ran(summary);
         let mut unnamed = ran.saturating_sub(self.named);
         if !self.verbose {
             for (status, count) in
@@ -309,6 +323,18 @@ impl UnittestText {
         sink.event(Event::Ended { counted: Some(ran) });
     }
 
+    /// How many tests ran, and were skipped: Python 3.12.1 does not count those, all others do.
+    fn ran(&self, summary: &Summary) -> u64 {
+        let ran = summary.ran.saturating_sub(self.placeholders);
+        let seen = if self.verbose {
+            self.named
+        } else {
+            self.dots.total().saturating_sub(self.no_tests + self.placeholders)
+        };
+        let all = ran.saturating_add(summary.skipped);
+        if seen > ran && (seen == all || self.verbose && seen < all) { seen } else { ran }
+    }
+
     /// Without a summary, only what was printed until then is known.
     fn conclude_cut(&mut self, sink: &mut dyn Sink) {
         if !self.verbose {
@@ -321,11 +347,23 @@ impl UnittestText {
     }
 }
 
-fn failed(test: TestId<'_>, failure: Failure<'_>, output: &str, sink: &mut dyn Sink) {
+fn failed(test: TestId<'_>, failure: Failure<'_>, output: &str, attempt: Attempt, sink: &mut dyn Sink) {
     if !output.trim().is_empty() {
         sink.event(Event::Output { test, text: output });
     }
-    sink.event(Event::Finished(Finished::new(test, TestStatus::Fail, 0).failure(failure)));
+    let around = matches!(failure.kind, Some(FailureKind::Setup | FailureKind::Teardown));
+    let status = if around { TestStatus::Error } else { TestStatus::Fail };
+    sink.event(Event::Finished(Finished { attempt, ..Finished::new(test, status, 0).failure(failure) }));
+}
+
+/// Whether a traceback comes from the method that sets a test up, or cleans up after it.
+fn around_test(traceback: &str) -> Option<FailureKind> {
+    let first = traceback.lines().find(|line| python_failure::file_line(line).is_some())?;
+    match first.rsplit(", in ").next()?.trim() {
+        "setUp" | "asyncSetUp" => Some(FailureKind::Setup),
+        "tearDown" | "asyncTearDown" => Some(FailureKind::Teardown),
+        _ => None,
+    }
 }
 
 fn unexpected_success(test: TestId<'_>, sink: &mut dyn Sink) {

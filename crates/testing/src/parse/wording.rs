@@ -48,7 +48,6 @@ pub(super) fn kind_of(exception: &str, message: &str) -> Option<FailureKind> {
             ],
         ),
         (FailureKind::Compile, &["SyntaxError", "ParseError"]),
-        (FailureKind::Panic, &["panicked at", "panic:"]),
         (
             FailureKind::Assertion,
             &[
@@ -65,6 +64,7 @@ pub(super) fn kind_of(exception: &str, message: &str) -> Option<FailureKind> {
                 "Value of: ",
             ],
         ),
+        (FailureKind::Panic, &["panicked at", "panic:"]),
     ];
     kinds.into_iter().find(|(_, words)| has(words)).map(|(kind, _)| kind)
 }

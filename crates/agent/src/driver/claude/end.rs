@@ -1,6 +1,7 @@
 //! Claude Code's `result`, and what it stands for.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use rehearsal_core::{Denial, Exit, Timestamp, Tokens, WireEnd, WireError, WireErrorKind};
 use serde::Deserialize;
@@ -98,8 +99,14 @@ impl Result {
         })
     }
 
-    /// What it stands for. An error of the API is a `success` with `is_error`.
-    pub(super) fn end(&self, window: Window, close: &Close, now: Timestamp) -> WireEnd {
+    /// What it stands for. An error of the API is a `success` with `is_error`. `began` is when the run did.
+    pub(super) fn end(
+        &self,
+        window: Window,
+        asked_to_wait: Option<Duration>,
+        close: &Close,
+        began: Timestamp,
+    ) -> WireEnd {
         match (&*self.subtype, &*self.terminal_reason) {
             ("error_max_turns", _) | (_, "max_turns") => return WireEnd::MaxTurns,
             ("error_max_budget_usd", _) | (_, "budget_exhausted") => return WireEnd::BudgetReached,
@@ -116,12 +123,20 @@ impl Result {
             Window::UsedUp { until } => until,
         };
         let fault = Fault { status: self.status, code: &self.code, message: &self.message, until };
-        match (fault.end(now), window) {
+        match (fault.end(began), window) {
             // More than a request too many.
             (WireEnd::Error(error), Window::UsedUp { .. })
                 if matches!(error.kind, WireErrorKind::RateLimit { .. }) =>
             {
                 WireEnd::Error(WireError { kind: WireErrorKind::Quota { until }, ..error })
+            }
+            // The last refusal was the end of the run.
+            (WireEnd::Error(error), Window::Open)
+                if error.kind == (WireErrorKind::RateLimit { until: None }) && asked_to_wait.is_some() =>
+            {
+                let ended = began.plus(Duration::from_millis(self.duration_ms.unwrap_or_default()));
+                let until = asked_to_wait.and_then(|wait| wait::after(wait.as_secs_f64(), ended));
+                WireEnd::Error(WireError { kind: WireErrorKind::RateLimit { until }, ..error })
             }
             (end, _) => end,
         }

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rehearsal_core::{Activity, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
@@ -38,6 +39,7 @@ struct Notice<'a> {
     model: Option<&'a RawValue>,
     attempt: Option<&'a RawValue>,
     max_retries: Option<&'a RawValue>,
+    retry_delay_ms: Option<&'a RawValue>,
     error_status: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
@@ -58,6 +60,8 @@ pub(super) struct ClaudeFormat {
     calls: OpenCalls,
     /// The last word on the account's limit.
     window: Window,
+    /// How long the last refused request was to wait, if it was the vendor that said so.
+    asked_to_wait: Option<Duration>,
     result: Option<Result>,
     /// Something came after the last result: more work is under way.
     reopened: bool,
@@ -74,6 +78,7 @@ impl ClaudeFormat {
             tokens: Tokens::default(),
             calls: OpenCalls::default(),
             window: Window::Open,
+            asked_to_wait: None,
             result: None,
             reopened: false,
             interrupted: false,
@@ -147,7 +152,10 @@ impl ClaudeFormat {
                     model: self.model.clone(),
                 });
             }
-            "api_retry" => out.push(Activity::Retrying { message: retry_message(&notice) }),
+            "api_retry" => {
+                self.asked_to_wait = asked_to_wait(&notice);
+                out.push(Activity::Retrying { message: retry_message(&notice) });
+            }
             _ => {
                 let message = json::text(notice.content).unwrap_or(Cow::Borrowed("another model takes over"));
                 out.push(Activity::Retrying { message: one_line(&message, MESSAGE) });
@@ -174,6 +182,15 @@ impl ClaudeFormat {
             Err(reason) => Reading::Broken(reason),
         }
     }
+}
+
+/// How long the vendor wants a refused request to wait. What is shorter is the program's own pause, which doubles
+/// up to 40 seconds: it says nothing about the limit.
+fn asked_to_wait(notice: &Notice<'_>) -> Option<Duration> {
+    const LONGEST_OWN_PAUSE: Duration = Duration::from_secs(40);
+    let is_refused = json::read::<u16>(notice.error_status) == Some(429);
+    let delay = Duration::from_millis(json::read::<u64>(notice.retry_delay_ms)?);
+    (is_refused && delay > LONGEST_OWN_PAUSE).then_some(delay)
 }
 
 fn retry_message(notice: &Notice<'_>) -> String {
@@ -219,7 +236,7 @@ impl Format for ClaudeFormat {
             report.tokens = (self.tokens != Tokens::default()).then_some(self.tokens);
             return report;
         };
-        report.end = Some(result.end(self.window, close, self.now));
+        report.end = Some(result.end(self.window, self.asked_to_wait, close, self.now));
         report.session_id = report.session_id.or(result.session_id);
         report.model = report.model.or(result.model);
         report.turns = result.turns;

@@ -100,7 +100,7 @@ impl Checker<'_> {
     async fn check(&self, args: &CheckArgs) -> Result<CheckDocument, CliError> {
         let kind = self.profile.driver.value;
         let name = self.profile.program.value.clone().unwrap_or_else(|| kind.as_str().to_owned());
-        let ours: Variables = std::env::vars().collect();
+        let ours: Variables = crate::context::variables();
         let probed = probe(
             kind,
             &name,
@@ -224,7 +224,7 @@ impl Checker<'_> {
                 ("HOME".to_owned(), home.to_string()),
                 ("TMPDIR".to_owned(), self.scratch.to_string()),
             ]),
-            None => std::env::vars().collect(),
+            None => crate::context::variables(),
         };
         let agent = ProcessAgent::new(driver, ours, Arc::clone(&self.context.clock));
         agent.run(self.request(prompt, offline), Arc::new(|_| {}), cancel).await

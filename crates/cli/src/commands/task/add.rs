@@ -78,6 +78,7 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
         labels: args.labels,
         depends_on: whole_ids(&*store, &args.depends_on).await?,
         budget: Budget { usd: args.max_cost, ..Budget::default() },
+        ..NewTask::default()
     };
     let flow = Arc::new(project.loop_flow()?);
     let task = add(context, &*store, new, &flow).await?;

@@ -103,6 +103,7 @@ pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
         labels: args.labels,
         depends_on,
         budget: args.max_cost.map(|usd| Budget { usd: Some(usd), ..task.budget }),
+        ..TaskEdit::default()
     };
     change(&args.task, TaskInput::Edit { edit }, "is changed", context).await
 }

@@ -150,6 +150,7 @@ async fn with_ids(
             labels: task.labels,
             depends_on,
             budget: task.budget,
+            ..NewTask::default()
         };
         tasks.push((id, new));
     }

@@ -133,6 +133,9 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     if !task.labels.is_empty() {
         ui.say(format!("labels: {}", harmless(&task.labels.join(", "))));
     }
+    if let Some(usd) = task.budget.usd {
+        ui.say(format!("a run may cost ${usd:.2}"));
+    }
     if !task.depends_on.is_empty() {
         let ids: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
         ui.say(format!("after: {}", ids.join(", ")));

@@ -2,29 +2,23 @@
 
 use rehearsal_core::transition::Refusal;
 use rehearsal_core::{EventKind, Run, RunEnd, RunId, RunStart, SessionName, Standing, Task, Tokens};
-use sqlx::{query, query_as, query_scalar};
+use sqlx::{query, query_scalar};
 
 use super::Writing;
-use crate::sqlite::error::to_json;
+use crate::sqlite::error::{from_json, to_json};
 use crate::sqlite::log::About;
-use crate::sqlite::runs::{RunRow, read_run};
 use crate::sqlite::tasks::task;
 use crate::{CommitError, StoreError};
 
 impl Writing<'_> {
     pub(super) async fn start_run(&mut self, start: RunStart) -> Result<Run, CommitError> {
-        self.free_run_id(&start.id).await?;
-        let Some(claimed) = task(self.connection, &start.task).await? else {
-            return Err(CommitError::UnknownTask { id: start.task });
-        };
-        if !holds(&claimed, &start) {
-            let refusal =
-                Refusal::Stale { task: claimed.id.to_string(), given: start.fence, current: claimed.fence };
-            return Err(CommitError::Refused { index: self.index, refusal });
+        let claimed = task(self.connection, &start.task).await?;
+        if !claimed.as_ref().is_some_and(|claimed| holds(claimed, &start)) {
+            return Err(self.why_not_started(start, claimed).await?);
         }
-        query(
+        let inserted = query(
             "INSERT INTO runs (id, task, session, fence, started_at, start_doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
         )
         .bind(start.id.as_str())
         .bind(start.task.as_str())
@@ -34,50 +28,64 @@ impl Writing<'_> {
         .bind(to_json(&start)?)
         .execute(&mut *self.connection)
         .await?;
+        if inserted.rows_affected() == 0 {
+            return Err(CommitError::IdTaken { id: start.id.to_string() });
+        }
         let about = About { task: Some(&start.task), session: start.session.as_ref(), run: Some(&start.id) };
         self.append(about, &EventKind::RunStarted { run: start.clone() }).await?;
         Ok(Run { start, end: None })
     }
 
-    async fn free_run_id(&mut self, id: &RunId) -> Result<(), CommitError> {
-        let taken: Option<String> = query_scalar("SELECT id FROM runs WHERE id = ?1")
+    async fn why_not_started(
+        &mut self,
+        start: RunStart,
+        claimed: Option<Task>,
+    ) -> Result<CommitError, StoreError> {
+        if self.is_run(&start.id).await? {
+            return Ok(CommitError::IdTaken { id: start.id.to_string() });
+        }
+        let Some(Task { id, fence: current, .. }) = claimed else {
+            return Ok(CommitError::UnknownTask { id: start.task });
+        };
+        let refusal = Refusal::Stale { task: id.to_string(), given: start.fence, current };
+        Ok(CommitError::Refused { index: self.index, refusal })
+    }
+
+    async fn is_run(&mut self, id: &RunId) -> Result<bool, StoreError> {
+        let known: Option<String> = query_scalar("SELECT id FROM runs WHERE id = ?1")
             .bind(id.as_str())
             .fetch_optional(&mut *self.connection)
             .await?;
-        taken.map_or(Ok(()), |id| Err(CommitError::IdTaken { id }))
+        Ok(known.is_some())
     }
 
     pub(super) async fn end_run(&mut self, id: RunId, mut end: Box<RunEnd>) -> Result<Run, CommitError> {
         // JSON has no infinity: what is not a number is not known.
         end.cost_usd = end.cost_usd.filter(|usd| usd.is_finite());
-        let row: Option<RunRow> = query_as("SELECT start_doc, end_doc FROM runs WHERE id = ?1")
-            .bind(id.as_str())
-            .fetch_optional(&mut *self.connection)
-            .await?;
-        let Some(row) = row else {
-            return Err(CommitError::UnknownRun { id });
+        let Some(start) = self.write_end(&id, &end).await? else {
+            let known = self.is_run(&id).await?;
+            return Err(if known {
+                CommitError::RunEnded { run: id }
+            } else {
+                CommitError::UnknownRun { id }
+            });
         };
-        let run = read_run(&row)?;
-        if run.end.is_some() {
-            return Err(CommitError::RunEnded { run: id });
-        }
-        self.write_end(&id, &end).await?;
         let kind = EventKind::RunEnded { run: id, end };
-        let start = &run.start;
         let about = About { task: Some(&start.task), session: start.session.as_ref(), run: Some(&start.id) };
         self.append(about, &kind).await?;
         let EventKind::RunEnded { end, .. } = kind else {
-            return Ok(run);
+            return Ok(Run { start, end: None });
         };
-        Ok(Run { start: run.start, end: Some(*end) })
+        Ok(Run { start, end: Some(*end) })
     }
 
-    async fn write_end(&mut self, id: &RunId, end: &RunEnd) -> Result<(), StoreError> {
+    /// Ends a run that has no end yet; how it began, if it is such a one.
+    async fn write_end(&mut self, id: &RunId, end: &RunEnd) -> Result<Option<RunStart>, StoreError> {
         let columns = EndColumns::of(end);
-        query(
+        let start: Option<String> = query_scalar(
             "UPDATE runs SET ended_at = ?2, cost_usd = ?3, tokens_input = ?4, tokens_cached = ?5,
                              tokens_output = ?6, turns = ?7, end_doc = ?8
-             WHERE id = ?1",
+             WHERE id = ?1 AND end_doc IS NULL RETURNING start_doc",
         )
         .bind(id.as_str())
         .bind(columns.ended_at)
@@ -87,9 +95,9 @@ impl Writing<'_> {
         .bind(columns.tokens_output)
         .bind(columns.turns)
         .bind(to_json(end)?)
-        .execute(&mut *self.connection)
+        .fetch_optional(&mut *self.connection)
         .await?;
-        Ok(())
+        start.map(|doc| from_json("the start of a run", &doc)).transpose()
     }
 }
 

@@ -44,7 +44,7 @@ impl Build {
         }
         if let Some(rest) = line.strip_prefix("error: could not compile `") {
             self.failed = true;
-            self.package = rest.split('`').next().unwrap_or_default().to_owned();
+            rest.split('`').next().unwrap_or_default().clone_into(&mut self.package);
         }
         self.cause(line);
         if let Some(diagnostic) = self.text.line(line) {

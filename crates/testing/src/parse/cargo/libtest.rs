@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::panics::Panics;
+use crate::parse::milliseconds;
 use crate::parse::rust_failure::rust_failure;
 use crate::{Event, Failure, Finished, HeadTail, Place, Sink, TestId, TestStatus};
 
@@ -35,6 +36,7 @@ pub(super) struct Libtest {
     after_blank: bool,
     /// Failed tests of binaries that are over, whose panics may still come on the other stream.
     late: Vec<(String, String)>,
+    unfinished: Vec<(String, Option<String>)>,
     pub(super) totals: Totals,
 }
 
@@ -94,7 +96,13 @@ struct Failed {
 
 impl Libtest {
     /// A binary begins: `running 9 tests`.
-    pub(super) fn begin(&mut self, suite: String, declared: u64, panics: &mut Panics, sink: &mut dyn Sink) {
+    pub(super) fn begin(
+        &mut self,
+        suite: String,
+        declared: u64,
+        panics: &mut [Panics; 2],
+        sink: &mut dyn Sink,
+    ) {
         self.give_up(panics, sink);
         self.suite = suite;
         self.declared = declared;
@@ -107,24 +115,27 @@ impl Libtest {
         self.phase != Phase::Idle
     }
 
+    /// Whether the line of a test has begun: if its process dies, the next binary's first line ends it.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.open.is_some()
+    }
+
     pub(super) fn suite(&self) -> &str {
         &self.suite
     }
 
-    /// The test that was running, if one is known.
-    pub(super) fn open(&self) -> Option<&str> {
-        self.open.as_deref()
+    /// The binaries that came to no end of their own, each with the test that was running if it is known.
+    pub(super) fn take_unfinished(&mut self) -> Vec<(String, Option<String>)> {
+        std::mem::take(&mut self.unfinished)
     }
 
-    pub(super) fn close(&mut self) {
-        self.open = None;
-    }
-
-    pub(super) fn line(&mut self, line: &str, panics: &mut Panics, sink: &mut dyn Sink) {
+    pub(super) fn line(&mut self, line: &str, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
         let after_blank = std::mem::replace(&mut self.after_blank, line.is_empty());
         if self.phase == Phase::Idle {
             return;
         }
+        // An empty line stands before, unless it only ends a line of dots, or of output without an end.
+        let after_blank = after_blank || self.phase == Phase::Tests && self.all_ended();
         if after_blank
             && let Some(counts) = result(line)
             && counts.sum() == self.declared
@@ -132,17 +143,16 @@ impl Libtest {
             return self.result(counts, panics, sink);
         }
         match self.phase {
-            Phase::Idle => {}
             Phase::Tests => self.test_line(line, after_blank, panics, sink),
             Phase::FailuresBegin => self.failures_begin(line, panics, sink),
             Phase::Sections => self.section_line(line, after_blank, sink),
             Phase::List => self.list_line(line, sink),
             Phase::Successes if after_blank && line == "failures:" => self.phase = Phase::FailuresBegin,
-            Phase::Successes => {}
+            Phase::Successes | Phase::Idle => {}
         }
     }
 
-    fn test_line(&mut self, line: &str, after_blank: bool, panics: &mut Panics, sink: &mut dyn Sink) {
+    fn test_line(&mut self, line: &str, after_blank: bool, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
         if self.open.is_some()
             && let Some((status, ms, reason)) = status(line)
             && let Some(name) = self.open.take()
@@ -169,10 +179,16 @@ impl Libtest {
                 {
                     self.ended(name, TestStatus::Fail, 0, "", sink);
                 } else if !self.dots(line) {
-                    panics.line(line);
+                    panics[0].line(line);
                 }
             }
         }
+    }
+
+    fn all_ended(&self) -> bool {
+        let waiting = self.failed.len() as u64;
+        let ended = self.named.sum().saturating_add(self.dots.sum()).saturating_add(waiting);
+        ended >= self.declared
     }
 
     fn is_form(&mut self, form: Form) -> bool {
@@ -238,7 +254,7 @@ impl Libtest {
     }
 
     /// After `failures:` comes an empty line, then a section, or the list if nothing was printed.
-    fn failures_begin(&mut self, line: &str, panics: &mut Panics, sink: &mut dyn Sink) {
+    fn failures_begin(&mut self, line: &str, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
         if line.is_empty() {
         } else if line == "failures:" {
             self.phase = Phase::List;
@@ -334,7 +350,7 @@ impl Libtest {
     }
 
     /// The last line: names that are missing are counted, names that are too many do not fit.
-    fn result(&mut self, counts: Counts, panics: &mut Panics, sink: &mut dyn Sink) {
+    fn result(&mut self, counts: Counts, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
         self.end_section(sink);
         let listed = self.failed.iter().any(|failed| failed.listed);
         if let Some(name) = self.open.take() {
@@ -368,8 +384,8 @@ impl Libtest {
     }
 
     /// What it printed may have come already, or still come on the other stream.
-    fn tell_or_wait(&mut self, name: String, ms: u64, panics: &mut Panics, sink: &mut dyn Sink) {
-        match panics.take(&name) {
+    fn tell_or_wait(&mut self, name: String, ms: u64, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
+        match take(panics, &name) {
             Some(text) => self.tell_failed(&name, ms, &text, sink),
             None if self.late.len() < MOST_WAITING => self.late.push((self.suite.clone(), name)),
             None => self.tell_failed(&name, ms, "", sink),
@@ -377,11 +393,14 @@ impl Libtest {
     }
 
     /// A binary came to no end of its own: what is known of it is told.
-    pub(super) fn give_up(&mut self, panics: &mut Panics, sink: &mut dyn Sink) {
+    pub(super) fn give_up(&mut self, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
         if self.phase == Phase::Idle {
             return;
         }
         self.end_section(sink);
+        if self.unfinished.len() < MOST_WAITING {
+            self.unfinished.push((self.suite.clone(), self.open.take()));
+        }
         for failed in std::mem::take(&mut self.failed) {
             if !failed.told {
                 self.tell_or_wait(failed.name, failed.ms, panics, sink);
@@ -406,12 +425,12 @@ impl Libtest {
     }
 
     /// The output is over.
-    pub(super) fn end(&mut self, panics: &mut Panics, sink: &mut dyn Sink) {
+    pub(super) fn end(&mut self, panics: &mut [Panics; 2], sink: &mut dyn Sink) {
         self.give_up(panics, sink);
         let late = std::mem::take(&mut self.late);
-        let mut texts: Vec<Option<String>> = late.iter().map(|(_, name)| panics.take(name)).collect();
+        let mut texts: Vec<Option<String>> = late.iter().map(|(_, name)| take(panics, name)).collect();
         for text in texts.iter_mut().filter(|text| text.is_none()) {
-            *text = panics.take_error();
+            *text = panics.iter_mut().find_map(Panics::take_error);
         }
         for ((suite, name), text) in late.into_iter().zip(texts) {
             self.suite = suite;
@@ -421,6 +440,10 @@ impl Libtest {
             sink.event(Event::Ended { counted: Some(self.totals.counted) });
         }
     }
+}
+
+fn take(panics: &mut [Panics; 2], name: &str) -> Option<String> {
+    panics.iter_mut().find_map(|panics| panics.take(name))
 }
 
 /// `running 9 tests`.
@@ -446,7 +469,7 @@ fn is_name(name: &str) -> bool {
 fn status(text: &str) -> Option<(TestStatus, u64, &str)> {
     let text = text.trim_end();
     let (text, ms) = match text.strip_suffix("s>").and_then(|text| text.rsplit_once(" <")) {
-        Some((text, seconds)) => (text, milliseconds(seconds)?),
+        Some((text, seconds)) => (text, milliseconds::of_seconds(seconds.parse().ok()?)),
         None => (text, 0),
     };
     match text {
@@ -458,11 +481,6 @@ fn status(text: &str) -> Option<(TestStatus, u64, &str)> {
             None => text.starts_with("bench: ").then_some((TestStatus::Pass, ms, "")),
         },
     }
-}
-
-fn milliseconds(seconds: &str) -> Option<u64> {
-    let seconds: f64 = seconds.parse().ok()?;
-    Some(std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis() as u64)
 }
 
 fn section_of(line: &str) -> Option<&str> {

@@ -6,6 +6,11 @@ use super::stack::Death;
 use crate::streak::Streak;
 use crate::{Attempt, Event, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
+/// A subtest's name has slashes of its own; its parent is looked for behind so many.
+const DEEPEST: usize = 32;
+/// More tests of one package do not run at once.
+const MOST_OPEN: usize = 200_000;
+
 #[derive(Debug, Default)]
 pub(super) struct Packages {
     open: Streak<Package>,
@@ -61,7 +66,9 @@ impl Packages {
             parent.has_subtests = true;
         }
         state.ran = true;
-        state.tests.entry(test.name);
+        if state.tests.len() < MOST_OPEN {
+            state.tests.entry(test.name);
+        }
         sink.event(Event::Started { test, at: Place::default() });
     }
 
@@ -254,7 +261,8 @@ fn not_run(test: TestId<'_>, sink: &mut dyn Sink) {
 /// The test that a subtest is part of. A subtest's own name may hold slashes.
 fn parent_of<'a>(tests: &'a mut Streak<Open>, name: &str) -> Option<&'a mut Open> {
     let is_open = |tests: &mut Streak<Open>, end: &usize| tests.get_mut(&name[..*end]).is_some();
-    let end = name.rmatch_indices('/').map(|(at, _)| at).find(|end| is_open(tests, end))?;
+    let mut ends = name.rmatch_indices('/').map(|(at, _)| at).take(DEEPEST);
+    let end = ends.find(|end| is_open(tests, end))?;
     tests.get_mut(&name[..end])
 }
 

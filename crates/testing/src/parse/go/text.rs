@@ -14,6 +14,7 @@ use crate::parse::{Parser, Stream};
 use crate::{Event, Finished, Line, Lines, Sink, TestId, TestStatus, strip_ansi};
 
 const MOST_DOUBTFUL: usize = 10_000;
+const MOST_NESTED: usize = 64;
 
 /// The last line of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +183,7 @@ impl State {
     }
 
     fn runs_below(&self, name: &str) -> bool {
-        name.match_indices('/').any(|(at, _)| self.running.contains(&name[..at]))
+        name.match_indices('/').take(MOST_NESTED).any(|(at, _)| self.running.contains(&name[..at]))
     }
 
     /// `--- FAIL: TestAdd (0.00s)`; what a test printed without a line end may stand before it.
@@ -200,7 +201,7 @@ impl State {
             it.indent < result.indent
                 && result.name.strip_prefix(&it.name).is_some_and(|rest| rest.starts_with('/'))
         });
-        if !believable || (indented && result.indent > 0 && !below) {
+        if !believable || self.results.len() > MOST_NESTED || (indented && result.indent > 0 && !below) {
             return false;
         }
         let indent = if indented { result.indent } else { 0 };

@@ -132,7 +132,7 @@ impl Case {
     pub(super) fn end_with(&mut self, outcome: Outcome, attributes: Attributes<'_>) {
         self.skipped |= outcome == Outcome::Skipped;
         let is_worse = match (self.outcome, outcome) {
-            (None, _) | (Some(Outcome::Warning), _) => true,
+            (None | Some(Outcome::Warning), _) => true,
             (Some(Outcome::Skipped), new) => matches!(new, Outcome::Failure | Outcome::Error),
             (Some(Outcome::Failure | Outcome::Error), _) => false,
         };
@@ -190,6 +190,17 @@ impl Case {
 
     /// How it ended.
     pub(super) fn status(&self, dialect: Dialect) -> TestStatus {
+        if dialect == Dialect::Own && self.outcome.is_some() {
+            return match &*self.exception {
+                "error" => TestStatus::Error,
+                "crash" => TestStatus::Crash,
+                "timeout" => TestStatus::Timeout,
+                "skip" => TestStatus::Skip,
+                "xfail" => TestStatus::Xfail,
+                "not_run" => TestStatus::NotRun,
+                _ => TestStatus::Fail,
+            };
+        }
         let planned = self.skipped && dialect == Dialect::NodeTest;
         match self.outcome {
             Some(Outcome::Failure | Outcome::Error) if planned => TestStatus::Skip,
@@ -235,6 +246,13 @@ impl Case {
             } else {
                 before_frames(body).to_owned()
             };
+        }
+        // Its message is only where the panic was; what it said stands below.
+        if dialect == Dialect::Nextest && message.contains(" panicked at ") && body.lines().count() > 1 {
+            before_frames(body).clone_into(&mut message);
+        }
+        if message.is_empty() && matches!(self.outcome, Some(Outcome::Failure | Outcome::Error)) {
+            message.clone_from(&self.exception);
         }
         let mut told = Told { kind: self.kind(dialect, &message, body), message, ..Told::default() };
         if dialect == Dialect::Ctest && self.did_not_run() {
@@ -295,17 +313,24 @@ impl Case {
         if dialect == Dialect::Ctest {
             return Some(match message {
                 "Timeout" => FailureKind::Timeout,
-                "" | "Failed" => FailureKind::Exit,
-                _ if self.did_not_run() => FailureKind::Exit,
-                _ => FailureKind::Crash,
+                "SEGFAULT" | "ILLEGAL" | "INTERRUPT" | "NUMERICAL" | "OTHER_FAULT" | "Subprocess aborted" => {
+                    FailureKind::Crash
+                }
+                _ => FailureKind::Exit,
             });
         }
-        let first = body.lines().next().unwrap_or_default();
+        match &*self.exception {
+            "test abort" => return Some(FailureKind::Crash),
+            "test timeout" => return Some(FailureKind::Timeout),
+            _ => {}
+        }
+        // `node:test` wraps what was thrown.
+        let cause = body.lines().find(|line| line.trim_start().starts_with("cause: "));
+        let first = cause.or_else(|| body.lines().next()).unwrap_or_default();
         let by_words = kind_of(&self.exception, message).or_else(|| kind_of("", first));
         by_words.or(match self.outcome {
-            Some(Outcome::Error) => Some(FailureKind::Error),
             Some(Outcome::Failure) if self.exception.is_empty() => None,
-            Some(Outcome::Failure) => Some(FailureKind::Error),
+            Some(Outcome::Failure | Outcome::Error) => Some(FailureKind::Error),
             _ => None,
         })
     }
@@ -342,10 +367,7 @@ fn set(text: &mut String, raw: &str) {
 }
 
 fn shorten(text: &mut String) {
-    if text.len() > LONGEST_MESSAGE {
-        let at = (0..=LONGEST_MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(at);
-    }
+    text.truncate(text.floor_char_boundary(LONGEST_MESSAGE));
 }
 
 /// Seconds; some write thousands with a comma.
@@ -380,8 +402,11 @@ fn before_frames(body: &str) -> &str {
     let mut end = 0;
     for line in body.split_inclusive('\n') {
         let start = line.trim_start();
-        let is_frame =
-            start.starts_with("at ") || start.starts_with("❯ ") || start.starts_with("stack traceback:");
+        let is_frame = start.starts_with("at ")
+            || start.starts_with("❯ ")
+            || start.starts_with("stack traceback:")
+            || start.starts_with("stack backtrace:")
+            || start.starts_with("note: run with `RUST_BACKTRACE");
         let is_place = line == start
             && frames::place_of_line(start.trim_end())
                 .is_some_and(|place| place.file.is_some_and(|file| start.starts_with(file)) && end > 0);

@@ -30,6 +30,8 @@ pub(super) enum Dialect {
     MochaJunit,
     Nextest,
     NodeTest,
+    /// What we write ourselves: names are whole, and types tell the status.
+    Own,
     Phpunit,
     Pytest,
     Rspec,
@@ -47,6 +49,7 @@ impl Dialect {
             ("bun test", _) => Some(Self::Bun),
             ("deno test", _) => Some(Self::Deno),
             ("nextest-run", _) => Some(Self::Nextest),
+            ("rehearsal", "testsuites") => Some(Self::Own),
             ("AllTests", "testsuites") => Some(Self::Gtest),
             ("Mocha Tests", "testsuite") => Some(Self::Mocha),
             ("Mocha Tests", _) => Some(Self::MochaJunit),
@@ -103,7 +106,7 @@ impl Dialect {
         let file = Some(&*case.file).filter(|file| !file.is_empty()).or(of_suite);
         let suite = around.last().copied().unwrap_or_default();
         let (package, name) = match self {
-            Self::Java | Self::Bats | Self::Nextest | Self::Deno => {
+            Self::Java | Self::Bats | Self::Nextest | Self::Deno | Self::Own => {
                 (Cow::Borrowed(&*case.class), Cow::Borrowed(&*case.name))
             }
             Self::Go => (either(&case.class, suite), Cow::Borrowed(&*case.name)),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::HeadTail;
-use crate::parse::place::leading;
+use crate::parse::place::{is_own, leading};
 use crate::parse::python_failure;
 
 /// Of a block this much is kept at each end.
@@ -102,10 +102,11 @@ impl Blocks {
             return;
         };
         self.used += line.len();
+        let own = is_own(&place);
         self.lines.push_back(Block {
             message: message.to_owned(),
-            file: place.file.map(str::to_owned),
-            line: place.line,
+            file: place.file.filter(|_| own).map(str::to_owned),
+            line: place.line.filter(|_| own),
             ..Block::default()
         });
     }
@@ -127,6 +128,11 @@ impl Blocks {
         if error {
             return None;
         }
+        // A part of a test has its parameters in the title. Of several, any will do.
+        let part = self.by_title.keys().filter(|title| title.starts_with(&format!("{name} "))).min().cloned();
+        if let Some(block) = part.and_then(|title| self.by_title.get_mut(&title)?.pop_front()) {
+            return Some(("call", block));
+        }
         // The short summary shortens messages with dots.
         let told = message.trim_end_matches('.');
         let at = self.lines.iter().position(|block| !told.is_empty() && block.message.starts_with(told))?;
@@ -144,7 +150,7 @@ impl Block {
             .unwrap_or_default();
         let at = python_failure::place(&text);
         let (file, line) = (at.and_then(|at| at.file).map(str::to_owned), at.and_then(|at| at.line));
-        Self { message, file, line, text, output }
+        Self { text, output, message, file, line }
     }
 }
 

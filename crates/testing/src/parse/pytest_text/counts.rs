@@ -38,25 +38,47 @@ impl Counts {
             "xfailed" => self.xfailed = count,
             "xpassed" => self.xpassed = count,
             "error" | "errors" => self.errors = count,
-            "deselected" | "warning" | "warnings" | "rerun" | "reruns" | "selected" => {}
-            "subtests passed" | "subtests failed" | "subtests skipped" | "subtest passed"
-            | "subtest failed" => {}
-            "test collected" | "tests collected" | "tests run" => {}
+            "deselected" | "selected" | "warning" | "warnings" | "rerun" | "reruns" => {}
+            // `--collect-only` counts what does not run.
+            _ if what.starts_with("subtest") || what.starts_with("test") => {}
             _ => return None,
         }
         Some(())
     }
 }
 
-/// `collected 20 items / 1 error / 3 deselected / 17 selected`, or how many xdist's workers found.
-pub(super) fn collected(line: &str) -> Option<u64> {
-    let line = line.strip_prefix("collecting ... ").unwrap_or(line);
-    let Some(rest) = line.strip_prefix("collected ") else { return workers(line) };
-    let mut parts = rest.split(" / ");
-    let items: u64 = u64::from(parts.next()?.split_once(" item")?.0.parse::<u32>().ok()?);
-    let deselected =
-        parts.find_map(|part| part.strip_suffix(" deselected")).and_then(|count| count.parse().ok());
-    Some(items.saturating_sub(deselected.unwrap_or(0)))
+/// What was collected, before any test ran.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Collected {
+    /// The tests that are going to run.
+    pub items: u64,
+    /// Files that could not be collected.
+    pub errors: u64,
+    /// Files that are left out as a whole; pytest counts them as skipped.
+    pub skipped: u64,
+}
+
+impl Collected {
+    /// `collected 20 items / 1 error / 3 deselected / 17 selected`, or how many xdist's workers found.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let line = line.strip_prefix("collecting ... ").unwrap_or(line);
+        let Some(rest) = line.strip_prefix("collected ") else {
+            return workers(line).map(|items| Self { items, ..Self::default() });
+        };
+        let mut parts = rest.trim_end().split(" / ");
+        let items = u64::from(parts.next()?.split_once(" item")?.0.parse::<u32>().ok()?);
+        let mut collected = Self { items, ..Self::default() };
+        for (count, what) in parts.filter_map(|part| part.split_once(' ')) {
+            let count = u64::from(count.parse::<u32>().ok()?);
+            match what {
+                "deselected" => collected.items = collected.items.saturating_sub(count),
+                "error" | "errors" => collected.errors = count,
+                "skipped" => collected.skipped = count,
+                _ => {}
+            }
+        }
+        Some(collected)
+    }
 }
 
 /// `2 workers [20 items]`, and before xdist 3 `gw0 [20] / gw1 [20]`.
@@ -88,13 +110,12 @@ mod tests {
 
     #[test]
     fn what_was_collected_is_read_in_all_its_forms() {
-        assert_eq!(collected("collected 1 item"), Some(1));
-        assert_eq!(
-            collected("collecting ... collected 20 items / 1 error / 3 deselected / 17 selected"),
-            Some(17)
-        );
-        assert_eq!(collected("2 workers [20 items]"), Some(20));
-        assert_eq!(collected("gw0 [12] / gw1 [12]"), Some(12));
-        assert_eq!(collected("created: 2/2 workers"), None);
+        let read = |line| Collected::read(line).map(|it| (it.items, it.errors));
+        assert_eq!(read("collected 1 item"), Some((1, 0)));
+        let all = "collecting ... collected 20 items / 1 error / 3 deselected / 17 selected";
+        assert_eq!(read(all), Some((17, 1)));
+        assert_eq!(read("2 workers [20 items]"), Some((20, 0)));
+        assert_eq!(read("gw0 [12] / gw1 [12]"), Some((12, 0)));
+        assert_eq!(read("created: 2/2 workers"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The progress that pytest prints: characters, or with `-v` a line a test.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::parse::pytest_phases::test_id;
 use crate::{Attempt, Event, Failure, Finished, Place, Sink, TestStatus};
@@ -26,7 +26,9 @@ pub(super) struct Progress {
     held: Option<(String, TestStatus, String)>,
     /// The test whose status was not printed yet.
     current: Option<String>,
-    reruns: HashMap<String, ()>,
+    reruns: HashSet<String>,
+    /// Tests whose status came in a line of its own: parts of them may have failed before.
+    apart: HashSet<String>,
     xdist: bool,
 }
 
@@ -83,14 +85,24 @@ impl Progress {
 
     fn ended(&mut self, node: &str, status: Word, reason: &str, sink: &mut dyn Sink) {
         self.verbose = true;
-        let Word::Ended(status) = status else {
-            if self.reruns.len() < MOST_KEPT {
-                self.reruns.insert(node.to_owned(), ());
+        let status = match status {
+            Word::Ended(status) => status,
+            Word::Part => return,
+            Word::Rerun => {
+                if self.reruns.len() < MOST_KEPT {
+                    self.reruns.insert(node.to_owned());
+                }
+                return;
             }
-            return;
         };
-        // The clean-up of a test that was told already.
-        if status == TestStatus::Error && self.held.as_ref().is_some_and(|(held, ..)| held == node) {
+        if self.current.take_if(|current| current == node).is_some() && self.apart.len() < MOST_KEPT {
+            self.apart.insert(node.to_owned());
+        }
+        // The clean-up of a test that was told already. With workers, such tests are told again.
+        if !self.xdist
+            && status == TestStatus::Error
+            && self.held.as_ref().is_some_and(|(held, ..)| held == node)
+        {
             self.held = None;
         }
         self.release(sink);
@@ -98,11 +110,8 @@ impl Progress {
             self.remember(node, status);
             return;
         }
-        let status = if status == TestStatus::Pass && self.reruns.remove(node).is_some() {
-            TestStatus::Flaky
-        } else {
-            status
-        };
+        let status =
+            if status == TestStatus::Pass && self.reruns.remove(node) { TestStatus::Flaky } else { status };
         self.held = Some((node.to_owned(), status, reason.to_owned()));
     }
 
@@ -120,19 +129,20 @@ impl Progress {
         let failure = Failure { message: &reason, ..Failure::default() };
         sink.event(Event::Finished(Finished {
             failure: (!reason.is_empty()).then_some(failure),
-            attempt: self.attempt(),
+            attempt: self.attempt(&node),
             ..Finished::new(test_id(&node), status, 0)
         }));
     }
 
-    /// With several workers, the error of a clean-up may come much later than the test's end.
-    pub(super) fn attempt(&self) -> Attempt {
-        if self.xdist { Attempt::Repeat } else { Attempt::Only }
+    /// With several workers, the error of a clean-up may come much later than the test's end; and that a part of a
+    /// test failed may be told only at the end.
+    pub(super) fn attempt(&self, node: &str) -> Attempt {
+        if self.xdist || self.apart.contains(node) { Attempt::Repeat } else { Attempt::Only }
     }
 
-    /// What was named as good, but for tests whose clean-up failed later.
-    pub(super) fn named_before(&self, teardowns: u64) -> Tally {
-        let later = if self.xdist { teardowns } else { 0 };
+    /// What was named as good, but for tests of which a clean-up or a part failed.
+    pub(super) fn named_before(&self, teardowns: u64, parts: u64) -> Tally {
+        let later = if self.xdist { teardowns } else { 0 } + if self.verbose { parts } else { 0 };
         Tally { passed: self.named.passed.saturating_sub(later), ..self.named }
     }
 
@@ -172,7 +182,7 @@ impl Progress {
         let line = without_percentage(line).trim_end();
         let characters =
             line.rsplit_once(' ').filter(|(file, _)| file.contains('.')).map_or(line, |(_, it)| it);
-        if characters.is_empty() || !characters.bytes().all(|byte| b".FEsxXR,".contains(&byte)) {
+        if characters.is_empty() || !characters.bytes().all(|byte| b".FEsxXRu,-".contains(&byte)) {
             return;
         }
         for byte in characters.bytes() {
@@ -194,6 +204,8 @@ pub(super) enum Word {
     Ended(TestStatus),
     /// It failed, and runs again.
     Rerun,
+    /// It is of a part of the test.
+    Part,
 }
 
 /// `SKIPPED (not ready)`.
@@ -207,11 +219,30 @@ fn status(text: &str) -> Option<(Word, &str)> {
         ("XPASS", Word::Ended(TestStatus::Pass)),
         ("RERUN", Word::Rerun),
     ];
+    if is_part(text) {
+        return Some((Word::Part, ""));
+    }
     words.iter().find_map(|(word, status)| {
         let rest = text.strip_prefix(word)?;
         let reason = rest.strip_prefix(" (").and_then(|reason| reason.strip_suffix(')').or(Some(reason)));
         (rest.is_empty() || reason.is_some()).then(|| (*status, reason.unwrap_or_default()))
     })
+}
+
+const PARTS: [&str; 4] = ["SUBPASS", "SUBFAIL", "SUBSKIP", "SUBXFAIL"];
+
+/// `SUBFAILED[message] (i=1)`; the plugin for older versions writes `[message] (i=1) SUBFAIL`.
+fn is_part(text: &str) -> bool {
+    let behind = text.starts_with(['[', '(']) && PARTS.iter().any(|word| text.ends_with(word));
+    behind || PARTS.iter().any(|word| text.starts_with(word))
+}
+
+/// The node and message in a line of the short summary that is of a part of a test.
+pub(super) fn failed_subtest(line: &str) -> Option<&str> {
+    let failed = line.starts_with("SUBFAIL") || line.starts_with('[') && line.contains(" SUBFAIL ");
+    let colons = line.find("::").filter(|_| failed)?;
+    let start = line[..colons].rfind(' ')?;
+    Some(&line[start + 1..])
 }
 
 /// A line that begins with a node: it, and what stands behind.
@@ -267,7 +298,7 @@ pub(super) fn is_percentage(line: &str) -> bool {
     let characters = before.trim_end().rsplit(' ').next().unwrap_or_default();
     before.len() < line.len()
         && !characters.is_empty()
-        && characters.bytes().all(|byte| b".FEsxXR,".contains(&byte))
+        && characters.bytes().all(|byte| b".FEsxXRu,-".contains(&byte))
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ use crate::parse::python_crash::PythonCrash;
 use crate::parse::python_failure;
 use crate::{Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestStatus};
 
+/// More files without names say no more.
+const MOST_UNKNOWN: u64 = 100;
+
 /// How many failed tests were told by name.
 #[derive(Debug, Default)]
 struct Told {
@@ -22,6 +25,10 @@ struct Told {
     teardown: u64,
     /// Tests that failed, and whose clean-up failed too: they are counted twice.
     twice: u64,
+    /// Parts of tests that failed: they are counted like tests.
+    subtests: u64,
+    /// Tests that are said to have passed, though a part of them failed.
+    only_in_part: u64,
 }
 
 impl PytestText {
@@ -29,11 +36,14 @@ impl PytestText {
         let mut told = Told::default();
         self.tell_crashed_workers(&mut told, sink);
         let mut all = std::mem::take(&mut self.named);
+        let whole: HashSet<String> = all.iter().filter(|it| !it.subtest).map(|it| it.node.clone()).collect();
         all.sort_by_key(|named| named.error);
         for named in all {
+            told.subtests += u64::from(named.subtest);
             if told.nodes.contains(&named.node) {
                 told.twice += u64::from(named.error);
             } else {
+                told.only_in_part += u64::from(named.subtest && !whole.contains(&named.node));
                 self.tell_failed(&named.node, named.error, &named.message, &mut told, sink);
             }
         }
@@ -99,7 +109,7 @@ impl PytestText {
             at: Place { file, line: block.line },
             ..Failure::default()
         };
-        let attempt = self.progress.attempt();
+        let attempt = self.progress.attempt(node);
         sink.event(Event::Finished(Finished { attempt, ..Finished::new(test, status, 0).failure(failure) }));
         told.nodes.insert(node.to_owned());
     }
@@ -121,6 +131,20 @@ impl PytestText {
                     line: None,
                 });
             }
+        }
+        let unknown =
+            self.collected.map_or(0, |collected| collected.errors).saturating_sub(problems.len() as u64);
+        for number in 1..=unknown.min(self.counts.map_or(0, |counts| counts.errors)).min(MOST_UNKNOWN) {
+            problems.push(Problem {
+                scope: ProblemScope::Suite,
+                name: String::new(),
+                kind: None,
+                message: format!(
+                    "a file could not be collected, and its name was not printed ({number} of {unknown})"
+                ),
+                file: None,
+                line: None,
+            });
         }
         problems
     }
@@ -158,17 +182,16 @@ impl PytestText {
     /// What the last line counts and nothing named.
     fn conclude(&self, counts: &Counts, told: &Told, uncollected: u64, sink: &mut dyn Sink) {
         let errors = counts.errors.saturating_sub(uncollected).saturating_sub(told.twice);
-        // Without names, blocks still tell clean-ups from set-ups.
-        let teardowns = told.teardown.max(self.blocks.teardowns.saturating_sub(told.twice).min(errors));
-        let setups = errors.saturating_sub(teardowns);
-        let passed = (counts.passed + counts.xpassed).saturating_sub(teardowns);
-        let named = self.progress.named_before(told.teardown);
+        let teardowns = self.teardowns(counts, errors, told);
+        let passed = (counts.passed + counts.xpassed).saturating_sub(teardowns + told.only_in_part);
+        let failed = (counts.failed + told.only_in_part).saturating_sub(told.subtests);
+        let named = self.progress.named_before(teardowns, told.only_in_part);
+        let skipped_files = self.collected.map_or(0, |collected| collected.skipped);
         for (status, all, named) in [
             (TestStatus::Pass, passed, named.passed),
-            (TestStatus::Fail, counts.failed, told.failed),
-            (TestStatus::Error, setups, told.setup),
-            (TestStatus::Error, teardowns, told.teardown),
-            (TestStatus::Skip, counts.skipped, named.skipped),
+            (TestStatus::Fail, failed, told.failed),
+            (TestStatus::Error, errors, told.setup + told.teardown),
+            (TestStatus::Skip, counts.skipped.saturating_sub(skipped_files), named.skipped),
             (TestStatus::Xfail, counts.xfailed, named.xfailed),
         ] {
             sink.event(Event::Counted { status, count: all.saturating_sub(named) });
@@ -179,13 +202,24 @@ impl PytestText {
         sink.event(Event::Ended { counted: None });
     }
 
+    /// How many tests passed before their clean-up failed. Titles of blocks say so; without blocks, what was counted
+    /// twice.
+    fn teardowns(&self, counts: &Counts, errors: u64, told: &Told) -> u64 {
+        let titled = told.teardown.max(self.blocks.teardowns.saturating_sub(told.twice).min(errors));
+        let Some(collected) = self.collected.filter(|_| titled == 0) else { return titled };
+        let Counts { failed, passed, skipped, xfailed, xpassed, .. } = *counts;
+        let failed = failed.saturating_sub(told.subtests);
+        let ends = failed + passed + skipped.saturating_sub(collected.skipped) + xfailed + xpassed + errors;
+        ends.saturating_sub(collected.items).min(errors)
+    }
+
     /// Without a last line: `-qq` does not print one, and a run that was cut has none.
     fn conclude_cut(&self, told: &Told, sink: &mut dyn Sink) {
         let Tally { passed, failed, errors, skipped, xfailed } = self.progress.dots;
-        let named_errors = told.setup + told.teardown;
+        let named_errors = told.setup + told.teardown + told.twice;
         for (status, count) in [
-            (TestStatus::Pass, passed.saturating_sub(told.teardown)),
-            (TestStatus::Fail, failed.saturating_sub(told.failed)),
+            (TestStatus::Pass, passed.saturating_sub(told.teardown + told.only_in_part)),
+            (TestStatus::Fail, (failed + told.only_in_part).saturating_sub(told.failed)),
             (TestStatus::Error, errors.saturating_sub(named_errors)),
             (TestStatus::Skip, skipped),
             (TestStatus::Xfail, xfailed),

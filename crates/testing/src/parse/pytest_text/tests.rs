@@ -86,3 +86,26 @@ fn names_are_not_needed_to_count() {
     let run = read("F.   [100%]\n1 failed, 1 passed in 0.01s\n", 1);
     assert_eq!((run.summary.total, run.summary.failed, run.summary.passed, run.ended), (2, 1, 1, true));
 }
+
+#[test]
+fn a_part_that_fails_makes_its_test_fail_and_is_none_itself() {
+    for progress in [
+        "a.py::T::test_a SUBPASSED(i=0)  [ 50%]\na.py::T::test_a \na.py::T::test_a PASSED  [ 50%]\na.py::test_b PASSED  [100%]\n",
+        "a.py u..   [100%]\n",
+    ] {
+        let run = read(
+            &format!(
+                "collected 2 items / 1 skipped\n\n{progress}\n===== FAILURES =====\n___ T.test_a [m] (i=1) ___\nE   assert 0\n\na.py:3: AssertionError\n===== short test summary info =====\nSUBFAILED[m] (i=1) a.py::T::test_a - assert 0\n===== 1 failed, 2 passed, 1 skipped, 1 subtests passed in 0.01s =====\n"
+            ),
+            1,
+        );
+        let summary = run.summary;
+        assert_eq!(
+            (summary.total, summary.failed, summary.passed, run.complaints.len()),
+            (2, 1, 1, 0),
+            "{progress}"
+        );
+        let failed = run.tests.iter().find(|test| test.status == TestStatus::Fail).unwrap();
+        assert_eq!((failed.name.as_str(), failed.line), ("a.py::T::test_a", Some(3)));
+    }
+}

@@ -11,7 +11,7 @@ use crate::{Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestS
 /// Whether a recorded stream begins like those of this runner.
 pub(super) fn is_of(runner: &str, text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
-    let Ok(line) = serde_json::from_str::<Line>(first) else { return false };
+    let Ok(line) = serde_json::from_str::<Entry>(first) else { return false };
     match runner {
         "pytest" => line.ev == "session" && line.pytest.is_some(),
         "rspec" => line.ev == "start" && line.count.is_some() && line.id.is_none(),
@@ -28,7 +28,7 @@ pub(super) struct Early {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Line {
+struct Entry {
     ev: String,
     pytest: Option<String>,
     n: Option<u64>,
@@ -87,7 +87,7 @@ struct Error {
 
 impl Early {
     pub(super) fn line(&mut self, line: &str, sink: &mut dyn Sink) {
-        let Ok(line) = serde_json::from_str::<Line>(line) else { return };
+        let Ok(line) = serde_json::from_str::<Entry>(line) else { return };
         match line.ev.as_str() {
             "session" => sink.event(Told::Version(line.pytest.as_deref().unwrap_or_default())),
             "collected" => sink.event(Told::Declared(line.n.unwrap_or(0))),
@@ -122,14 +122,14 @@ impl Early {
     }
 }
 
-fn start_item(id: &str, line: &Line, sink: &mut dyn Sink) {
+fn start_item(id: &str, line: &Entry, sink: &mut dyn Sink) {
     sink.event(Told::Started {
         test: test_id(id),
         at: Place { file: line.file.as_deref(), line: line.line },
     });
 }
 
-fn phase(line: Line) -> Phase {
+fn phase(line: Entry) -> Phase {
     let message = match (&line.crash, line.skip.last()) {
         (Some(crash), _) => crash.message.clone(),
         (None, Some(reason)) => reason.strip_prefix("Skipped: ").unwrap_or(reason).to_owned(),
@@ -151,7 +151,7 @@ fn phase(line: Line) -> Phase {
 }
 
 /// Vitest's groups and names were joined by `>`, `RSpec`'s stand in full.
-fn case(line: &Line) -> (String, String) {
+fn case(line: &Entry) -> (String, String) {
     let suite = match &line.id {
         Some(id) => id.split_once('[').map_or(id.as_str(), |(file, _)| file),
         None => &line.path,
@@ -159,7 +159,7 @@ fn case(line: &Line) -> (String, String) {
     (suite.to_owned(), line.name.replace(" > ", " "))
 }
 
-fn location(line: &Line) -> Place<'_> {
+fn location(line: &Entry) -> Place<'_> {
     match &line.loc {
         Some(Location::Printed(printed)) => place::trailing(printed).unwrap_or_default(),
         Some(Location::Line { line: number }) => Place::new(&line.path, *number),
@@ -167,12 +167,12 @@ fn location(line: &Line) -> Place<'_> {
     }
 }
 
-fn start_case(line: &Line, sink: &mut dyn Sink) {
+fn start_case(line: &Entry, sink: &mut dyn Sink) {
     let (suite, name) = case(line);
     sink.event(Told::Started { test: TestId { suite: &suite, name: &name }, at: location(line) });
 }
 
-fn end_case(line: &Line, sink: &mut dyn Sink) {
+fn end_case(line: &Entry, sink: &mut dyn Sink) {
     let (suite, name) = case(line);
     let test = TestId { suite: &suite, name: &name };
     let status = match (line.state.as_str(), line.status.as_str()) {
@@ -209,7 +209,7 @@ fn ruby_frame(frame: &str) -> Option<Place<'_>> {
     place::leading(frame).map(|(place, _)| place)
 }
 
-fn js_case_failure<'a>(error: &'a Error, line: &'a Line) -> Failure<'a> {
+fn js_case_failure<'a>(error: &'a Error, line: &'a Entry) -> Failure<'a> {
     Failure {
         kind: Some(jest_failure::kind(
             &format!("{}\n{}", first_line(&error.stack), error.message),
@@ -227,7 +227,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn file_ended(line: &Line, sink: &mut dyn Sink) {
+fn file_ended(line: &Entry, sink: &mut dyn Sink) {
     for error in &line.errors {
         sink.event(Told::Problem(js_problem(ProblemScope::Suite, &line.path, error)));
     }

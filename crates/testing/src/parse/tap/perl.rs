@@ -4,7 +4,7 @@ use super::reader::Reader;
 use crate::parse::Stream;
 use crate::{Event, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
-const MOST: usize = 10_000;
+const MOST: usize = 2000;
 const LONGEST: usize = 8 << 10;
 
 /// `#   Failed test 'math'`, `#   at t/cart.t line 4.` and the lines below.

@@ -4,6 +4,7 @@ use super::dialect::Dialect;
 use super::perl::{Patient, Reason, value};
 use super::reader::{Reader, problem};
 use crate::parse::{Head, Parser, Stream};
+use crate::streak::Streak;
 use crate::{
     Event, Failure, FailureKind, Finished, Line, Lines, ProblemScope, Sink, TestId, TestStatus, strip_ansi,
 };
@@ -45,7 +46,8 @@ impl Default for Prove {
         let state = State {
             reader: Reader::new(Dialect::Plain),
             patient: Patient::new(true),
-            files: Vec::new(),
+            files: Streak::default(),
+            current: String::new(),
             in_file: false,
             in_summary: false,
             tests: None,
@@ -59,7 +61,9 @@ impl Default for Prove {
 struct State {
     reader: Reader,
     patient: Patient,
-    files: Vec<File>,
+    files: Streak<File>,
+    /// The name of the file that is told of.
+    current: String,
     in_file: bool,
     in_summary: bool,
     /// How many tests it counted.
@@ -110,9 +114,7 @@ impl State {
         let line = plain.rsplit('\r').next().unwrap_or(&plain);
         if let Some((name, rest)) = heading(line).filter(|_| !self.in_summary) {
             self.end_file(sink);
-            if self.files.len() < MOST_FILES {
-                self.files.push(File { name: name.to_owned(), ..File::default() });
-            }
+            self.select(name);
             name.clone_into(&mut self.reader.names.suite);
             self.in_file = true;
             self.file_status(rest, sink);
@@ -142,12 +144,12 @@ impl State {
             line == "ok" || line.strip_prefix("ok ").is_some_and(|rest| rest.trim_start().contains(" ms"));
         if plain_ok && !self.is_result() {
             self.end_file(sink);
-            if let Some(file) = self.files.last_mut() {
+            if let Some(file) = self.file() {
                 file.good = true;
             }
             return true;
         }
-        let Some(file) = self.files.last_mut() else { return false };
+        let Some(file) = self.file() else { return false };
         if let Some(rest) = line.trim_start().strip_prefix("(less ") {
             file.skipped = count(rest).unwrap_or(0);
         } else if let Some(rest) = line.strip_prefix("Dubious, test returned ") {
@@ -173,7 +175,7 @@ impl State {
             return;
         }
         let (_, points) = self.reader.restart(&mut self.patient.before(sink));
-        if let Some(file) = self.files.last_mut().filter(|_| points > 0) {
+        if let Some(file) = self.file().filter(|_| points > 0) {
             file.told = true;
             file.tests = points;
         }
@@ -181,19 +183,14 @@ impl State {
 
     fn summary(&mut self, line: &str) {
         if let Some((name, rest)) = line.split_once(" (Wstat: ").filter(|_| !line.starts_with(' ')) {
-            let known = self.files.iter().position(|file| file.name == name);
-            let at = known.unwrap_or_else(|| {
-                self.files.push(File { name: name.to_owned(), ..File::default() });
-                self.files.len() - 1
-            });
-            // The last one is the one that the lines below are about.
-            let last = self.files.len() - 1;
-            self.files.swap(at, last);
+            self.select(name);
             let tests = rest.split_once("Tests: ").and_then(|(_, tests)| count(tests));
-            self.files[last].tests = tests.unwrap_or(0);
+            if let Some(file) = self.file() {
+                file.tests = tests.unwrap_or(0);
+            }
             return;
         }
-        let Some(file) = self.files.last_mut() else { return };
+        let Some(file) = self.file() else { return };
         let Some((label, rest)) = line.trim_start().split_once(':') else { return };
         match label {
             "Failed tests" | "Failed test" => file.failed = ranges(rest),
@@ -204,17 +201,32 @@ impl State {
         }
     }
 
+    /// The file that is told of now.
+    fn file(&mut self) -> Option<&mut File> {
+        self.files.get_mut(&self.current)
+    }
+
+    fn select(&mut self, name: &str) {
+        name.clone_into(&mut self.current);
+        if self.files.len() < MOST_FILES {
+            self.files.entry(name);
+        }
+    }
+
     fn finish(&mut self, sink: &mut dyn Sink) {
         let cut = self.in_file;
         self.end_file(sink);
         self.patient.finish(sink);
-        let told: u64 = self.files.iter().filter(|file| file.told).map(|file| file.tests).sum();
-        let mut files = std::mem::take(&mut self.files);
-        files.sort_by(|a, b| a.name.cmp(&b.name));
+        let files: Vec<File> = std::mem::take(&mut self.files)
+            .into_sorted()
+            .into_iter()
+            .map(|(name, file)| File { name: name.into(), ..file })
+            .collect();
+        let told = files.iter().filter(|file| file.told);
+        let mut known = told.fold(0, |sum: u64, file| sum.saturating_add(file.tests));
         let mut room = MOST_NAMELESS;
-        let mut known = told;
         for file in files.iter().filter(|file| !file.told && !file.good) {
-            known += file.tests;
+            known = known.saturating_add(file.tests);
             self.tell_numbers(file, &mut room, sink);
         }
         let good: Vec<&File> =

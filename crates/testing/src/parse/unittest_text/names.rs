@@ -3,6 +3,8 @@
 use super::Word;
 use crate::TestStatus;
 
+const FIXTURES: [&str; 4] = ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"];
+
 /// `test_x (tests.test_a.T.test_x)`, and before Python 3.11 `test_x (tests.test_a.T)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
@@ -52,6 +54,11 @@ impl Header {
             || self.within.contains("unittest.loader.ModuleImportFailure")
     }
 
+    /// Whether this is of a class or module as a whole.
+    pub(super) fn is_fixture(&self) -> bool {
+        FIXTURES.contains(&self.method.as_str())
+    }
+
     pub(super) fn name(&self) -> String {
         if self.has_method() { self.within.clone() } else { format!("{}.{}", self.within, self.method) }
     }
@@ -87,10 +94,9 @@ pub(super) fn title(line: &str) -> Option<(Word, Subject)> {
         [("ERROR: ", Word::Error), ("FAIL: ", Word::Fail), ("UNEXPECTED SUCCESS: ", Word::UnexpectedSuccess)];
     let (rest, word) = words.iter().find_map(|(prefix, word)| Some((line.strip_prefix(prefix)?, *word)))?;
     let (header, _) = Header::begins(rest)?;
-    let fixtures = ["setUpClass", "tearDownClass", "setUpModule", "tearDownModule"];
     let subject = if header.is_placeholder() {
         Subject::Placeholder(header.method)
-    } else if fixtures.contains(&header.method.as_str()) {
+    } else if header.is_fixture() {
         Subject::Fixture { name: header.method, of: header.within }
     } else {
         Subject::Test(header)

@@ -84,6 +84,10 @@ impl Dots {
         }
     }
 
+    pub(super) fn total(&self) -> u64 {
+        self.passed + self.failed + self.errors + self.skipped + self.expected
+    }
+
     pub(super) fn tell(&self, sink: &mut dyn Sink) {
         for (status, count) in [
             (TestStatus::Pass, self.passed),

@@ -70,3 +70,25 @@ fn a_crash_is_of_the_test_that_ran() {
     assert_eq!((run.tests.len(), run.tests[0].name.as_str(), run.tests[0].line), (1, "t.T.test_a", Some(3)));
     assert_eq!(run.tests[0].error, "Fatal Python error: Aborted");
 }
+
+#[test]
+fn what_fails_around_a_test_is_an_error_and_of_a_class_it_is_no_test() {
+    let run = read(
+        "test_a (t.T.test_a) ... ERROR\ntearDownClass (t.T) ... ERROR\n\n======================================================================\nERROR: test_a (t.T.test_a)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/p/t.py\", line 3, in setUp\n    x\nRuntimeError: no\n\n======================================================================\nERROR: tearDownClass (t.T)\n----------------------------------------------------------------------\nTraceback (most recent call last):\n  File \"/p/t.py\", line 9, in tearDownClass\nRuntimeError: td\n\n----------------------------------------------------------------------\nRan 1 test in 0.001s\n\nFAILED (errors=2)\n",
+        1,
+    );
+    assert_eq!(
+        (run.summary.total, run.tests[0].status, run.tests[0].kind),
+        (1, TestStatus::Error, Some(FailureKind::Setup))
+    );
+    assert_eq!((run.problems[0].name.as_str(), run.problems[0].kind), ("t.T", Some(FailureKind::Teardown)));
+}
+
+#[test]
+fn a_python_that_does_not_count_what_it_skips_is_understood() {
+    let rest = "\n----------------------------------------------------------------------\nRan 1 test in 0.001s\n\nOK (skipped=1)\n";
+    for progress in ["s.\n", "test_a (t.T.test_a) ... skipped 'no'\ntest_b (t.T.test_b) ... ok\n"] {
+        let run = read(&format!("{progress}{rest}"), 0);
+        assert_eq!((run.summary.passed, run.summary.skipped, run.counted), (1, 1, Some(2)), "{progress}");
+    }
+}

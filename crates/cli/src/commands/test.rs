@@ -1,0 +1,146 @@
+//! `test`: runs the repository's tests, or reads the output of others, and says what is behind the failures.
+
+mod answer;
+mod explain;
+mod from;
+mod history;
+mod live;
+
+use std::str::FromStr;
+
+use clap::{Args, Subcommand, ValueEnum};
+use rehearsal_core::config::HumanDuration;
+use rehearsal_core::nearest;
+use rehearsal_testing::Framework;
+
+use super::Done;
+use crate::context::Context;
+pub(crate) use answer::TestDocument;
+pub(crate) use explain::ExplainDocument;
+pub(crate) use history::{HistoryDocument, TestsDocument};
+pub(crate) use live::TestEvent;
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  rehearsal test                                   # everything, in a sandbox
+  rehearsal test 'TestCart*' --retries 2
+  rehearsal test --explain                         # what was found, and what would run
+  rehearsal test --agent --budget 1000             # failures first, for a coding agent
+  rehearsal test --baseline main                   # which failures are new
+  rehearsal test --from ci.log --exit 1 --json     # read the output of a run elsewhere
+  rehearsal test flaky"
+)]
+pub(crate) struct TestArgs {
+    #[command(subcommand)]
+    about: Option<AboutTests>,
+    /// Only tests that fit: a part of a name, `Test*`, or a file
+    pattern: Option<String>,
+    /// The runner, if the files do not tell
+    #[arg(long, short, value_name = "NAME")]
+    framework: Option<FrameworkArg>,
+    /// The command to run instead of what was found
+    #[arg(long, value_name = "COMMAND")]
+    command: Option<String>,
+    /// The longest it may take, at most 15m
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<HumanDuration>,
+    /// A variable for the tests; may be given again
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    environment: Vec<(String, String)>,
+    /// How many tests at once
+    #[arg(long, value_name = "N")]
+    parallel: Option<u32>,
+    /// How often failed tests are run again; one that then passes is flaky
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
+    /// Measure how much of the code the tests reach
+    #[arg(long)]
+    coverage: bool,
+    /// Say which failures are new since this branch or commit
+    #[arg(long, value_name = "REV")]
+    baseline: Option<String>,
+    /// How much of the sandbox must be there
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    sandbox: Option<SandboxArg>,
+    /// Run again whenever a file changes, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// Print each test as it ends, as a line of JSON
+    #[arg(long)]
+    follow: bool,
+    /// Say what was found, from which file, and what would run; run nothing
+    #[arg(long)]
+    explain: bool,
+    #[command(flatten)]
+    recorded: from::FromArgs,
+    #[command(flatten)]
+    form: answer::AnswerArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum AboutTests {
+    /// List the last runs of the tests
+    #[command(after_help = "Example: rehearsal test history --last 10")]
+    History {
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        last: u32,
+    },
+    /// List tests that gave different results on the same files
+    #[command(after_help = "Example: rehearsal test flaky --json")]
+    Flaky,
+    /// List tests that take longer than they used to, and the slowest ones
+    #[command(after_help = "Example: rehearsal test slow")]
+    Slow,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SandboxArg {
+    /// Confine nothing
+    Off,
+    /// Confine as far as the system can
+    BestEffort,
+    /// Confine wholly, or run nothing
+    Required,
+}
+
+pub(crate) async fn run(args: TestArgs, context: &Context) -> Done {
+    match &args.about {
+        Some(AboutTests::History { last }) => return history::runs(*last, context).await,
+        Some(AboutTests::Flaky) => return history::flaky(context).await,
+        Some(AboutTests::Slow) => return history::slow(context).await,
+        None => {}
+    }
+    if !args.recorded.from.is_empty() {
+        return from::run(&args.recorded, args.framework, &args.form, context);
+    }
+    if args.explain {
+        return explain::run(&args, context).await;
+    }
+    live::run(&args, context).await
+}
+
+/// A runner's name, with a suggestion for a slip.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FrameworkArg(Framework);
+
+impl FromStr for FrameworkArg {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Framework::named(name).map(Self).ok_or_else(|| {
+            let names = Framework::ALL.map(Framework::name);
+            let near = nearest(name, names).map(|near| format!("did you mean `{near}`? "));
+            format!("{}there are {}", near.unwrap_or_default(), names.join(", "))
+        })
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,159 @@
+//! What `test` answers: for people, programs, agents, and files of other tools.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use rehearsal_engine::TestedProject;
+use rehearsal_testing::{
+    AgentBudget, Comparison, FailureAnalysis, Mark, StyledText, SummaryExtras, TestReport, TestSummary,
+    Verdict, agent_report, ctrf, junit, summary,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, harmless, styled};
+
+/// In which form the answer is wanted.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// Also write the results as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<Utf8PathBuf>,
+    /// Also write the results as CTRF JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) ctrf: Option<Utf8PathBuf>,
+    /// Answer for a coding agent: failures first, each once, in few words
+    #[arg(long)]
+    pub(super) agent: bool,
+    /// How many tokens that answer may have
+    #[arg(long, value_name = "TOKENS", default_value_t = 2000, requires = "agent")]
+    pub(super) budget: u32,
+}
+
+/// `test --json`: the report of the project, or of all projects together.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TestDocument {
+    #[serde(flatten)]
+    report: TestReport,
+    /// What is behind the failures; none if nothing failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    analysis: Option<FailureAnalysis>,
+    /// How the failures stand to the base, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
+    /// Each project by itself, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    projects: Vec<ProjectView>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ProjectView {
+    root: String,
+    framework: String,
+    verdict: Verdict,
+    reasons: Vec<String>,
+    summary: TestSummary,
+    command: Option<String>,
+    /// What is behind its failures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    analysis: Option<FailureAnalysis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<Comparison>,
+}
+
+/// Gives the answer, and says how the command ends.
+pub(super) fn answer(
+    projects: Vec<TestedProject>,
+    notes: &[String],
+    args: &AnswerArgs,
+    context: &Context,
+) -> Result<Exit, CliError> {
+    for project in &projects {
+        if args.agent && !context.ui.json {
+            let runner_text = Some(project.report.raw_output.len() as u64).filter(|size| *size > 0);
+            let budget = AgentBudget { tokens: args.budget, runner_text };
+            let text = agent_report(&project.report, &project.analysis, budget);
+            context.ui.say(harmless(text.trim_end()));
+        } else {
+            let notes: Vec<String> = project.report.notes.iter().chain(notes).cloned().collect();
+            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next: None };
+            context.ui.say(coloured(&summary(&project.report, &project.analysis, &extras)).trim_end());
+        }
+    }
+    if projects.is_empty() {
+        notes.iter().for_each(|note| context.ui.say(note));
+    }
+    let document = TestDocument::of(projects, notes);
+    write_file(args.junit.as_deref(), context, |to| junit(&document.report, to))?;
+    let start = u64::try_from(context.now().0).unwrap_or(0).saturating_sub(document.report.duration);
+    write_file(args.ctrf.as_deref(), context, |to| ctrf(&document.report, start, to))?;
+    let exit = exit_of(document.report.verdict);
+    context.ui.document(document);
+    Ok(exit)
+}
+
+impl TestDocument {
+    fn of(mut projects: Vec<TestedProject>, notes: &[String]) -> Self {
+        if projects.len() == 1
+            && let Some(mut project) = projects.pop()
+        {
+            project.report.notes.extend(notes.iter().cloned());
+            let analysis = (!project.report.success).then_some(project.analysis);
+            return Self { report: project.report, analysis, comparison: project.comparison, projects };
+        }
+        let mut report = TestReport::together(projects.iter().map(|project| &project.report));
+        report.notes.extend(notes.iter().cloned());
+        let view = |project: TestedProject| ProjectView {
+            root: project.report.root.unwrap_or_default(),
+            framework: project.report.framework.to_string(),
+            verdict: project.report.verdict,
+            reasons: project.report.reasons,
+            summary: project.report.summary,
+            command: project.report.command,
+            analysis: (!project.report.success).then_some(project.analysis),
+            comparison: project.comparison,
+        };
+        let projects = projects.into_iter().map(view).collect();
+        Self { report, analysis: None, comparison: None, projects }
+    }
+}
+
+/// The marks become colours; the words stay what they are.
+fn coloured(text: &StyledText) -> String {
+    let piece = |(mark, text): (Mark, &str)| {
+        let text = harmless(text);
+        match mark {
+            Mark::Plain => text,
+            Mark::Strong => styled(BOLD, text),
+            Mark::Good | Mark::Expected => styled(GOOD, text),
+            Mark::Bad | Mark::Actual => styled(BAD, text),
+            Mark::Caution => styled(ODD, text),
+            Mark::Quiet => styled(DIM, text),
+        }
+    };
+    text.pieces().map(piece).collect()
+}
+
+fn write_file(
+    path: Option<&Utf8Path>,
+    context: &Context,
+    write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
+    let mut file = std::io::BufWriter::new(fs_err::File::create(context.directory.join(path))?);
+    write(&mut file)?;
+    std::io::Write::flush(&mut file)?;
+    Ok(())
+}
+
+/// A red run is a red gate; that a program is missing is a matter of set-up.
+pub(super) fn exit_of(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Passed => Exit::Ok,
+        Verdict::TimedOut => Exit::Timeout,
+        Verdict::RunnerMissing => Exit::Usage,
+        _ => Exit::Red,
+    }
+}

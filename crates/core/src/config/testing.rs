@@ -1,0 +1,120 @@
+//! How the repository's tests run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::HumanDuration;
+use super::file::ConfigFile;
+use super::resolve::{Layers, Origin, Setting};
+use super::sandbox::{SandboxConfig, SandboxSettings};
+use crate::SourceError;
+use crate::source::yaml_error;
+
+/// How the repository's tests run.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TestingConfig {
+    /// The runner; without it, the project's files tell.
+    pub framework: Option<String>,
+    /// The command; without it, the runner's own. Agents are told to use it.
+    pub command: Option<String>,
+    /// The longest a run of the tests may take, at most 15 minutes.
+    pub timeout: Option<HumanDuration>,
+    /// Only tests that match one of these.
+    pub patterns: Option<Vec<String>>,
+    /// Not the tests that match one of these.
+    pub exclude: Option<Vec<String>>,
+    /// Variables set for the tests. Not for secrets: this file is committed.
+    pub environment: Option<BTreeMap<String, String>>,
+    /// How often failed tests are run again; one that then passes is flaky.
+    pub retries: Option<u32>,
+    /// How many tests at once, where the runner can.
+    pub parallel: Option<u32>,
+    /// How the tests are confined.
+    pub sandbox: SandboxConfig,
+}
+
+/// `.rehearsal/testing.yaml`: the section `testing` in a file of its own.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TestingFile {
+    /// Where editors find the schema of this file.
+    #[serde(rename = "$schema")]
+    pub schema: Option<String>,
+    /// How the repository's tests run.
+    pub testing: TestingConfig,
+}
+
+/// Reads a `testing.yaml`.
+pub fn parse_testing(text: &str) -> Result<ConfigFile, SourceError> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(ConfigFile::default());
+    }
+    let file: TestingFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
+    Ok(ConfigFile { testing: file.testing, ..ConfigFile::default() })
+}
+
+/// The same, resolved.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "each field is explained by its twin in the file")]
+pub struct TestingSettings {
+    pub framework: Setting<Option<String>>,
+    pub command: Setting<Option<String>>,
+    pub timeout: Setting<HumanDuration>,
+    pub patterns: Setting<Vec<String>>,
+    pub exclude: Setting<Vec<String>>,
+    pub environment: Setting<BTreeMap<String, String>>,
+    pub retries: Setting<u32>,
+    pub parallel: Setting<Option<u32>>,
+    pub sandbox: SandboxSettings,
+}
+
+const DEFAULT_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(5 * 60));
+/// A suite that needs longer is split, or run where nobody waits for it.
+const LONGEST_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(15 * 60));
+
+impl TestingSettings {
+    pub(super) fn of(layers: &Layers) -> Result<Self, SourceError> {
+        let timeout = layers.pick(|file| file.testing.timeout, DEFAULT_TIMEOUT);
+        if timeout.value > LONGEST_TIMEOUT {
+            let message = format!("testing.timeout is {}, and at most {LONGEST_TIMEOUT}", timeout.value);
+            return Err(
+                SourceError::at(None, message).hint("run a part of the tests at a time, by a pattern")
+            );
+        }
+        Ok(Self {
+            framework: layers.optional(|file| file.testing.framework.clone()),
+            command: layers.optional(|file| file.testing.command.clone()),
+            timeout,
+            patterns: layers.pick(|file| file.testing.patterns.clone(), Vec::new()),
+            exclude: layers.pick(|file| file.testing.exclude.clone(), Vec::new()),
+            environment: layers.pick(|file| file.testing.environment.clone(), BTreeMap::new()),
+            retries: layers.pick(|file| file.testing.retries, 0),
+            parallel: layers.optional(|file| file.testing.parallel),
+            sandbox: SandboxSettings::of(layers, |file| Some(&file.testing.sandbox)),
+        })
+    }
+
+    pub(super) fn lines(&self) -> Vec<(String, String, &Origin)> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
+        let list = |values: &[String]| if values.is_empty() { "-".into() } else { values.join(" ") };
+        let variables: Vec<String> =
+            self.environment.value.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let parallel = self.parallel.value.map_or_else(|| "-".into(), |count| count.to_string());
+        let mut lines = vec![
+            ("framework".to_owned(), text(&self.framework.value), &self.framework.origin),
+            ("command".to_owned(), text(&self.command.value), &self.command.origin),
+            ("timeout".to_owned(), self.timeout.value.to_string(), &self.timeout.origin),
+            ("patterns".to_owned(), list(&self.patterns.value), &self.patterns.origin),
+            ("exclude".to_owned(), list(&self.exclude.value), &self.exclude.origin),
+            ("environment".to_owned(), list(&variables), &self.environment.origin),
+            ("retries".to_owned(), self.retries.value.to_string(), &self.retries.origin),
+            ("parallel".to_owned(), parallel, &self.parallel.origin),
+        ];
+        lines.extend(self.sandbox.lines());
+        lines
+    }
+}

@@ -1,0 +1,154 @@
+//! How far a task's work has come on its way out: what the steps did, and what they said.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::flow::EdgeName;
+use crate::{Outcome, OutcomeName, Timestamp};
+
+/// What lasting effects a task's work has outside. Each is proof that a step was done; a step compares these with
+/// the world, never mere existence.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Delivery {
+    /// The branch on the remote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit of the base that the work stands on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The newest commit of the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// What the remote's branch was last moved to by us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pushed: Option<String>,
+    /// The tree that passed the tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tested_tree: Option<String>,
+    /// The pull request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequestRef>,
+    /// The commit of the base that has the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<String>,
+    /// Whether the base moved in a way that the work does not fit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub needs_rebase: bool,
+}
+
+/// Which pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PullRequestRef {
+    /// Its number.
+    pub number: u64,
+    /// Where to look at it.
+    pub url: String,
+}
+
+/// Steps of a state that are still to be done, after its agent was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PendingSteps {
+    /// How the agent's run ended: the edge to take when all steps are done.
+    pub outcome: Outcome,
+    /// The next one, counted from 0.
+    pub next: u32,
+    /// How often it was tried in vain, through no fault of the task.
+    pub tries: u32,
+}
+
+/// Something that the next run of an agent must know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Feedback {
+    /// Who says it: a step's name, or `review`.
+    pub from: String,
+    /// What.
+    pub text: String,
+}
+
+/// Why a step is not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum StepFailure {
+    /// Its verdict is red: the flow has an edge for it.
+    Red {
+        /// Which edge.
+        verdict: RedVerdict,
+        /// What is wrong; goes into the next prompt.
+        reason: String,
+    },
+    /// What it waits for is not decided yet.
+    Pending {
+        /// What it waits for.
+        reason: String,
+        /// When to look again.
+        until: Timestamp,
+    },
+    /// Something that passes: a lost connection, a busy server. The same step is tried again later.
+    Transient {
+        /// What happened.
+        reason: String,
+    },
+    /// Something that stands in everyone's way until a hand mends it: credentials, disk, a missing program.
+    Systemic {
+        /// What it is.
+        outcome: OutcomeName,
+        /// What happened.
+        reason: String,
+    },
+    /// Nobody can know whether it took effect. Never guessed: a human looks.
+    Unknown {
+        /// The evidence.
+        reason: String,
+    },
+}
+
+impl StepFailure {
+    /// What happened, in words.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Red { reason, .. }
+            | Self::Pending { reason, .. }
+            | Self::Transient { reason }
+            | Self::Systemic { reason, .. }
+            | Self::Unknown { reason } => reason,
+        }
+    }
+}
+
+/// A gate's red verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RedVerdict {
+    /// Tests failed.
+    TestsFailed,
+    /// The work does not fit its base.
+    Conflict,
+    /// The forge's checks failed.
+    CiFailed,
+    /// The merge was refused.
+    MergeFailed,
+    /// A command failed.
+    CommandFailed,
+}
+
+impl RedVerdict {
+    /// The edge it takes.
+    pub const fn edge(self) -> EdgeName {
+        match self {
+            Self::TestsFailed => EdgeName::TestsFailed,
+            Self::Conflict => EdgeName::Conflict,
+            Self::CiFailed => EdgeName::CiFailed,
+            Self::MergeFailed => EdgeName::MergeFailed,
+            Self::CommandFailed => EdgeName::CommandFailed,
+        }
+    }
+}
+
+impl fmt::Display for RedVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.edge().as_str())
+    }
+}

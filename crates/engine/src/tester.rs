@@ -1,0 +1,223 @@
+//! Runs a repository's tests as the configuration says, remembers what came of them, and finds what is behind the
+//! failures. The command line, the MCP server and the step `run_tests` all come here.
+
+mod baseline;
+mod remember;
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_agent::environment::{Variables, tool_environment};
+use rehearsal_core::Clock;
+use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings};
+use rehearsal_sandbox::{Demand, Network, ProjectMode};
+use rehearsal_store::{Store, StoreError};
+use rehearsal_testing::{
+    Changes, Comparison, FailureAnalysis, FailureContext, Framework, Machine, Pattern, RunWatcher,
+    SandboxSpawner, Since, TestReport, TestRequest, Verdict, Withheld, WorkingTree, analyse,
+    blocked_by_sandbox,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Runs the tests of one repository.
+pub struct Tester {
+    /// The repository.
+    pub root: Utf8PathBuf,
+    /// How they run.
+    pub settings: TestingSettings,
+    /// Where whole outputs are kept.
+    pub keep: Utf8PathBuf,
+    /// Our environment, as it was when the program began.
+    pub variables: Variables,
+    /// Where results are remembered.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What is wanted of one run, beyond the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Only tests that fit one of these; none: the configured ones.
+    pub patterns: Vec<String>,
+    /// What the failures are compared with: a branch or a commit.
+    pub baseline: Option<String>,
+    /// Whether to measure coverage.
+    pub coverage: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Tested {
+    /// The worst verdict of all projects.
+    pub verdict: Verdict,
+    /// Each project.
+    pub projects: Vec<TestedProject>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+}
+
+/// One project.
+#[derive(Debug)]
+pub struct TestedProject {
+    /// The results.
+    pub report: TestReport,
+    /// What is behind the failures.
+    pub analysis: FailureAnalysis,
+    /// How they stand to the base, if that was asked.
+    pub comparison: Option<Comparison>,
+}
+
+/// Why tests could not even be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum TesterError {
+    /// The configuration names a runner that we do not know.
+    #[error("unknown test framework `{0}`")]
+    UnknownFramework(String),
+    /// What was asked needs git.
+    #[error(transparent)]
+    Changes(#[from] rehearsal_testing::ChangesError),
+    /// The base could not be checked out.
+    #[error("cannot check out `{revision}`: {reason}")]
+    Baseline {
+        /// Which.
+        revision: String,
+        /// What git said.
+        reason: String,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A directory could not be made.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Tester {
+    /// Runs the tests.
+    pub async fn test(
+        &self,
+        wanted: &Wanted,
+        watcher: &RunWatcher,
+        cancel: &CancellationToken,
+    ) -> Result<Tested, TesterError> {
+        let request = self.request(wanted)?;
+        let tree = WorkingTree::read(&self.root).ok();
+        let mut notes = Vec::new();
+        let began = self.clock.now();
+        let spawner = self.spawner();
+        let mut run = rehearsal_testing::run(&request, &spawner, watcher, cancel).await;
+        let whole = request.patterns.is_empty() && request.exclude.is_empty();
+        self.remember(&run.projects, tree.as_ref(), began, whole, &mut notes).await;
+        let changes = Changes::read(&self.root, Since::LastCommit).ok();
+        let mut projects = Vec::new();
+        for report in std::mem::take(&mut run.projects) {
+            projects.push(self.explained(report, changes.as_ref()));
+        }
+        if let Some(base) = &wanted.baseline {
+            self.compare(base, &request, &mut projects, &mut notes, cancel).await?;
+        }
+        notes.extend(run.notes);
+        let worst =
+            projects.iter().map(|project| project.report.verdict).max_by_key(|verdict| verdict.weight());
+        Ok(Tested { verdict: worst.unwrap_or(run.verdict), projects, notes })
+    }
+
+    /// What would be run, and why.
+    pub fn request(&self, wanted: &Wanted) -> Result<TestRequest, TesterError> {
+        fs_err::create_dir_all(&self.keep)?;
+        let settings = &self.settings;
+        let machine = Machine::new(tool_environment(&self.variables));
+        let mut request = TestRequest::new(self.root.clone(), machine);
+        request.framework = match &settings.framework.value {
+            None => None,
+            Some(name) => {
+                Some(Framework::named(name).ok_or_else(|| TesterError::UnknownFramework(name.clone()))?)
+            }
+        };
+        let patterns = if wanted.patterns.is_empty() { &settings.patterns.value } else { &wanted.patterns };
+        let pattern = |text: &String| Pattern(text.clone());
+        request.command.clone_from(&settings.command.value);
+        request.patterns = patterns.iter().map(pattern).collect();
+        request.exclude = settings.exclude.value.iter().map(pattern).collect();
+        request.environment.clone_from(&settings.environment.value);
+        request.timeout = settings.timeout.value.0;
+        request.parallel = settings.parallel.value;
+        request.retries = settings.retries.value;
+        request.coverage = wanted.coverage;
+        request.keep = Some(self.keep.clone());
+        Ok(request)
+    }
+
+    /// How commands are confined.
+    pub fn spawner(&self) -> SandboxSpawner {
+        let sandbox = &self.settings.sandbox;
+        if sandbox.level.value == SandboxLevel::Off {
+            return SandboxSpawner::unconfined();
+        }
+        let mut spawner = SandboxSpawner {
+            mode: mode_of(sandbox),
+            demand: match sandbox.level.value {
+                SandboxLevel::Required => Demand::Required,
+                SandboxLevel::BestEffort | SandboxLevel::Off => Demand::BestEffort,
+            },
+            network: if sandbox.allow_network.value { Network::Allowed } else { Network::Private },
+            home: self.variables.get("HOME").map(Utf8PathBuf::from),
+            ..SandboxSpawner::default()
+        };
+        spawner.limits.memory = Some(sandbox.max_memory.value.0);
+        spawner.limits.cpus = Some(sandbox.max_cpus.value);
+        spawner.limits.processes = Some(u64::from(sandbox.max_processes.value));
+        spawner
+    }
+
+    /// What is behind a report's failures.
+    fn explained(&self, mut report: TestReport, changes: Option<&Changes>) -> TestedProject {
+        let withheld = report.sandbox.is_some().then(|| self.withheld(&report)).flatten();
+        if let Some(withheld) = &withheld {
+            blocked_by_sandbox(&mut report, withheld);
+        }
+        let root = report.root.clone().map_or_else(|| self.root.clone(), Utf8PathBuf::from);
+        let source = |file: &str, line: u32| source_line(&root, file, line);
+        let context =
+            FailureContext { root: Some(&root), changes, withheld: withheld.as_ref(), source: Some(&source) };
+        let analysis = analyse(&report, &context);
+        TestedProject { report, analysis, comparison: None }
+    }
+
+    fn withheld(&self, report: &TestReport) -> Option<Withheld> {
+        let sandbox = &self.settings.sandbox;
+        let layers = &report.sandbox.as_ref()?.layers;
+        let holds =
+            |layer: &rehearsal_sandbox::LayerReport| layer.state == rehearsal_sandbox::State::Enforced;
+        Some(Withheld {
+            network: holds(&layers.network) && !sandbox.allow_network.value,
+            filesystem: holds(&layers.files),
+            writable: Vec::new(),
+            memory: holds(&layers.memory).then_some(sandbox.max_memory.value.0),
+            open_files: Some(8192),
+            processes: holds(&layers.processes).then_some(u64::from(sandbox.max_processes.value)),
+        })
+    }
+}
+
+fn mode_of(sandbox: &SandboxSettings) -> ProjectMode {
+    match sandbox.project.value {
+        None | Some(ProjectAccess::Overlay) => ProjectMode::Overlay,
+        Some(ProjectAccess::ReadOnly) => ProjectMode::ReadOnly,
+        Some(ProjectAccess::Writable) => ProjectMode::Writable,
+    }
+}
+
+/// One line of the project's source; never of a file elsewhere, whatever the report names.
+fn source_line(root: &Utf8Path, file: &str, line: u32) -> Option<String> {
+    const LARGEST: u64 = 4 << 20;
+    let path = root.join(file).canonicalize_utf8().ok()?;
+    let inside = path.starts_with(root.canonicalize_utf8().ok()?);
+    let metadata = path.metadata().ok()?;
+    if !inside || !metadata.is_file() || metadata.len() > LARGEST {
+        return None;
+    }
+    let text = fs_err::read_to_string(path).ok()?;
+    text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?).map(str::to_owned)
+}

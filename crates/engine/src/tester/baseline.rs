@@ -1,0 +1,145 @@
+//! The same tests on the base: read from history if that very commit was tested, else run in a checkout of its own.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::{TestResult, TestRun};
+use rehearsal_store::TestQuery;
+use rehearsal_testing::{Framework, RunWatcher, TestCase, TestReport, TestRequest, Verdict, compare};
+use tokio_util::sync::CancellationToken;
+
+use super::{TestedProject, Tester, TesterError};
+
+impl Tester {
+    /// Compares each project with itself on the base.
+    pub(super) async fn compare(
+        &self,
+        base: &str,
+        request: &TestRequest,
+        projects: &mut [TestedProject],
+        notes: &mut Vec<String>,
+        cancel: &CancellationToken,
+    ) -> Result<(), TesterError> {
+        let commit = git(&self.root, &["rev-parse", "--verify", "--quiet", &format!("{base}^{{commit}}")])
+            .await
+            .map_err(|reason| baseline_error(base, &reason))?;
+        let commit = commit.trim();
+        let mut before = self.remembered(commit).await?;
+        if before.is_empty() {
+            before = self.run_on(base, commit, request, cancel).await?;
+        } else {
+            notes.push(format!("the results on `{base}` are those of an earlier run of that commit"));
+        }
+        for project in projects {
+            let same = |report: &&TestReport| {
+                report.framework == project.report.framework
+                    && self.place(report, &self.root) == self.place(&project.report, &self.root)
+            };
+            match before.iter().find(same) {
+                Some(report) => project.comparison = Some(compare(base, report, &project.report)),
+                None => {
+                    notes.push(format!("on `{base}` there are no {} tests here", project.report.framework))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a project is within its checkout.
+    fn place(&self, report: &TestReport, checkout: &Utf8Path) -> String {
+        let root = Utf8Path::new(report.root.as_deref().unwrap_or_default());
+        root.strip_prefix(checkout).unwrap_or(root).to_string()
+    }
+
+    /// Whole runs of this very commit, the newest of each project.
+    async fn remembered(&self, commit: &str) -> Result<Vec<TestReport>, TesterError> {
+        let mut reports: Vec<TestReport> = Vec::new();
+        for tested in self.store.test_runs(&TestQuery::default()).await? {
+            let run = &tested.run;
+            let known = reports.iter().any(|report| {
+                report.framework.name() == run.framework && self.place(report, &self.root) == run.root
+            });
+            if run.whole && run.commit.as_deref() == Some(commit) && !known {
+                reports.extend(self.report_of(run, &tested.results));
+            }
+        }
+        Ok(reports)
+    }
+
+    fn report_of(&self, run: &TestRun, results: &[TestResult]) -> Option<TestReport> {
+        let mut report = TestReport::empty(Framework::named(&run.framework)?);
+        let verdict = Verdict::named(&run.verdict)?;
+        (report.verdict, report.success) = (verdict, verdict == Verdict::Passed);
+        report.root = Some(self.root.join(&run.root).to_string().trim_end_matches('/').to_owned());
+        report.duration = run.duration;
+        for result in results {
+            report.summary.add(result.status);
+            report.tests.push(TestCase {
+                name: result.name.clone(),
+                package: result.package.clone(),
+                status: result.status,
+                duration: result.duration,
+                ..TestCase::default()
+            });
+        }
+        Some(report)
+    }
+
+    async fn run_on(
+        &self,
+        base: &str,
+        commit: &str,
+        request: &TestRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<TestReport>, TesterError> {
+        let scratch = tempfile::Builder::new().prefix("rehearsal-baseline-").tempdir()?;
+        let checkout =
+            Utf8PathBuf::try_from(scratch.path().join("tree")).map_err(|error| error.into_io_error())?;
+        git(&self.root, &["worktree", "add", "--detach", "--force", checkout.as_str(), commit])
+            .await
+            .map_err(|reason| baseline_error(base, &reason))?;
+        let began = self.clock.now();
+        let mut there = request.clone();
+        there.root.clone_from(&checkout);
+        let run = rehearsal_testing::run(&there, &self.spawner(), &RunWatcher::none(), cancel).await;
+        // Whether it worked or not: a checkout that stays would be in everybody's way.
+        let _ = git(&self.root, &["worktree", "remove", "--force", checkout.as_str()]).await;
+        let mut reports = run.projects;
+        for report in &mut reports {
+            let place = self.place(report, &checkout);
+            report.root = Some(self.root.join(place).to_string().trim_end_matches('/').to_owned());
+        }
+        let tree = rehearsal_testing::WorkingTree {
+            commit: Some(commit.to_owned()),
+            hash: commit.to_owned(),
+            clean: true,
+        };
+        let whole = request.patterns.is_empty() && request.exclude.is_empty();
+        self.remember(&reports, Some(&tree), began, whole, &mut Vec::new()).await;
+        Ok(reports)
+    }
+}
+
+fn baseline_error(base: &str, reason: &str) -> TesterError {
+    let reason = if reason.is_empty() { "there is no such commit".to_owned() } else { reason.to_owned() };
+    TesterError::Baseline { revision: base.to_owned(), reason }
+}
+
+/// Asks git, where outside variables cannot turn it to another repository and hooks cannot run.
+async fn git(directory: &Utf8Path, args: &[&str]) -> Result<String, String> {
+    let mut command = tokio::process::Command::new("git");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
+        command.env_remove(name);
+    }
+    let output = command
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"])
+        .args(args)
+        .current_dir(directory)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .await
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}

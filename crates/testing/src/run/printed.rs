@@ -169,6 +169,13 @@ mod tests {
     }
 
     #[test]
+    fn the_first_line_of_tap_is_already_in_the_dialect_of_its_runner() {
+        let pieces = [(Stream::Out, "1..1\n"), (Stream::Out, "ok 1 adds in 5ms\n")];
+        assert_eq!(told(Framework::Bats, &pieces)[0], ("bats-tap", 1));
+        assert_eq!(told(Framework::Generic, &pieces)[0], ("tap", 1));
+    }
+
+    #[test]
     fn what_no_one_knows_is_read_by_the_exit_status_alone() {
         assert_eq!(told(Framework::Generic, &[(Stream::Out, "hello\n")]), [("generic", 0)]);
         assert_eq!(told(Framework::Generic, &[]), [("generic", 0)]);

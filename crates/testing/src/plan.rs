@@ -219,7 +219,7 @@ pub fn plan(
         Framework::Tap => vec![shell::prove(&planner)],
         Framework::Exunit => vec![shell::mix(&planner)],
         Framework::Busted => vec![shell::busted(&planner)],
-        Framework::Junit | Framework::Gtest | Framework::Catch2 | Framework::Generic => {
+        Framework::Junit | Framework::Gtest | Framework::Catch2 | Framework::Generic | Framework::Several => {
             vec![command::plan(&planner)]
         }
     };

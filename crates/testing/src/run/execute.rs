@@ -35,6 +35,7 @@ pub(super) struct Outcome {
     pub tests_file: Option<Utf8PathBuf>,
     pub coverage: Option<Coverage>,
     pub sandbox: Option<SandboxReport>,
+    pub sandbox_refused: Option<String>,
     pub written: Written,
     pub notes: Vec<String>,
 }
@@ -138,7 +139,11 @@ fn conclude_run(
             (outcome.sandbox, outcome.written) = (driven.sandbox, driven.written);
         }
         Err(error) => {
-            outcome.ending.runner_missing = Some(in_words(&error));
+            let why = in_words(&error);
+            if matches!(error, super::SpawnError::Sandbox(_)) {
+                outcome.sandbox_refused = Some(why.clone());
+            }
+            outcome.ending.runner_missing = Some(why);
             return;
         }
     }

@@ -102,6 +102,10 @@ impl Tester {
         cancel: &CancellationToken,
     ) -> Result<Tested, TesterError> {
         let mut request = self.request(wanted)?;
+        let base = match &wanted.baseline {
+            Some(revision) => Some(self.base(revision).await?),
+            None => None,
+        };
         request.keep = Some(remember::directory(&self.keep)?);
         let tree = WorkingTree::read(&self.root).ok();
         let mut notes = Vec::new();
@@ -115,8 +119,8 @@ impl Tester {
         for report in std::mem::take(&mut run.projects) {
             projects.push(self.explained(report, changes.as_ref()));
         }
-        if let Some(base) = &wanted.baseline {
-            self.compare(base, &request, &mut projects, &mut notes, cancel).await?;
+        if let Some(base) = base.filter(|_| !cancel.is_cancelled()) {
+            self.compare(&base, &request, &mut projects, &mut notes, cancel).await?;
         }
         notes.extend(run.notes);
         let worst =

@@ -10,7 +10,7 @@ use crate::analyse::FailureGroup;
 use crate::text::strip_ansi;
 use crate::words::{count, duration, one_line, plain_line};
 use crate::{
-    AgainstBase, Comparison, Denial, FailureAnalysis, TestCase, TestReport, TestStatus, TestSummary,
+    AgainstBase, Comparison, Denial, FailureAnalysis, TestCase, TestReport, TestStatus, TestSummary, Verdict,
     rerun_command,
 };
 
@@ -128,11 +128,16 @@ fn names(group: &FailureGroup) -> String {
 }
 
 fn standing(group: &FailureGroup, report: &TestReport, comparison: &Comparison) -> Option<&'static str> {
-    let test = first_test(report, group)?;
-    match comparison.of(&test.package, &test.name)? {
-        AgainstBase::New => Some("new"),
-        AgainstBase::Known => Some("failed before"),
-        AgainstBase::Fixed => None,
+    let failed =
+        |test: &&TestCase| group.test_names.contains(&test.name) && crate::analyse::failed(test.status);
+    let tests = report.tests.iter().filter(failed).filter(|_| group.scope.is_none());
+    let standings: Vec<_> = tests.filter_map(|test| comparison.of(&test.package, &test.name)).collect();
+    let has = |which| standings.contains(&which);
+    match (has(AgainstBase::New), has(AgainstBase::Known)) {
+        (true, true) => Some("new in part"),
+        (true, false) => Some("new"),
+        (false, true) => Some("failed before"),
+        (false, false) => None,
     }
 }
 
@@ -174,7 +179,9 @@ fn counts(text: &mut StyledText, report: &TestReport) {
     let mark = if report.success { Mark::Good } else { Mark::Bad };
     text.push(mark, &report.verdict.name().replace('_', " ").to_uppercase());
     text.push(Mark::Plain, &format!("  {}  ", report.framework));
-    if report.summary.total + report.summary.not_run == 0 {
+    if report.success && report.summary.total == 0 {
+        text.push(Mark::Plain, "the command ended well, and named no tests");
+    } else if report.summary.total + report.summary.not_run == 0 {
         text.push(Mark::Plain, "no tests ran");
     } else {
         text.push(Mark::Plain, &counted(&report.summary));
@@ -208,7 +215,7 @@ fn reasons(text: &mut StyledText, report: &TestReport, analysis: &FailureAnalysi
     for reason in report.reasons.iter().filter(|reason| !seen(reason)) {
         labelled(text, "why", &one_line(reason, LINE), Mark::Bad);
     }
-    if report.partial && !report.success {
+    if report.partial && !report.success && report.verdict != Verdict::RunnerMissing {
         labelled(text, "why", "the run did not come to its own end: tests may be missing", Mark::Caution);
     }
 }

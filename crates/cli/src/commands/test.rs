@@ -2,14 +2,16 @@
 
 mod answer;
 mod explain;
+mod found;
 mod from;
 mod history;
 mod live;
+mod stop;
 
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
-use rehearsal_core::config::HumanDuration;
+use rehearsal_core::config::{HumanDuration, check_timeout};
 use rehearsal_core::nearest;
 use rehearsal_testing::Framework;
 
@@ -17,6 +19,7 @@ use super::Done;
 use crate::context::Context;
 pub(crate) use answer::TestDocument;
 pub(crate) use explain::ExplainDocument;
+pub(crate) use found::{FoundTests, found_tests, in_words};
 pub(crate) use history::{HistoryDocument, TestsDocument};
 pub(crate) use live::TestEvent;
 
@@ -44,7 +47,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
     /// The longest it may take, at most 15m
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<HumanDuration>,
     /// A variable for the tests; may be given again
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
@@ -136,6 +139,12 @@ impl FromStr for FrameworkArg {
             format!("{}there are {}", near.unwrap_or_default(), names.join(", "))
         })
     }
+}
+
+fn timeout(text: &str) -> Result<HumanDuration, String> {
+    let timeout = text.parse().map_err(|error: <HumanDuration as FromStr>::Err| error.to_string())?;
+    check_timeout(timeout)?;
+    Ok(timeout)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -45,7 +45,7 @@ impl Tester {
             framework: report.framework.to_string(),
             tree: tree.map(|tree| tree.hash.clone()),
             commit: tree.filter(|tree| tree.clean).and_then(|tree| tree.commit.clone()),
-            whole,
+            whole: whole && !report.partial,
             verdict: report.verdict.to_string(),
             duration: report.duration,
             total: report.summary.total,

@@ -44,7 +44,7 @@ pub(crate) struct TestDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
     /// Each project by itself, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     projects: Vec<ProjectView>,
 }
 
@@ -78,11 +78,16 @@ pub(super) fn answer(
             context.ui.say(harmless(text.trim_end()));
         } else {
             let notes: Vec<String> = project.report.notes.iter().chain(notes).cloned().collect();
-            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next: None };
+            let missing = project.report.verdict == Verdict::RunnerMissing;
+            let next =
+                missing.then_some("install it, or name another command: rehearsal test --command COMMAND");
+            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next };
             context.ui.say(coloured(&summary(&project.report, &project.analysis, &extras)).trim_end());
         }
     }
     if projects.is_empty() {
+        context.ui.say("no tests were found here");
+        context.ui.say("next: name the command that runs them: rehearsal test --command COMMAND");
         notes.iter().for_each(|note| context.ui.say(note));
     }
     let document = TestDocument::of(projects, notes);

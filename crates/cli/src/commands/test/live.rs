@@ -14,6 +14,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::answer;
+use super::stop::Stop;
 use super::{SandboxArg, TestArgs};
 use crate::commands::Done;
 use crate::context::{Context, variables};
@@ -76,7 +77,6 @@ pub(super) async fn tester(args: &TestArgs, context: &Context) -> Result<Tester,
     }
     if let Some(timeout) = args.timeout {
         settings.timeout = Setting { value: timeout, origin: Origin::Flag };
-        settings.check().map_err(|error| CliError::in_file(error, "the command line"))?;
     }
     settings.environment.value.extend(args.environment.iter().cloned());
     settings.parallel.value = args.parallel.or(settings.parallel.value);
@@ -108,28 +108,25 @@ pub(super) fn wanted(args: &TestArgs) -> Wanted {
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
     let tester = tester(args, context).await?;
-    let mut exit = once(&tester, args, context).await?;
-    while args.watch && exit != Exit::Interrupted {
-        if !changed(&tester).await? {
+    let stop = Stop::listen()?;
+    loop {
+        // What changes while the tests run is for the next run.
+        let before = args.watch.then(|| WorkingTree::read(&tester.root)).transpose();
+        let before = before.map_err(|error| CliError::of(Exit::Git, &error))?;
+        let exit = once(&tester, args, &stop.now, context).await?;
+        if let Some(exit) = stop.exit() {
             return Ok(exit);
         }
-        exit = once(&tester, args, context).await?;
+        let Some(before) = before else { return Ok(exit) };
+        if !changed(&tester, &before, &stop.now).await {
+            return Ok(exit);
+        }
     }
-    Ok(exit)
 }
 
-async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
-    let cancel = CancellationToken::new();
-    let stop = cancel.clone();
-    let interrupted = tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
-    });
+async fn once(tester: &Tester, args: &TestArgs, stop: &CancellationToken, context: &Context) -> Done {
     let watcher = if args.follow { following() } else { showing(context) };
-    let tested = tester.test(&wanted(args), &watcher, &cancel).await;
-    interrupted.abort();
-    let tested = tested?;
+    let tested = tester.test(&wanted(args), &watcher, stop).await?;
     if tester.settings.sandbox.level.value == SandboxLevel::Required
         && let Some(why) = tested.projects.iter().find_map(|project| project.report.sandbox_refused.clone())
     {
@@ -142,25 +139,19 @@ async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
     // Who reads events reads the report as the last of them.
     let ui = crate::ui::Ui { json: context.ui.json || args.follow };
     let context = &Context { ui, directory: context.directory.clone(), clock: Arc::clone(&context.clock) };
-    let exit = answer(tested.projects, &tested.notes, &args.form, context)?;
-    Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
+    answer(tested.projects, &tested.notes, &args.form, context)
 }
 
-/// Waits until a file is another one; not if Ctrl-C comes first.
-async fn changed(tester: &Tester) -> Result<bool, CliError> {
+/// Waits until a file is another one; not if the command is stopped first.
+async fn changed(tester: &Tester, before: &WorkingTree, stop: &CancellationToken) -> bool {
     const LOOK_EVERY: Duration = Duration::from_millis(500);
-    let now = || WorkingTree::read(&tester.root).map(|tree| tree.hash);
-    let before = now().map_err(|error| CliError::of(Exit::Git, &error))?;
     loop {
-        tokio::select! {
-            result = tokio::signal::ctrl_c() => {
-                result?;
-                return Ok(false);
-            }
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if WorkingTree::read(&tester.root).is_ok_and(|tree| tree.hash != before.hash) {
+            return true;
         }
-        if now().is_ok_and(|hash| hash != before) {
-            return Ok(true);
+        tokio::select! {
+            () = stop.cancelled() => return false,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
 }

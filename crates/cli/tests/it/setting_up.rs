@@ -8,15 +8,15 @@ use crate::env::TestEnv;
 fn init_looks_around_and_writes_a_configuration_once() {
     let env = TestEnv::new();
     env.file("Cargo.toml", "");
-    assert_snapshot!(env.run(&["init"]), @r"
+    assert_snapshot!(env.run(&["init"]), @"
     base branch: main
-    tests: cargo test
+    tests: none found
     agents: none found
     .rehearsal/config.yaml is written; read it, then:
     next: rehearsal session new NAME
     next: rehearsal doctor
     ");
-    assert_snapshot!(env.read(".rehearsal/config.yaml"), @r"
+    assert_snapshot!(env.read(".rehearsal/config.yaml"), @"
     # yaml-language-server: $schema=config.schema.json
     # Settings of this repository for `rehearsal`. Everything is optional; `rehearsal config show --origin` shows
     # what holds and why, and `rehearsal schema config` the JSON Schema of this file.
@@ -44,7 +44,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
       # max_wait: 6h                  # for rate limits and quotas
 
     testing:
-      command: cargo test
+      # command: ./run-tests      # agents are told to use it
     ");
     assert_snapshot!(env.run(&["init"]), @r"
     [stderr]
@@ -63,12 +63,14 @@ fn a_healthy_repository_has_nothing_bad() {
         .session("greet")
         .agent_script("runs: []")
         .var("ANTHROPIC_API_KEY", "sk-ant-api03-Zq3vT8xYw1LmN5pR7sUb");
-    assert_snapshot!(env.run(&["doctor"]), @r"
+    assert_snapshot!(env.run(&["doctor"]), @"
     ok    git                [VERSION]
     ok    supervision        agents and all that they start can be ended
     ok    repository         [REPO]
     ok    configuration      .rehearsal/config.yaml
     ok    agent implementer  claude: [PROGRAM]
+    note  tests              none found
+          hint: set `command:` under `testing:` in the configuration
     ok    flows              0 of your own
     ok    store              every task is what its events say
     ok    disk               [SIZE] free
@@ -78,13 +80,15 @@ fn a_healthy_repository_has_nothing_bad() {
 #[test]
 fn what_does_not_work_is_told_with_what_to_do() {
     let env = TestEnv::new();
-    assert_snapshot!(env.run(&["doctor"]), @r"
+    assert_snapshot!(env.run(&["doctor"]), @"
     ok    git                [VERSION]
     ok    supervision        agents and all that they start can be ended
     ok    repository         [REPO]
     ok    configuration      defaults only
     bad   agent implementer  claude: `claude` is not on the PATH
           hint: install it, or set `program:`; `rehearsal agent list` shows what is found
+    note  tests              none found
+          hint: set `command:` under `testing:` in the configuration
     ok    flows              0 of your own
     ok    store              every task is what its events say
     ok    disk               [SIZE] free
@@ -94,12 +98,14 @@ fn what_does_not_work_is_told_with_what_to_do() {
     env.file(".rehearsal/config.yaml", "agnts: {}\n");
     env.file(".rehearsal/flows/mine.yaml", "name: [\n");
     env.file(".rehearsal/state/rehearsal.db", "this is no database, and long enough to be looked at");
-    assert_snapshot!(env.run(&["doctor"]), @r"
+    assert_snapshot!(env.run(&["doctor"]), @"
     ok    git            [VERSION]
     ok    supervision    agents and all that they start can be ended
     ok    repository     [REPO]
     bad   configuration  .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing
           hint: mend the file; `rehearsal schema config` has its form
+    note  tests          none found
+          hint: set `command:` under `testing:` in the configuration
     bad   flows          .rehearsal/flows/mine.yaml:1:7: expected string scalar
           hint: `rehearsal flow check` shows it whole
     bad   store          `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program

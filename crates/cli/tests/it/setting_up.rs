@@ -7,10 +7,11 @@ use crate::env::TestEnv;
 #[test]
 fn init_looks_around_and_writes_a_configuration_once() {
     let env = TestEnv::new();
-    env.file("Cargo.toml", "");
+    env.file("Cargo.toml", "[package]\nname = \"greetings\"\n")
+        .file("src/lib.rs", "#[test]\nfn greets() {}\n");
     assert_snapshot!(env.run(&["init"]), @"
     base branch: main
-    tests: none found
+    tests: cargo-test (Cargo.toml)
     agents: none found
     .rehearsal/config.yaml is written; read it, then:
     next: rehearsal session new NAME
@@ -44,7 +45,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
       # max_wait: 6h                  # for rate limits and quotas
 
     testing:
-      # command: ./run-tests      # agents are told to use it
+      framework: cargo-test
     ");
     assert_snapshot!(env.run(&["init"]), @r"
     [stderr]

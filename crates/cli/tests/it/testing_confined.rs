@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::env::TestEnv;
+use crate::env::{PROGRAM, TestEnv};
 
 fn project(test: &str) -> TestEnv {
     let env = TestEnv::new();
@@ -141,4 +141,49 @@ fn a_sandbox_that_is_required_and_whole_runs_the_tests() {
     } else {
         output.ends_with(9).says("the sandbox is required, and cannot be had");
     }
+}
+
+/// The repository belongs to `nobody`, who has no control groups; nothing if only root could arrange that.
+fn of_nobody(test: &str) -> Option<TestEnv> {
+    use std::io::Write;
+    let env = project(test);
+    let may = rustix::process::geteuid().is_root() && give_away(env.scratch.as_std_path()).is_ok();
+    if may && as_nobody(&env, &["--version"]).is_some_and(|output| output.status.success()) {
+        return Some(env);
+    }
+    let _ = writeln!(std::io::stderr(), "left out: the program cannot be run as `nobody` here");
+    None
+}
+
+const NOBODY: u32 = 65534;
+
+fn give_away(path: &std::path::Path) -> std::io::Result<()> {
+    std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY))?;
+    if path.is_dir() && !path.is_symlink() {
+        for entry in std::fs::read_dir(path)? {
+            give_away(&entry?.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn as_nobody(env: &TestEnv, args: &[&str]) -> Option<std::process::Output> {
+    use std::os::unix::process::CommandExt;
+    env.command(PROGRAM).args(args).uid(NOBODY).gid(NOBODY).output().ok()
+}
+
+#[test]
+fn a_layer_that_is_missing_is_a_note_and_where_it_is_required_nothing_runs() {
+    let Some(env) = of_nobody("echo 1..1\necho ok 1") else { return };
+    let output = as_nobody(&env, &["test"]).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("note: the sandbox's layer `memory`"), "{said}");
+    let output = as_nobody(&env, &["test", "--sandbox", "required"]).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(9), "{said}");
+    assert!(said.starts_with("error: the sandbox is required, and cannot be had: "), "{said}");
+    assert!(said.contains("memory"), "{said}");
+    assert!(said.contains("hint: `rehearsal doctor` shows which layer is missing"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).is_empty());
 }

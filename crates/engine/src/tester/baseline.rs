@@ -44,7 +44,7 @@ impl Tester {
         for project in projects {
             let same = |report: &&TestReport| {
                 report.framework == project.report.framework
-                    && self.place(report, &self.root) == self.place(&project.report, &self.root)
+                    && Self::place(report, &self.root) == Self::place(&project.report, &self.root)
             };
             match before.iter().find(same) {
                 Some(report) => project.comparison = Some(compare(base, report, &project.report)),
@@ -57,7 +57,7 @@ impl Tester {
     }
 
     /// Where a project is within its checkout.
-    fn place(&self, report: &TestReport, checkout: &Utf8Path) -> String {
+    fn place(report: &TestReport, checkout: &Utf8Path) -> String {
         let root = Utf8Path::new(report.root.as_deref().unwrap_or_default());
         root.strip_prefix(checkout).unwrap_or(root).to_string()
     }
@@ -68,7 +68,7 @@ impl Tester {
         for tested in self.store.test_runs(&TestQuery::default()).await? {
             let run = &tested.run;
             let known = reports.iter().any(|report| {
-                report.framework.name() == run.framework && self.place(report, &self.root) == run.root
+                report.framework.name() == run.framework && Self::place(report, &self.root) == run.root
             });
             if run.whole && run.commit.as_deref() == Some(commit) && !known {
                 reports.extend(self.report_of(run, &tested.results));
@@ -104,8 +104,8 @@ impl Tester {
         cancel: &CancellationToken,
     ) -> Result<Vec<TestReport>, TesterError> {
         let scratch = tempfile::Builder::new().prefix("rehearsal-baseline-").tempdir()?;
-        let checkout =
-            Utf8PathBuf::try_from(scratch.path().join("tree")).map_err(|error| error.into_io_error())?;
+        let checkout = Utf8PathBuf::try_from(scratch.path().join("tree"))
+            .map_err(camino::FromPathBufError::into_io_error)?;
         git(&self.root, &["worktree", "add", "--detach", "--force", checkout.as_str(), commit])
             .await
             .map_err(|reason| baseline_error(base, &reason))?;
@@ -117,7 +117,7 @@ impl Tester {
         let _ = git(&self.root, &["worktree", "remove", "--force", checkout.as_str()]).await;
         let mut reports = run.projects;
         for report in &mut reports {
-            let place = self.place(report, &checkout);
+            let place = Self::place(report, &checkout);
             report.root = Some(self.root.join(place).to_string().trim_end_matches('/').to_owned());
         }
         let tree = rehearsal_testing::WorkingTree {

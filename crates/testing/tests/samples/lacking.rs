@@ -223,18 +223,3 @@ pub(crate) fn unexplained(runner: &str, mismatches: &[(String, String, String)])
     let wrong = mismatches.iter().filter(|mismatch| !GAPS.iter().any(|gap| fits(gap, mismatch)));
     wrong.map(|(id, file, mismatch)| format!("{id} ({file}): {mismatch}")).chain(closed).collect()
 }
-
-#[test]
-fn every_excuse_is_needed() {
-    let samples = crate::truth::samples();
-    for (id, what, _) in LACKING {
-        let sample = samples.iter().find(|sample| sample.id == *id).unwrap();
-        let files = sample.paths();
-        let mut mismatches = sample.mismatches(&crate::report_of(sample, &files), true);
-        for file in &files {
-            mismatches
-                .extend(sample.mismatches(&crate::report_of(sample, std::slice::from_ref(file)), false));
-        }
-        assert!(mismatches.iter().any(|mismatch| mismatch.starts_with(what)), "{id}: {what}");
-    }
-}

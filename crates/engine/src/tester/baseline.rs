@@ -31,7 +31,7 @@ impl Tester {
         for project in projects {
             let same = |report: &&TestReport| {
                 report.framework == project.report.framework
-                    && self.place(report, &self.root) == self.place(&project.report, &self.root)
+                    && place(report, &self.root) == place(&project.report, &self.root)
             };
             match before.iter().find(same) {
                 Some(report) => project.comparison = Some(compare(base, report, &project.report)),
@@ -43,19 +43,13 @@ impl Tester {
         Ok(())
     }
 
-    /// Where a project is within its checkout.
-    fn place(&self, report: &TestReport, checkout: &Utf8Path) -> String {
-        let root = Utf8Path::new(report.root.as_deref().unwrap_or_default());
-        root.strip_prefix(checkout).unwrap_or(root).to_string()
-    }
-
     /// Whole runs of this very commit, the newest of each project.
     async fn remembered(&self, commit: &str) -> Result<Vec<TestReport>, TesterError> {
         let mut reports: Vec<TestReport> = Vec::new();
         for tested in self.store.test_runs(&TestQuery::default()).await? {
             let run = &tested.run;
             let known = reports.iter().any(|report| {
-                report.framework.name() == run.framework && self.place(report, &self.root) == run.root
+                report.framework.name() == run.framework && place(report, &self.root) == run.root
             });
             if run.whole && run.commit.as_deref() == Some(commit) && !known {
                 reports.extend(self.report_of(run, &tested.results));
@@ -91,8 +85,8 @@ impl Tester {
         cancel: &CancellationToken,
     ) -> Result<Vec<TestReport>, TesterError> {
         let scratch = tempfile::Builder::new().prefix("rehearsal-baseline-").tempdir()?;
-        let checkout =
-            Utf8PathBuf::try_from(scratch.path().join("tree")).map_err(|error| error.into_io_error())?;
+        let checkout = Utf8PathBuf::try_from(scratch.path().join("tree"))
+            .map_err(camino::FromPathBufError::into_io_error)?;
         git(&self.root, &["worktree", "add", "--detach", "--force", checkout.as_str(), commit])
             .await
             .map_err(|reason| baseline_error(base, &reason))?;
@@ -104,7 +98,7 @@ impl Tester {
         let _ = git(&self.root, &["worktree", "remove", "--force", checkout.as_str()]).await;
         let mut reports = run.projects;
         for report in &mut reports {
-            let place = self.place(report, &checkout);
+            let place = place(report, &checkout);
             report.root = Some(self.root.join(place).to_string().trim_end_matches('/').to_owned());
         }
         let tree = rehearsal_testing::WorkingTree {
@@ -116,6 +110,12 @@ impl Tester {
         self.remember(&reports, Some(&tree), began, whole, &mut Vec::new()).await;
         Ok(reports)
     }
+}
+
+/// Where a project is within its checkout.
+fn place(report: &TestReport, checkout: &Utf8Path) -> String {
+    let root = Utf8Path::new(report.root.as_deref().unwrap_or_default());
+    root.strip_prefix(checkout).unwrap_or(root).to_string()
 }
 
 fn baseline_error(base: &str, reason: &str) -> TesterError {

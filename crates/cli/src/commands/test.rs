@@ -32,6 +32,7 @@ pub(crate) use live::TestEvent;
   rehearsal test --from ci.log --exit 1 --json     # read the output of a run elsewhere
   rehearsal test flaky"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TestArgs {
     #[command(subcommand)]
     about: Option<AboutTests>,

@@ -83,7 +83,9 @@ pub(super) fn answer(
         }
     }
     if projects.is_empty() {
-        notes.iter().for_each(|note| context.ui.say(note));
+        for note in notes {
+            context.ui.say(note);
+        }
     }
     let document = TestDocument::of(projects, notes);
     write_file(args.junit.as_deref(), context, |to| junit(&document.report, to))?;

@@ -44,7 +44,9 @@ pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
     for plan in &plans {
         show_plan(plan, context);
     }
-    notes.iter().for_each(|note| context.ui.say(format!("note: {}", harmless(note))));
+    for note in &notes {
+        context.ui.say(format!("note: {}", harmless(note)));
+    }
     context.ui.document(ExplainDocument { found, plans, notes });
     Ok(Exit::Ok)
 }

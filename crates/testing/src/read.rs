@@ -181,7 +181,9 @@ pub(crate) fn telling(
             if count == 0 {
                 break;
             }
-            teller.feed(source.stream(), &buffer[..count]);
+            // A report may have any name.
+            let stream = if format.trust > Trust::Text { Stream::Out } else { source.stream() };
+            teller.feed(stream, &buffer[..count]);
         }
     }
     Ok(teller.finish(ending))

@@ -92,7 +92,10 @@ struct Location {
 }
 
 impl Parser for JestJson {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, reading } = self;
         elements.feed(bytes, &mut |path, text| reading.element(path, text, sink));
     }

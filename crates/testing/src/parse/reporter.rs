@@ -85,7 +85,10 @@ enum Status {
 }
 
 impl Parser for Reporter {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, reading } = self;
         elements.feed(bytes, &mut |_, line| reading.line(line, sink));
     }

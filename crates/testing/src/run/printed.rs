@@ -131,7 +131,8 @@ fn recognise(head: &[u8], framework: Option<Framework>, last: Last) -> Option<&'
     // A line that is not whole may look like something else.
     let end = memchr::memrchr(b'\n', head)? + 1;
     let format = recognised("", &head[..end], framework);
-    (format.trust > Trust::ExitStatus).then_some(format)
+    let is_clear = !format.is_plain_tap() || framework == Some(Framework::Tap);
+    (format.trust > Trust::ExitStatus && is_clear).then_some(format)
 }
 
 #[cfg(test)]
@@ -166,6 +167,14 @@ mod tests {
             (Stream::Out, EVENTS[1]),
         ];
         assert_eq!(told(Framework::Go, &pieces), [("go-json", 1), ("go-text", 0)]);
+    }
+
+    #[test]
+    fn the_first_line_of_tap_does_not_decide_its_dialect() {
+        let pieces = [(Stream::Out, "1..1\n"), (Stream::Out, "ok 1 adds up in 5ms\n")];
+        assert_eq!(told(Framework::Bats, &pieces), [("bats-tap", 1), ("bats-text", 0)]);
+        assert_eq!(told(Framework::Generic, &pieces), [("bats-tap", 1), ("generic", 0)]);
+        assert_eq!(told(Framework::Tap, &pieces), [("tap", 1), ("prove", 0)]);
     }
 
     #[test]

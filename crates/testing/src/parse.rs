@@ -412,14 +412,14 @@ static FORMATS: &[Format] = &[
         framework: Framework::Jest,
         trust: Trust::Text,
         looks_like: jest_text::looks_like,
-        parser: || Box::new(ByLine::<jest_text::JestText>::default()),
+        parser: || Box::new(EachStream::<jest_text::JestText>::default()),
     },
     Format {
         name: "unittest-text",
         framework: Framework::Unittest,
         trust: Trust::Text,
         looks_like: unittest_text::looks_like,
-        parser: || Box::new(ByLine::<unittest_text::UnittestText>::default()),
+        parser: || Box::new(EachStream::<unittest_text::UnittestText>::default()),
     },
     Format {
         name: "bats-text",

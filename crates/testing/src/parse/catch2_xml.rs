@@ -1,7 +1,7 @@
 //! Catch2's own XML (`-r xml`).
 
-use super::wording::kind_of;
 use super::Head;
+use super::wording::kind_of;
 use super::xml::{Attributes, Text};
 use super::xml_report::XmlReader;
 use crate::{Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};

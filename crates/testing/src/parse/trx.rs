@@ -1,8 +1,8 @@
 //! The report of .NET's test platform (`--logger trx`).
 
+use super::Head;
 use super::frames::{self, Deepest};
 use super::wording::{compared, kind_of};
-use super::Head;
 use super::xml::{Attributes, Text};
 use super::xml_report::XmlReader;
 use crate::{

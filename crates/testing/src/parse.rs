@@ -517,12 +517,6 @@ impl Format {
     }
 }
 
-/// Odd numbers are none.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-fn milliseconds(ms: f64) -> u64 {
-    ms.max(0.0).round() as u64
-}
-
 impl std::fmt::Debug for Format {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)

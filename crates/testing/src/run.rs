@@ -133,7 +133,9 @@ pub enum RunEvent<'a> {
 
 /// Watches a run.
 #[derive(Clone)]
-pub struct RunWatcher(Arc<Mutex<dyn FnMut(RunEvent<'_>) + Send>>);
+pub struct RunWatcher(Arc<Mutex<Watch>>);
+
+type Watch = dyn FnMut(RunEvent<'_>) + Send;
 
 impl RunWatcher {
     /// Tells this one.

@@ -120,8 +120,7 @@ impl Catch2Xml {
             (true, false) => TestStatus::Pass,
         });
         let seconds = attributes.get("durationInSeconds").and_then(|time| time.parse().ok()).unwrap_or(0.0);
-        let time = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        case.ms = u64::try_from(time.as_millis()).unwrap_or(0);
+        case.ms = super::milliseconds::of_seconds(seconds);
     }
 
     fn said(&mut self, name: &str) {

@@ -164,7 +164,7 @@ impl Reading {
         sink.event(Told::Finished(Finished {
             failure: told.then_some(failure),
             attempt,
-            ..Finished::new(test, status, milliseconds(event.ms))
+            ..Finished::new(test, status, milliseconds::of(event.ms))
         }));
     }
 

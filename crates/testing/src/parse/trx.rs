@@ -191,8 +191,5 @@ fn milliseconds(duration: &str) -> u64 {
     for part in duration.split(':') {
         seconds = seconds * 60.0 + part.parse::<f64>().unwrap_or(0.0);
     }
-    std::time::Duration::try_from_secs_f64(seconds)
-        .ok()
-        .and_then(|time| u64::try_from(time.as_millis()).ok())
-        .unwrap_or(0)
+    super::milliseconds::of_seconds(seconds)
 }

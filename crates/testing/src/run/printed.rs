@@ -21,14 +21,14 @@ pub(super) struct Printed<'a> {
 /// Standard output.
 enum Output {
     Undecided(Vec<u8>),
-    Structured(Teller),
+    Structured(Box<Teller>),
     Text,
 }
 
 /// All that is text.
 enum Text {
     Undecided(Vec<(Stream, Vec<u8>)>),
-    Known(Teller),
+    Known(Box<Teller>),
 }
 
 impl<'a> Printed<'a> {
@@ -59,7 +59,7 @@ impl<'a> Printed<'a> {
         if format.trust > Trust::Text {
             let mut teller = Teller::new(format, (self.collector)(format.trust));
             teller.feed(Stream::Out, &head);
-            self.out = Output::Structured(teller);
+            self.out = Output::Structured(Box::new(teller));
         } else {
             self.out = Output::Text;
             self.feed_text(Stream::Out, &head);
@@ -88,7 +88,7 @@ impl<'a> Printed<'a> {
         for (stream, bytes) in waiting.drain(..) {
             teller.feed(stream, &bytes);
         }
-        self.text = Text::Known(teller);
+        self.text = Text::Known(Box::new(teller));
     }
 
     /// From now on we are ending the run. What is not recognised by now will be read as if all of it came before.

@@ -92,7 +92,10 @@ struct Location {
 }
 
 impl Parser for JestJson {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, reading } = self;
         elements.feed(bytes, &mut |path, text| reading.element(path, text, sink));
     }
@@ -216,7 +219,7 @@ impl Test {
                 Place { file: Some(suite), line: self.location.as_ref().map(|location| location.line) };
         }
         let told = matches!(status, TestStatus::Fail | TestStatus::Flaky);
-        let ms = milliseconds(self.duration.unwrap_or_default());
+        let ms = milliseconds::of(self.duration.unwrap_or_default());
         let end = Finished { failure: told.then_some(failure), ..Finished::new(test, status, ms) };
         sink.event(Event::Finished(end));
     }

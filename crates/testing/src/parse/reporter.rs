@@ -85,7 +85,10 @@ enum Status {
 }
 
 impl Parser for Reporter {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, reading } = self;
         elements.feed(bytes, &mut |_, line| reading.line(line, sink));
     }
@@ -161,7 +164,7 @@ impl Reading {
         sink.event(Told::Finished(Finished {
             failure: told.then_some(failure),
             attempt,
-            ..Finished::new(test, status, milliseconds(event.ms))
+            ..Finished::new(test, status, milliseconds::of(event.ms))
         }));
     }
 

@@ -87,7 +87,7 @@ pub(super) async fn execute(
     }
     let driven = drive(plan, &plan.command, &around, &mut listening).await;
     conclude_run(plan, scratch, listening, driven, &mut outcome);
-    outcome.tests_file = tests_file.filter(|file| settle_list(file, &outcome.run));
+    outcome.tests_file = tests_file.filter(|file| settle(file, &outcome.run));
     outcome
 }
 
@@ -340,7 +340,7 @@ impl<'a> Collectors<'a> {
 
 /// Sees to it that the list has the tests of the report, if another source than the primary one told most. Says
 /// whether there is a list.
-fn settle_list(path: &Utf8Path, run: &Collected) -> bool {
+fn settle(path: &Utf8Path, run: &Collected) -> bool {
     if run.seen() == 0 || path.metadata().is_ok_and(|it| it.len() > 0) {
         return path.is_file();
     }

@@ -198,7 +198,7 @@ fn end_case(line: &Entry, sink: &mut dyn Sink) {
         },
     };
     let told = status != TestStatus::Pass;
-    let ms = milliseconds(if line.ms > 0.0 { line.ms } else { line.t * 1000.0 });
+    let ms = milliseconds::of(if line.ms > 0.0 { line.ms } else { line.t * 1000.0 });
     sink.event(Told::Finished(Finished {
         failure: told.then_some(failure),
         ..Finished::new(test, status, ms)

@@ -83,7 +83,12 @@ impl Confinement {
             policy.protected.extend(git.obeyed);
         }
         let own = self.driver.map(|driver| OwnPlaces::of(driver, env)).unwrap_or_default();
-        policy.own.extend(own.kept);
+        for directory in &own.kept {
+            let directory = policy.home.as_ref().map_or_else(|| directory.clone(), |home| home.join(directory));
+            // It would be made inside and lost; where it cannot be made, it is.
+            let _is_lost = directory.is_absolute().then(|| fs_err::create_dir_all(directory));
+        }
+        policy.own.extend(own.kept.into_iter().chain(own.known));
         policy.protected.extend(own.obeyed);
         // git's identity; as a file of a directory that is known for secrets.
         for file in [".config/git/config", ".config/git/ignore"] {
@@ -112,8 +117,10 @@ fn readable_by_environment(env: &Variables, home: Option<&Utf8Path>) -> Vec<Utf8
 /// What the CLI of an agent keeps in the home.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct OwnPlaces {
-    /// Its login and its sessions: it writes both, and could neither renew the one nor resume the other without.
+    /// Directories with its login and its sessions: it writes both, and could neither renew the one nor resume the other without.
     kept: Vec<Utf8PathBuf>,
+    /// What else it reads there.
+    known: Vec<Utf8PathBuf>,
     /// What of it can name commands, which would be executed outside by the next agent that nobody confines.
     obeyed: Vec<Utf8PathBuf>,
 }
@@ -131,20 +138,22 @@ impl OwnPlaces {
                 let state = Utf8PathBuf::from(".claude.json");
                 let mut obeyed: Vec<_> = settings.iter().map(|name| home.join(name)).collect();
                 obeyed.push(state.clone());
-                Self { kept: vec![home, state], obeyed }
+                Self { kept: vec![home], known: vec![state], obeyed }
             }
             DriverKind::Codex => {
                 let home = directory("CODEX_HOME", ".codex");
-                Self { obeyed: vec![home.join("config.toml"), home.join("prompts")], kept: vec![home] }
+                Self { obeyed: vec![home.join("config.toml"), home.join("prompts")], kept: vec![home], known: vec![] }
             }
             DriverKind::Gemini => {
                 let home = Utf8PathBuf::from(".gemini");
                 let settings = ["settings.json", "extensions", "commands"];
-                Self { obeyed: settings.iter().map(|name| home.join(name)).collect(), kept: vec![home] }
+                let obeyed = settings.iter().map(|name| home.join(name)).collect();
+                Self { obeyed, kept: vec![home], known: vec![] }
             }
             DriverKind::Opencode => {
                 let settings = xdg("XDG_CONFIG_HOME", ".config");
-                Self { kept: vec![xdg("XDG_DATA_HOME", ".local/share"), settings.clone()], obeyed: vec![settings] }
+                let kept = vec![xdg("XDG_DATA_HOME", ".local/share")];
+                Self { kept, known: vec![settings.clone()], obeyed: vec![settings] }
             }
             DriverKind::Command => Self::default(),
         }

@@ -7,7 +7,7 @@ mod hindrance;
 mod last_shim;
 mod last_snapshot;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -44,6 +44,7 @@ pub struct ProcessAgent {
     confinement: Option<Confinement>,
     snapshots: LastSnapshot,
     shims: LastShim,
+    redactor: Mutex<Option<Redactor>>,
 }
 
 /// How long we are patient.
@@ -66,8 +67,8 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = default_grants(driver.name());
-        let (launcher, graces, confinement, snapshots, shims) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, confinement, snapshots, shims }
+        let (launcher, graces, confinement, snapshots, shims, redactor) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, confinement, snapshots, shims, redactor }
     }
 
     /// The same under another shim.
@@ -89,13 +90,21 @@ impl ProcessAgent {
     }
 }
 
+impl ProcessAgent {
+    fn redactor<'a>(&self, variables: impl Iterator<Item = (&'a String, &'a String)>) -> Redactor {
+        let mut last = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = Redactor::renewed(last.take(), variables);
+        *last = Some(redactor.clone());
+        redactor
+    }
+}
+
 #[async_trait::async_trait]
 impl Agent for ProcessAgent {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
         let started_at = self.clock.now();
         let command = self.driver.command(&request);
-        let secrets = self.ours.iter().chain(&command.env).chain(&request.env);
-        let redactor = Redactor::new(secrets);
+        let redactor = self.redactor(self.ours.iter().chain(&command.env).chain(&request.env));
         let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
         let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
         if let Err(hindrance) = attempt.carry_out(command, &mut found).await {

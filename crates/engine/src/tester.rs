@@ -101,7 +101,8 @@ impl Tester {
         watcher: &RunWatcher,
         cancel: &CancellationToken,
     ) -> Result<Tested, TesterError> {
-        let request = self.request(wanted)?;
+        let mut request = self.request(wanted)?;
+        request.keep = Some(remember::directory(&self.keep)?);
         let tree = WorkingTree::read(&self.root).ok();
         let mut notes = Vec::new();
         let began = self.clock.now();
@@ -125,7 +126,6 @@ impl Tester {
 
     /// What would be run, and why.
     pub fn request(&self, wanted: &Wanted) -> Result<TestRequest, TesterError> {
-        fs_err::create_dir_all(&self.keep)?;
         let settings = &self.settings;
         let machine = Machine::new(tool_environment(&self.variables));
         let mut request = TestRequest::new(self.root.clone(), machine);
@@ -145,7 +145,6 @@ impl Tester {
         request.parallel = settings.parallel.value;
         request.retries = settings.retries.value;
         request.coverage = wanted.coverage;
-        request.keep = Some(self.keep.clone());
         Ok(request)
     }
 
@@ -163,6 +162,7 @@ impl Tester {
             },
             network: if sandbox.allow_network.value { Network::Allowed } else { Network::Private },
             home: self.variables.get("HOME").map(Utf8PathBuf::from),
+            readable: tool_directories(&self.variables),
             ..SandboxSpawner::default()
         };
         spawner.limits.memory = sandbox.max_memory.value.map(|size| size.0);
@@ -199,6 +199,27 @@ impl Tester {
             processes: sandbox.max_processes.value.filter(|_| holds(&layers.processes)).map(u64::from),
         })
     }
+}
+
+/// Where the `PATH` leads: programs stay usable wherever they are installed, with the libraries beside their `bin`.
+fn tool_directories(variables: &Variables) -> Vec<Utf8PathBuf> {
+    let home = variables.get("HOME").map(Utf8PathBuf::from);
+    // A home, a temporary directory or the root as a whole would show what is to be hidden.
+    let too_much = |directory: &Utf8Path| {
+        directory.components().count() < 3
+            || Some(directory) == home.as_deref()
+            || directory.starts_with("/usr")
+    };
+    let path = variables.get("PATH").map_or("", String::as_str);
+    let mut directories = Vec::new();
+    for entry in path.split(':').map(Utf8Path::new).filter(|entry| entry.is_absolute()) {
+        let beside = entry.parent().filter(|parent| entry.file_name() == Some("bin") && !too_much(parent));
+        let shown = beside.unwrap_or(entry).to_owned();
+        if !too_much(&shown) && !directories.contains(&shown) {
+            directories.push(shown);
+        }
+    }
+    directories
 }
 
 fn mode_of(sandbox: &SandboxSettings) -> ProjectMode {

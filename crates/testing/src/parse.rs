@@ -493,7 +493,11 @@ impl Format {
         let fits = |format: &&Self| (format.looks_like)(head);
         let of_framework =
             framework.and_then(|wanted| FORMATS.iter().filter(|it| it.framework == wanted).find(fits));
-        of_framework.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1])
+        let format =
+            of_framework.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1]);
+        // While little of it is there, TAP shows no dialect: it is that of the runner.
+        let dialect = framework.filter(|_| format.name == "tap").map(|runner| format!("{runner}-tap"));
+        dialect.and_then(|name| Self::named(&name)).unwrap_or(format)
     }
 
     /// What a runner prints for people, if we can read it.

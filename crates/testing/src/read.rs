@@ -3,7 +3,6 @@
 use std::io::Read;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_sandbox::Written;
 
 use crate::combine::{Telling, combine};
 use crate::parse::{Format, Head, Stream, Trust};
@@ -79,30 +78,22 @@ pub(crate) fn conclude(
         || run.declared.is_some_and(|declared| declared > run.summary.total)
         || !run.ended;
     TestReport {
-        root: None,
-        command: None,
-        framework,
         framework_version: run.version,
         success: verdict == Verdict::Passed,
         verdict,
         reasons,
         duration: run.tests.iter().map(|test| test.duration).sum(),
         tests: run.tests,
-        tests_file: None,
         summary: run.summary,
         build_errors,
         suite_errors,
         run_errors,
         raw_output,
-        raw_output_file: None,
         exit_code: ending.exit_code(),
         signal: ending.signal(),
         timed_out: verdict == Verdict::TimedOut,
         partial,
-        coverage: None,
-        sandbox: None,
-        files_written: Written::default(),
-        notes: Vec::new(),
+        ..TestReport::empty(framework)
     }
 }
 

@@ -62,6 +62,9 @@ pub struct TestReport {
     /// What confined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxReport>,
+    /// Why the sandbox that was demanded could not be had, so that nothing ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_refused: Option<String>,
     /// What it wrote into the project, where that was caught.
     #[serde(default, skip_serializing_if = "nothing_written")]
     pub files_written: Written,
@@ -101,6 +104,31 @@ pub struct FileCoverage {
 }
 
 impl TestReport {
+    /// Several projects as one: the worst verdict, all tests, all problems.
+    pub fn together<'a>(reports: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let worst = reports.clone().max_by_key(|report| report.verdict.weight());
+        let mut whole = Self::empty(Framework::Several);
+        if let Some(worst) = worst {
+            (whole.verdict, whole.success) = (worst.verdict, worst.success);
+            whole.reasons.clone_from(&worst.reasons);
+            (whole.exit_code, whole.signal) = (worst.exit_code, worst.signal);
+        } else {
+            whole.reasons.push("no tests were found".to_owned());
+        }
+        for report in reports {
+            whole.duration += report.duration;
+            whole.summary.merge(&report.summary);
+            whole.tests.extend(report.tests.iter().cloned());
+            whole.build_errors.extend(report.build_errors.iter().cloned());
+            whole.suite_errors.extend(report.suite_errors.iter().cloned());
+            whole.run_errors.extend(report.run_errors.iter().cloned());
+            whole.timed_out |= report.timed_out;
+            whole.partial |= report.partial;
+            whole.notes.extend(report.notes.iter().cloned());
+        }
+        whole
+    }
+
     /// Of a run without any result.
     pub fn empty(framework: Framework) -> Self {
         Self {
@@ -126,6 +154,7 @@ impl TestReport {
             partial: false,
             coverage: None,
             sandbox: None,
+            sandbox_refused: None,
             files_written: Written::default(),
             notes: Vec::new(),
         }

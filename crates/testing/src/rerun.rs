@@ -78,7 +78,8 @@ fn by_name(framework: Framework, tests: &[&TestCase]) -> Option<Vec<String>> {
         | Framework::Catch2
         | Framework::Tap
         | Framework::Busted
-        | Framework::Generic => return None,
+        | Framework::Generic
+        | Framework::Several => return None,
     })
 }
 

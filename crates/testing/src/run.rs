@@ -101,6 +101,11 @@ impl TestRequest {
         (candidates, detection.notes)
     }
 
+    /// Everything that was found, also what is not to be run.
+    pub fn found(&self) -> Vec<Candidate> {
+        detect(&self.root, &|program| self.machine.has(program)).candidates
+    }
+
     /// What is wanted of each project.
     pub fn wish(&self) -> Wish {
         let selection =
@@ -133,7 +138,9 @@ pub enum RunEvent<'a> {
 
 /// Watches a run.
 #[derive(Clone)]
-pub struct RunWatcher(Arc<Mutex<dyn FnMut(RunEvent<'_>) + Send>>);
+pub struct RunWatcher(Arc<Mutex<Watch>>);
+
+type Watch = dyn FnMut(RunEvent<'_>) + Send;
 
 impl RunWatcher {
     /// Tells this one.
@@ -248,6 +255,7 @@ fn report_of(plan: &RunPlan, outcome: Outcome, duration: u64) -> TestReport {
     report.tests_file = outcome.tests_file.map(Utf8PathBuf::into_string);
     report.coverage = outcome.coverage;
     report.sandbox = outcome.sandbox;
+    report.sandbox_refused = outcome.sandbox_refused;
     report.files_written = outcome.written;
     report.notes = plan.notes.iter().cloned().chain(outcome.notes).collect();
     report

@@ -49,16 +49,19 @@ impl WorkingTree {
 
 /// What we keep in the repository ourselves changes with every run.
 fn is_theirs(entry: &str) -> bool {
-    !entry[3..].starts_with(".rehearsal/state/")
+    !entry.get(3..).is_some_and(|path| path.starts_with(".rehearsal/state/"))
 }
 
 /// The hash of a file's content; of what is no file, or cannot be read, nothing.
 fn content(path: &Utf8Path) -> Vec<u8> {
-    let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    // Looked at before it is opened: opening a FIFO would wait for a writer.
+    if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Vec::new();
+    }
     let Ok(mut file) = fs_err::File::open(path) else { return Vec::new() };
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
-    while is_file {
+    loop {
         match file.read(&mut buffer) {
             Ok(0) | Err(_) => break,
             Ok(count) => hash.update(&buffer[..count]),

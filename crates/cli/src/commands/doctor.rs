@@ -79,7 +79,7 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
                 error.in_a_line(),
                 "go to a git repository, or run `git init`",
             ));
-            sandbox::check(&context.cwd, None, &mut checks)
+            sandbox::check(&context.directory, None, &mut checks)
         }
     };
     let healthy = checks.iter().all(|check| check.health != Health::Bad);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rehearsal_agent::mock::ScriptFile;
-use rehearsal_core::config::ConfigFile;
+use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
@@ -10,7 +10,7 @@ use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, config, demo, doctor, flow, generate, init, logs, run, runs, session, status, task,
+    Done, agent, config, demo, doctor, flow, generate, init, logs, run, runs, session, status, task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -55,6 +55,12 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run", "run", document::<LoopSummary>),
     ("run-event", "a line of run --follow", document::<LoopEvent>),
     ("run-dry", "run --dry-run", document::<run::DryRun>),
+    ("test", "test", document::<test::TestDocument>),
+    ("test-event", "a line of test --follow", document::<test::TestEvent>),
+    ("test-explain", "test --explain", document::<test::ExplainDocument>),
+    ("test-history", "test history", document::<test::HistoryDocument>),
+    ("test-list", "test flaky, slow", document::<test::TestsDocument>),
+    ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

@@ -79,13 +79,7 @@ const LONGEST_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(15 * 60
 impl TestingSettings {
     pub(super) fn of(layers: &Layers) -> Result<Self, SourceError> {
         let timeout = layers.pick(|file| file.testing.timeout, DEFAULT_TIMEOUT);
-        if timeout.value > LONGEST_TIMEOUT {
-            let message = format!("testing.timeout is {}, and at most {LONGEST_TIMEOUT}", timeout.value);
-            return Err(
-                SourceError::at(None, message).hint("run a part of the tests at a time, by a pattern")
-            );
-        }
-        Ok(Self {
+        let settings = Self {
             framework: layers.optional(|file| file.testing.framework.clone()),
             command: layers.optional(|file| file.testing.command.clone()),
             timeout,
@@ -95,7 +89,18 @@ impl TestingSettings {
             retries: layers.pick(|file| file.testing.retries, 0),
             parallel: layers.optional(|file| file.testing.parallel),
             sandbox: SandboxSettings::of_tests(layers, |file| Some(&file.testing.sandbox)),
-        })
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Whether the values can be used together.
+    pub fn check(&self) -> Result<(), SourceError> {
+        if self.timeout.value <= LONGEST_TIMEOUT {
+            return Ok(());
+        }
+        let message = format!("testing.timeout is {}, and at most {LONGEST_TIMEOUT}", self.timeout.value);
+        Err(SourceError::at(None, message).hint("run a part of the tests at a time, by a pattern"))
     }
 
     pub(super) fn lines(&self) -> Vec<(String, String, &Origin)> {

@@ -1,6 +1,6 @@
 //! Results go into the store, so that later runs can be compared with them.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Actor, RunId, TestResult, TestRun, Timestamp};
 use rehearsal_store::{Change, TestQuery};
 use rehearsal_testing::{TestHistory, TestRecord, TestReport, WorkingTree, histories};
@@ -77,4 +77,28 @@ fn results_of(report: &TestReport) -> Vec<TestResult> {
         duration: test.duration,
     };
     report.tests.iter().map(result).collect()
+}
+
+/// Whole outputs of so many runs are kept.
+const KEPT_OUTPUTS: usize = 20;
+
+/// A directory for the output of one run. The oldest ones make room for it.
+pub(super) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
+    fs_err::create_dir_all(keep)?;
+    let mut earlier = Vec::new();
+    for entry in keep.read_dir_utf8()? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            earlier.push((entry.metadata().and_then(|metadata| metadata.modified()).ok(), entry.into_path()));
+        }
+    }
+    earlier.sort();
+    let too_many = (earlier.len() + 1).saturating_sub(KEPT_OUTPUTS);
+    for (_, old) in earlier.into_iter().take(too_many) {
+        // Another run may be doing the same.
+        let _ = fs_err::remove_dir_all(old);
+    }
+    let directory = keep.join(RunId::from_random(random_bits()).as_str());
+    fs_err::create_dir_all(&directory)?;
+    Ok(directory)
 }

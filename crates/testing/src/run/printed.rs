@@ -21,14 +21,14 @@ pub(super) struct Printed<'a> {
 /// Standard output.
 enum Output {
     Undecided(Vec<u8>),
-    Structured(Teller),
+    Structured(Box<Teller>),
     Text,
 }
 
 /// All that is text.
 enum Text {
     Undecided(Vec<(Stream, Vec<u8>)>),
-    Known(Teller),
+    Known(Box<Teller>),
 }
 
 impl<'a> Printed<'a> {
@@ -59,7 +59,7 @@ impl<'a> Printed<'a> {
         if format.trust > Trust::Text {
             let mut teller = Teller::new(format, (self.collector)(format.trust));
             teller.feed(Stream::Out, &head);
-            self.out = Output::Structured(teller);
+            self.out = Output::Structured(Box::new(teller));
         } else {
             self.out = Output::Text;
             self.feed_text(Stream::Out, &head);
@@ -88,7 +88,7 @@ impl<'a> Printed<'a> {
         for (stream, bytes) in waiting.drain(..) {
             teller.feed(stream, &bytes);
         }
-        self.text = Text::Known(teller);
+        self.text = Text::Known(Box::new(teller));
     }
 
     /// From now on we are ending the run. What is not recognised by now will be read as if all of it came before.
@@ -166,6 +166,13 @@ mod tests {
             (Stream::Out, EVENTS[1]),
         ];
         assert_eq!(told(Framework::Go, &pieces), [("go-json", 1), ("go-text", 0)]);
+    }
+
+    #[test]
+    fn the_first_line_of_tap_is_already_in_the_dialect_of_its_runner() {
+        let pieces = [(Stream::Out, "1..1\n"), (Stream::Out, "ok 1 adds in 5ms\n")];
+        assert_eq!(told(Framework::Bats, &pieces)[0], ("bats-tap", 1));
+        assert_eq!(told(Framework::Generic, &pieces)[0], ("tap", 1));
     }
 
     #[test]

@@ -68,12 +68,11 @@ impl Raw {
     /// The ends of it, and the file.
     pub(super) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
         self.ends.push(&String::from_utf8_lossy(&self.partial));
-        let path = self.file.and_then(|(path, mut file)| match file.flush() {
-            Ok(()) => Some(path),
-            Err(error) => {
+        let path = self.file.map(|(path, mut file)| {
+            if let Err(error) = file.flush() {
                 self.notes.push(format!("the output is not kept whole: {error}"));
-                Some(path)
             }
+            path
         });
         (self.ends.into_text(), path, self.notes)
     }

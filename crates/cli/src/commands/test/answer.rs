@@ -101,7 +101,12 @@ impl TestDocument {
         {
             project.report.notes.extend(notes.iter().cloned());
             let analysis = (!project.report.success).then_some(project.analysis);
-            return Self { report: project.report, analysis, comparison: project.comparison, projects };
+            return Self {
+                report: project.report,
+                analysis,
+                comparison: project.comparison,
+                projects: Vec::new(),
+            };
         }
         let mut report = TestReport::together(projects.iter().map(|project| &project.report));
         report.notes.extend(notes.iter().cloned());

@@ -3,7 +3,7 @@
 use rehearsal_core::TestRun;
 use rehearsal_core::config::Overrides;
 use rehearsal_store::TestQuery;
-use rehearsal_testing::{TestHistory, TestRecord, TestStanding, histories};
+use rehearsal_testing::{Standing, TestHistory, TestRecord, histories};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ pub(super) async fn runs(last: u32, context: &Context) -> Done {
 
 pub(super) async fn flaky(context: &Context) -> Done {
     let mut tests = all(context).await?;
-    tests.retain(|test| test.standing == TestStanding::Flaky);
+    tests.retain(|test| test.standing == Standing::Flaky);
     tests.sort_by_key(|test| std::cmp::Reverse(test.failures));
     list(tests, "no test gave different results on the same files", context)
 }

@@ -139,6 +139,9 @@ async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
         )
         .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it"));
     }
+    // Who reads events reads the report as the last of them.
+    let ui = crate::ui::Ui { json: context.ui.json || args.follow };
+    let context = &Context { ui, directory: context.directory.clone(), clock: Arc::clone(&context.clock) };
     let exit = answer(tested.projects, &tested.notes, &args.form, context)?;
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
 }

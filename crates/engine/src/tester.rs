@@ -165,9 +165,9 @@ impl Tester {
             readable: tool_directories(&self.variables),
             ..SandboxSpawner::default()
         };
-        spawner.limits.memory = Some(sandbox.max_memory.value.0);
-        spawner.limits.cpus = Some(sandbox.max_cpus.value);
-        spawner.limits.processes = Some(u64::from(sandbox.max_processes.value));
+        spawner.limits.memory = sandbox.max_memory.value.map(|size| size.0);
+        spawner.limits.cpus = sandbox.max_cpus.value;
+        spawner.limits.processes = sandbox.max_processes.value.map(u64::from);
         spawner
     }
 
@@ -194,9 +194,9 @@ impl Tester {
             network: holds(&layers.network) && !sandbox.allow_network.value,
             filesystem: holds(&layers.files),
             writable: Vec::new(),
-            memory: holds(&layers.memory).then_some(sandbox.max_memory.value.0),
+            memory: sandbox.max_memory.value.filter(|_| holds(&layers.memory)).map(|size| size.0),
             open_files: Some(8192),
-            processes: holds(&layers.processes).then_some(u64::from(sandbox.max_processes.value)),
+            processes: sandbox.max_processes.value.filter(|_| holds(&layers.processes)).map(u64::from),
         })
     }
 }

@@ -187,3 +187,6 @@ pub(crate) fn telling(
     }
     Ok(teller.finish(ending))
 }
+
+#[cfg(test)]
+mod tests;

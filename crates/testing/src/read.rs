@@ -178,3 +178,6 @@ pub(crate) fn telling(
     }
     Ok(teller.finish(ending))
 }
+
+#[cfg(test)]
+mod tests;

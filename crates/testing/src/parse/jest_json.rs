@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::jest_block::Block;
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, jest_failure, milliseconds};
+use super::{Head, Parser, Stream, js_failure, milliseconds};
 use crate::{Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
 
 /// The name of a file stands after its tests; so many bytes of them wait for it. Those of a larger file are told
@@ -174,7 +174,7 @@ pub(super) fn file_problem(file: &str, printed: &str) -> Problem {
     Problem {
         scope: ProblemScope::Suite,
         name: file.to_owned(),
-        kind: Some(jest_failure::load_kind(&message)),
+        kind: Some(js_failure::load_kind(&message)),
         file: block.file.or_else(|| Some(file.to_owned())),
         line: block.line.or(at),
         message,
@@ -212,7 +212,7 @@ impl Test {
         let mut failure = Failure {
             expected: expected.as_deref(),
             actual: actual.as_deref(),
-            ..jest_failure::failure(&text)
+            ..js_failure::failure(&text)
         };
         if failure.at.file.is_none() && !suite.is_empty() {
             failure.at =

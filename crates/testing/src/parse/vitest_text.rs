@@ -5,7 +5,7 @@ mod tree;
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, jest_failure};
+use super::{Head, Stream, js_failure};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -209,7 +209,7 @@ fn tell_failed(title: &str, block: &Block, sink: &mut dyn Sink) {
     let (suite, name) = title.split_once(" > ").unwrap_or(("", title));
     let name = name.replace(" > ", " ");
     let failure = Failure {
-        kind: Some(jest_failure::kind(&block.message, &block.stack)),
+        kind: Some(js_failure::kind_of_text(&block.message, &block.stack)),
         message: &block.message,
         stack: &block.stack,
         at: block.place(),

@@ -108,7 +108,10 @@ impl Sandbox {
         }
         let again = command.try_clone()?;
         match self.execute(command) {
-            Err(SandboxError::SetUp { .. }) => {
+            // Unless what is to be shown has become something else meanwhile: somebody may want to be let in.
+            Err(SandboxError::SetUp { .. })
+                if Places::resolve(&untried.policy).is_ok_and(|now| now == self.places) =>
+            {
                 let tried = Box::new(Self::prepare_by_trying(&untried.policy, untried.highest)?);
                 untried.tried.get_or_init(|| tried).execute(again)
             }

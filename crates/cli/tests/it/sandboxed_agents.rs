@@ -24,7 +24,7 @@ fn env_with(sandbox: &str, script: &str) -> TestEnv {
 
 #[test]
 fn a_confined_agent_does_its_task_and_nothing_else() {
-    let script = "runs:\n- do:\n  - write: { path: hello.txt, content: 'hi' }\n  - commit: { message: Greet }\n  \
+    let script = "runs:\n- - write: { path: hello.txt, content: 'hi' }\n  - commit: { message: Greet }\n  \
                   - run: { command: 'echo changed > ../outside' }\n  \
                   - run: { command: 'echo \"sandbox: off\" > .rehearsal/config.yaml' }\n  \
                   - run: { command: 'rehearsal session progress \"said hi\"', status: 0 }\n  \
@@ -33,8 +33,10 @@ fn a_confined_agent_does_its_task_and_nothing_else() {
     std::fs::write(env.scratch.join("outside"), "untouched").unwrap();
     std::fs::write(env.scratch.join("home/secret"), "the secret").unwrap();
     let config = env.read(".rehearsal/config.yaml");
-    env.run(&["run"]).ends_with(0);
-    assert_eq!(env.task_now(1)["task"]["state"], "done", "{:#}", env.task_now(1));
+    let output = env.run(&["run"]);
+    let stderr = std::fs::read_to_string(env.run_dir(&env.runs()[0]).join("stderr.log")).unwrap();
+    assert_eq!(output.code, 0, "{output}\n{stderr}");
+    assert_eq!(env.task_now(1)["status"], "done", "{:#}", env.task_now(1));
     assert_eq!(env.git(&["log", "-1", "--format=%s"]), "Greet");
     assert_eq!(std::fs::read_to_string(env.scratch.join("outside")).unwrap(), "untouched");
     assert_eq!(env.read(".rehearsal/config.yaml"), config);
@@ -43,14 +45,19 @@ fn a_confined_agent_does_its_task_and_nothing_else() {
     assert!(outcome.contains(r#""rung":"#), "{outcome}");
 }
 
-/// Inside of a sandbox no other namespaces can be made: so the agent of the inner loop lacks them.
 #[test]
 fn a_required_sandbox_that_is_not_to_be_had_ends_with_nine() {
-    let env = env_with("required", "runs: [{ do: [] }]").session("greet").task("Say hello");
-    let inner = format!("runs:\n- do:\n  - run: {{ command: '{PROGRAM} run > inner.txt 2>&1; echo $? >> inner.txt' }}\n");
-    env.file("agent/outer.yaml", inner);
-    let outer = env.read(".rehearsal/config.yaml").replace("agent/script.yaml", "agent/outer.yaml");
-    let _ = (outer, &env);
+    let env = env_with("required", "runs: [[]]").session("greet").task("Say hello");
+    let output = env.run_without_namespaces(&["run"]).ends_with(9);
+    output
+        .says("stopped, because going on helps no task: sandbox_unavailable: the sandbox is required, and does not hold: files (")
+        .says("no task lost an attempt")
+        .says("hint: `rehearsal doctor` shows what the sandbox needs");
+    assert_eq!(env.outcomes().first().map(String::as_str), Some("sandbox_unavailable"));
+    assert_eq!(env.task_now(1)["task"]["attempts"], 0);
+    let doctor = env.run_without_namespaces(&["doctor"]).ends_with(3).all();
+    let refused = "agent implementer requires all of it and will not run: mend files";
+    assert!(doctor.contains(refused) && doctor.contains("hint: allow user namespaces: `sysctl"), "{doctor}");
 }
 
 #[test]
@@ -62,7 +69,14 @@ fn the_settings_of_a_sandbox_are_shown_one_by_one() {
     );
     let shown = env.run(&["config", "show", "--origin"]).to_string();
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("agents.implementer.sandbox")).collect();
-    assert_snapshot!(lines.join("\n"), @"");
+    assert_snapshot!(lines.join("\n"), @r"
+    agents.implementer.sandbox.level          best_effort   default
+    agents.implementer.sandbox.project        writable      default
+    agents.implementer.sandbox.allow_network  false         .rehearsal/config.yaml
+    agents.implementer.sandbox.max_memory     4GB           .rehearsal/config.yaml
+    agents.implementer.sandbox.max_cpus       -             default
+    agents.implementer.sandbox.max_processes  -             default
+    ");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::home;
 use crate::policy::{Network, Policy, ProjectMode};
 
 /// The paths of a policy as they really are: absolute, without links.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     pub(crate) project: Utf8PathBuf,
     pub(crate) writable: Vec<Utf8PathBuf>,

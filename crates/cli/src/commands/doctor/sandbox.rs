@@ -82,8 +82,8 @@ fn in_words(rung: Rung) -> &'static str {
 
 /// What makes a layer hold.
 fn remedy(layer: Layer, report: &LayerReport) -> &'static str {
-    const NAMESPACES: &str = "install bubblewrap, or allow user namespaces: `sysctl user.max_user_namespaces=15000 \
-         kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0`, as far as your kernel has them";
+    const NAMESPACES: &str = "allow user namespaces: `sysctl user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 \
+         kernel.apparmor_restrict_unprivileged_userns=0`, as far as your kernel has them; or install bubblewrap";
     const GROUPS: &str = "have control groups delegated: start it with `systemd-run --user --scope --property=Delegate=yes`, or in \
          a container mount /sys/fs/cgroup writable";
     match layer {
@@ -134,7 +134,17 @@ mod tests {
 
     #[test]
     fn a_machine_that_has_it_all() {
-        assert_snapshot!(shown(&checks_of(&report("full", &json!({})), Some("testing"))), @"");
+        assert_snapshot!(shown(&checks_of(&report("full", &json!({})), Some("testing"))), @r"
+        Ok sandbox: full: a view of the machine of its own
+        Ok sandbox files: held by mount-namespace
+        Ok sandbox network: held by network-namespace
+        Ok sandbox memory: held by cgroup-v2
+        Ok sandbox processes: held by cgroup-v2
+        Ok sandbox cpu: held by cgroup-v2
+        Ok sandbox kill: held by pid-namespace
+        Ok sandbox syscalls: held by seccomp
+        Ok sandbox privileges: held by no-new-privileges
+        ");
     }
 
     #[test]
@@ -145,7 +155,20 @@ mod tests {
             "cpu": { "state": "unavailable", "why": "no control group can be made for it here" },
         });
         let report = report("no-proc", &changed);
-        assert_snapshot!(shown(&checks_of(&report, None)), @"");
+        assert_snapshot!(shown(&checks_of(&report, None)), @r"
+        Ok sandbox: no-proc: a view of the machine of its own, but for its processes
+        Note sandbox files: held in part by mount-namespace: /proc shows the processes of the machine (not permitted)
+          hint: in a container, start that with `--security-opt systempaths=unconfined`
+        Ok sandbox network: held by network-namespace
+        Note sandbox memory: held in part by rlimit: it limits each process, not all together
+          hint: have control groups delegated: start it with `systemd-run --user --scope --property=Delegate=yes`, or in a container mount /sys/fs/cgroup writable
+        Ok sandbox processes: held by cgroup-v2
+        Note sandbox cpu: not held: no control group can be made for it here
+          hint: have control groups delegated: start it with `systemd-run --user --scope --property=Delegate=yes`, or in a container mount /sys/fs/cgroup writable
+        Ok sandbox kill: held by pid-namespace
+        Ok sandbox syscalls: held by seccomp
+        Ok sandbox privileges: held by no-new-privileges
+        ");
         let required = checks_of(&report, Some("agent implementer"));
         assert_eq!(required[0].health, Health::Bad);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! Runs a repository's tests as the configuration says, remembers what came of them, and finds what is behind the
 //! failures. The command line, the MCP server and the step `run_tests` all come here.
 
+mod affected;
 mod baseline;
 mod remember;
 
@@ -19,12 +20,17 @@ use rehearsal_testing::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use affected::{ChangedSince, Choice};
+use remember::Ran;
+
 /// Runs the tests of one repository.
 pub struct Tester {
     /// The repository.
     pub root: Utf8PathBuf,
     /// How they run.
     pub settings: TestingSettings,
+    /// The branch that work goes into, if the configuration names one.
+    pub base_branch: Option<String>,
     /// Where whole outputs are kept.
     pub keep: Utf8PathBuf,
     /// Our environment, as it was when the program began.
@@ -42,6 +48,8 @@ pub struct Wanted {
     pub patterns: Vec<String>,
     /// What the failures are compared with: a branch or a commit.
     pub baseline: Option<String>,
+    /// Only tests that what changed since then can reach.
+    pub affected: Option<ChangedSince>,
     /// Whether to measure coverage.
     pub coverage: bool,
 }
@@ -104,15 +112,16 @@ impl Tester {
         let mut request = self.request(wanted)?;
         request.keep = Some(remember::directory(&self.keep)?);
         let tree = WorkingTree::read(&self.root).ok();
-        let mut notes = Vec::new();
+        let Choice { projects: to_run, not_run, mut notes } =
+            self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
         let began = self.clock.now();
         let spawner = self.spawner();
-        let mut run = rehearsal_testing::run(&request, &spawner, watcher, cancel).await;
-        let whole = request.patterns.is_empty() && request.exclude.is_empty();
-        self.remember(&run.projects, tree.as_ref(), began, whole, &mut notes).await;
+        let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
+        let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
+        self.remember(&run.projects, &ran, &mut notes).await;
         let changes = Changes::read(&self.root, Since::LastCommit).ok();
         let mut projects = Vec::new();
-        for report in std::mem::take(&mut run.projects) {
+        for report in std::mem::take(&mut run.projects).into_iter().chain(not_run) {
             projects.push(self.explained(report, changes.as_ref()));
         }
         if let Some(base) = &wanted.baseline {

@@ -76,7 +76,7 @@ pub(crate) fn conclude(
         || !run.ended;
     TestReport {
         framework_version: run.version,
-        success: verdict == Verdict::Passed,
+        success: verdict.is_green(),
         verdict,
         reasons,
         duration: run.tests.iter().map(|test| test.duration).sum(),

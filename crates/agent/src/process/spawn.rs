@@ -315,7 +315,11 @@ fn shown(program: Utf8PathBuf, policy: &mut Policy) -> Utf8PathBuf {
     let is_package = |dir: &&Utf8Path| dir.file_name() == Some("node_modules");
     policy.readable.push(real.ancestors().filter(is_package).last().unwrap_or(&real).to_owned());
     // A name can matter to a program. Where it would not be seen, it cannot.
-    if program.parent().is_some_and(|dir| policy.readable.iter().any(|path| path == dir)) { program } else { real }
+    if program.parent().is_some_and(|dir| policy.readable.iter().any(|path| path == dir)) {
+        program
+    } else {
+        real
+    }
 }
 
 fn not_found(spec: SpawnSpec) -> SpawnError {

@@ -6,6 +6,7 @@ use rehearsal_store::TestQuery;
 use rehearsal_testing::{Framework, RunWatcher, TestCase, TestReport, TestRequest, Verdict, compare};
 use tokio_util::sync::CancellationToken;
 
+use super::remember::Ran;
 use super::{TestedProject, Tester, TesterError};
 
 impl Tester {
@@ -58,10 +59,10 @@ impl Tester {
         Ok(reports)
     }
 
-    fn report_of(&self, run: &TestRun, results: &[TestResult]) -> Option<TestReport> {
+    pub(super) fn report_of(&self, run: &TestRun, results: &[TestResult]) -> Option<TestReport> {
         let mut report = TestReport::empty(Framework::named(&run.framework)?);
         let verdict = Verdict::named(&run.verdict)?;
-        (report.verdict, report.success) = (verdict, verdict == Verdict::Passed);
+        (report.verdict, report.success) = (verdict, verdict.is_green());
         report.root = Some(self.root.join(&run.root).to_string().trim_end_matches('/').to_owned());
         report.duration = run.duration;
         for result in results {
@@ -106,8 +107,8 @@ impl Tester {
             hash: commit.to_owned(),
             clean: true,
         };
-        let whole = request.patterns.is_empty() && request.exclude.is_empty();
-        self.remember(&reports, Some(&tree), began, whole, &mut Vec::new()).await;
+        let ran = Ran { request, projects: &[], tree: Some(&tree), began };
+        self.remember(&reports, &ran, &mut Vec::new()).await;
         Ok(reports)
     }
 }
@@ -124,7 +125,7 @@ fn baseline_error(base: &str, reason: &str) -> TesterError {
 }
 
 /// Asks git, where outside variables cannot turn it to another repository and hooks cannot run.
-async fn git(directory: &Utf8Path, args: &[&str]) -> Result<String, String> {
+pub(super) async fn git(directory: &Utf8Path, args: &[&str]) -> Result<String, String> {
     let mut command = tokio::process::Command::new("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);

@@ -92,7 +92,7 @@ pub(super) async fn execute(
 }
 
 /// Writes our files, makes the directories that must be writable.
-fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
+pub(super) fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
     for file in &plan.files {
         fs_err::write(&file.path, &file.content)?;
     }
@@ -106,7 +106,7 @@ fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
 const STARTED: &str = "started";
 
 impl Session<'_> {
-    fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
+    pub(super) fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
         let mut env = self.machine.variables.clone();
         env.extend(plan.env.clone());
         Surroundings {

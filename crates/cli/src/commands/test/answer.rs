@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, harmless, styled};
+use crate::words;
 
 /// In which form the answer is wanted.
 #[derive(Debug, Args)]
@@ -63,13 +64,27 @@ struct ProjectView {
     comparison: Option<Comparison>,
 }
 
+/// Where results come from that are not of now.
+pub(super) fn nothing_changed(report: &TestReport, context: &Context) -> Option<String> {
+    let earlier = report.earlier_run.as_ref()?;
+    Some(format!(
+        "nothing changed since run {}, {}: {} passed (files that git ignores are not looked at)",
+        earlier.run,
+        words::relative(earlier.at, context.now()),
+        words::count(report.summary.total, "test"),
+    ))
+}
+
 /// Gives the answer, and says how the command ends.
 pub(super) fn answer(
-    projects: Vec<TestedProject>,
+    mut projects: Vec<TestedProject>,
     notes: &[String],
     args: &AnswerArgs,
     context: &Context,
 ) -> Result<Exit, CliError> {
+    for report in projects.iter_mut().map(|project| &mut project.report) {
+        report.notes.extend(nothing_changed(report, context));
+    }
     for project in &projects {
         if args.agent && !context.ui.json {
             let runner_text = Some(project.report.raw_output.len() as u64).filter(|size| *size > 0);
@@ -158,7 +173,7 @@ fn write_file(
 /// A red run is a red gate; that a program is missing is a matter of set-up.
 pub(super) fn exit_of(verdict: Verdict) -> Exit {
     match verdict {
-        Verdict::Passed => Exit::Ok,
+        Verdict::Passed | Verdict::Unaffected => Exit::Ok,
         Verdict::TimedOut => Exit::Timeout,
         Verdict::RunnerMissing => Exit::Usage,
         _ => Exit::Red,

@@ -127,6 +127,12 @@ fn heading(report: &TestReport) -> String {
     if let Some(reason) = report.reasons.first().filter(|_| !plain) {
         let _ = writeln!(heading, "Reason: {}", one_line(reason, 160));
     }
+    if let Some(affected) = report.affected.as_ref().filter(|_| report.verdict != Verdict::Unaffected) {
+        let _ = writeln!(heading, "Chosen: {}", one_line(&affected.words(), 160));
+    }
+    if let Some(earlier) = &report.earlier_run {
+        let _ = writeln!(heading, "Not run again: nothing changed since run {}", earlier.run);
+    }
     heading
 }
 

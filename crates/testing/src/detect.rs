@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use candidate::{Candidate, Confidence, Evidence, Invocation};
-use tree::Tree;
+pub(crate) use tree::Tree;
 
 use crate::Framework;
 

@@ -19,10 +19,9 @@ mod gradle;
 mod gtest;
 mod java;
 mod jest_block;
-mod jest_failure;
 mod jest_json;
 mod jest_text;
-mod js_error;
+mod js_failure;
 pub(crate) mod json_elements;
 mod junit;
 mod junit_console;
@@ -61,10 +60,12 @@ mod unittest_text;
 mod vitest_text;
 mod wording;
 mod xml;
+mod xml_report;
 
 use crate::{Framework, Sink};
 use by_line::ByLine;
 use each_stream::EachStream;
+use xml_report::XmlReport;
 
 /// Where bytes come from. A structured report (a file, or a descriptor of its own) comes as `Out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -144,21 +145,21 @@ static FORMATS: &[Format] = &[
         framework: Framework::Dotnet,
         trust: Trust::Report,
         looks_like: trx::looks_like,
-        parser: || Box::<trx::Trx>::default(),
+        parser: || Box::<XmlReport<trx::Trx>>::default(),
     },
     Format {
         name: "catch2-xml",
         framework: Framework::Catch2,
         trust: Trust::Report,
         looks_like: catch2_xml::looks_like,
-        parser: || Box::<catch2_xml::Catch2Xml>::default(),
+        parser: || Box::<XmlReport<catch2_xml::Catch2Xml>>::default(),
     },
     Format {
         name: "junit",
         framework: Framework::Junit,
         trust: Trust::Interchange,
         looks_like: junit::looks_like,
-        parser: || Box::<junit::Junit>::default(),
+        parser: || Box::<XmlReport<junit::Junit>>::default(),
     },
     Format {
         name: "teamcity",
@@ -410,14 +411,14 @@ static FORMATS: &[Format] = &[
         framework: Framework::Jest,
         trust: Trust::Text,
         looks_like: jest_text::looks_like,
-        parser: || Box::new(ByLine::<jest_text::JestText>::default()),
+        parser: || Box::new(EachStream::<jest_text::JestText>::default()),
     },
     Format {
         name: "unittest-text",
         framework: Framework::Unittest,
         trust: Trust::Text,
         looks_like: unittest_text::looks_like,
-        parser: || Box::new(ByLine::<unittest_text::UnittestText>::default()),
+        parser: || Box::new(EachStream::<unittest_text::UnittestText>::default()),
     },
     Format {
         name: "bats-text",
@@ -491,13 +492,17 @@ impl Format {
     /// The format of a text; if the runner is known, one of that runner if any fits.
     pub fn of(head: &Head<'_>, framework: Option<Framework>) -> &'static Self {
         let fits = |format: &&Self| (format.looks_like)(head);
-        let of_framework =
-            framework.and_then(|wanted| FORMATS.iter().filter(|it| it.framework == wanted).find(fits));
-        let format =
-            of_framework.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1]);
-        // While little of it is there, TAP shows no dialect: it is that of the runner.
-        let dialect = framework.filter(|_| format.name == "tap").map(|runner| format!("{runner}-tap"));
-        dialect.and_then(|name| Self::named(&name)).unwrap_or(format)
+        let of_framework = |wanted| FORMATS.iter().filter(move |it| it.framework == wanted);
+        let known = framework.and_then(|wanted| of_framework(wanted).find(fits));
+        let found = known.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1]);
+        // The first lines of TAP do not show its dialect; a known runner has its own.
+        let dialect = framework.filter(|_| found.is_plain_tap());
+        dialect.and_then(|wanted| of_framework(wanted).find(|it| it.name.ends_with("-tap"))).unwrap_or(found)
+    }
+
+    /// Whether it is TAP of nobody in particular: what comes next may show whose it is.
+    pub(crate) fn is_plain_tap(&self) -> bool {
+        self.framework == Framework::Tap && self.trust == Trust::Interchange
     }
 
     /// What a runner prints for people, if we can read it.
@@ -509,12 +514,6 @@ impl Format {
     pub fn parser(&self) -> Box<dyn Parser> {
         (self.parser)()
     }
-}
-
-/// Odd numbers are none.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-fn milliseconds(ms: f64) -> u64 {
-    ms.max(0.0).round() as u64
 }
 
 impl std::fmt::Debug for Format {

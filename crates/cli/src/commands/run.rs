@@ -192,7 +192,7 @@ async fn set_up(
     let clock = || Arc::clone(&context.clock);
     match AgentSetup::new(profile, ours.clone(), clock(), &project.root).await {
         Err(SetupError::Program(SpawnError::ProgramMissing { .. })) if args.dry_run => {
-            AgentSetup::of_missing_program(profile, ours, clock())
+            AgentSetup::of_missing_program(profile, ours, clock(), &project.root)
         }
         done => done,
     }

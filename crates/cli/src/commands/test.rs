@@ -29,12 +29,14 @@ pub(crate) use live::TestEvent;
     after_help = "Examples:
   rehearsal test                                   # everything, in a sandbox
   rehearsal test 'TestCart*' --retries 2
+  rehearsal test --affected                        # only what your changes can reach
   rehearsal test --explain                         # what was found, and what would run
   rehearsal test --agent --budget 1000             # failures first, for a coding agent
   rehearsal test --baseline main                   # which failures are new
   rehearsal test --from ci.log --exit 1 --json     # read the output of a run elsewhere
   rehearsal test flaky"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TestArgs {
     #[command(subcommand)]
     about: Option<AboutTests>,
@@ -61,6 +63,12 @@ pub(crate) struct TestArgs {
     /// Measure how much of the code the tests reach
     #[arg(long)]
     coverage: bool,
+    /// Only tests that your branch's changes can reach; none if these files passed before
+    #[arg(long)]
+    affected: bool,
+    /// The same for what changed since this branch or commit
+    #[arg(long, value_name = "REV")]
+    changed_since: Option<String>,
     /// Say which failures are new since this branch or commit
     #[arg(long, value_name = "REV")]
     baseline: Option<String>,

@@ -233,6 +233,14 @@ impl TestEnv {
         self.finish(self.command(PROGRAM).args(args), input.as_ref())
     }
 
+    /// Runs the program where the kernel allows no more namespaces.
+    pub(crate) fn run_without_namespaces(&self, args: &[&str]) -> Output {
+        let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+        let mut command = self.command("/usr/bin/unshare");
+        command.args(["--user", "--map-root-user", "/bin/sh", "-c", script, "sh", PROGRAM]).args(args);
+        self.finish(&mut command, b"")
+    }
+
     /// Runs the program as an agent of a run would: with the variables of that run.
     pub(crate) fn run_inside(&self, run: &str, args: &[&str]) -> Output {
         let directory = self.run_dir(run);

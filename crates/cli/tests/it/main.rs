@@ -13,6 +13,7 @@ mod meanwhile;
 mod prompt;
 mod real_agents;
 mod running;
+mod sandboxed_agents;
 mod session_loop;
 mod setting_up;
 mod signals;

@@ -29,6 +29,8 @@ static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\bprocess \d+", "process [PID]"),
         (r"\b\d+ GiB free", "[SIZE] free"),
         (r"(?m)^(ok    git +)[\w.]+", "$1[VERSION]"),
+        // What a machine gives to the sandbox is its own; one line stands for all.
+        (r"(?m)^(ok  |note|bad )(  sandbox +)\w[\w-]*: .*\n((ok  |note|bad )  sandbox \w+ .*\n(      hint: .*\n)?)+", "[SANDBOX]\n"),
         (r"\brehearsal \d+\.\d+\.\d+", "rehearsal [VERSION]"),
         (r"version [0-9a-f]{12}\b", "version [HASH]"),
     ]

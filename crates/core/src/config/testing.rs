@@ -110,7 +110,7 @@ impl TestingSettings {
             environment: layers.pick(|file| file.testing.environment.clone(), BTreeMap::new()),
             retries: layers.pick(|file| file.testing.retries, 0),
             parallel: layers.optional(|file| file.testing.parallel),
-            sandbox: SandboxSettings::of(layers, |file| Some(&file.testing.sandbox)),
+            sandbox: SandboxSettings::of_tests(layers, |file| Some(&file.testing.sandbox)),
         }
     }
 

@@ -108,7 +108,7 @@ fn a_testing_file_as_the_wild_has_it_is_read() {
     assert_eq!(testing.framework.value.as_deref(), Some("go"));
     assert_eq!(testing.timeout.value.to_string(), "5m");
     assert_eq!(testing.environment.value["CGO_ENABLED"], "0");
-    assert_eq!(testing.sandbox.max_memory.value.to_string(), "1GB");
+    assert_eq!(testing.sandbox.max_memory.value, Some(HumanSize(1 << 30)));
     assert_eq!(testing.sandbox.max_cpus.origin, Origin::Default);
     assert!(parse_testing("agent: x\n").unwrap_err().message.starts_with("unknown field `agent`"));
 }

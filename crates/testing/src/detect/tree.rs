@@ -43,12 +43,12 @@ const SKIPPED: [&str; 23] = [
 /// The directories of a repository with the names of their files; what git ignores is not there, links are not
 /// followed.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: Utf8PathBuf,
     /// By path relative to the root; the root itself is empty.
     directories: BTreeMap<Utf8PathBuf, Vec<String>>,
     /// Whether something was left out for its depth or number.
-    pub cut: bool,
+    pub(crate) cut: bool,
 }
 
 struct Pending {
@@ -58,7 +58,7 @@ struct Pending {
 }
 
 impl Tree {
-    pub(super) fn walk(root: &Utf8Path) -> Self {
+    pub(crate) fn walk(root: &Utf8Path) -> Self {
         let mut tree = Self { root: root.to_owned(), directories: BTreeMap::new(), cut: false };
         let mut pending =
             VecDeque::from([Pending { path: Utf8PathBuf::new(), depth: 0, ignores: Vec::new() }]);
@@ -106,7 +106,7 @@ impl Tree {
     }
 
     /// Every directory with its files, parents before children.
-    pub(super) fn directories(&self) -> impl Iterator<Item = (&Utf8Path, &[String])> {
+    pub(crate) fn directories(&self) -> impl Iterator<Item = (&Utf8Path, &[String])> {
         self.directories.iter().map(|(path, files)| (path.as_path(), files.as_slice()))
     }
 

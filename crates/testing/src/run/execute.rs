@@ -87,12 +87,12 @@ pub(super) async fn execute(
     }
     let driven = drive(plan, &plan.command, &around, &mut listening).await;
     conclude_run(plan, scratch, listening, driven, &mut outcome);
-    outcome.tests_file = tests_file.filter(|file| settle_list(file, &outcome.run));
+    outcome.tests_file = tests_file.filter(|file| settle(file, &outcome.run));
     outcome
 }
 
 /// Writes our files, makes the directories that must be writable.
-fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
+pub(super) fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
     for file in &plan.files {
         fs_err::write(&file.path, &file.content)?;
     }
@@ -106,7 +106,7 @@ fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
 const STARTED: &str = "started";
 
 impl Session<'_> {
-    fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
+    pub(super) fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
         let mut env = self.machine.variables.clone();
         env.extend(plan.env.clone());
         Surroundings {
@@ -340,7 +340,7 @@ impl<'a> Collectors<'a> {
 
 /// Sees to it that the list has the tests of the report, if another source than the primary one told most. Says
 /// whether there is a list.
-fn settle_list(path: &Utf8Path, run: &Collected) -> bool {
+fn settle(path: &Utf8Path, run: &Collected) -> bool {
     if run.seen() == 0 || path.metadata().is_ok_and(|it| it.len() > 0) {
         return path.is_file();
     }

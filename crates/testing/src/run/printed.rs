@@ -131,7 +131,8 @@ fn recognise(head: &[u8], framework: Option<Framework>, last: Last) -> Option<&'
     // A line that is not whole may look like something else.
     let end = memchr::memrchr(b'\n', head)? + 1;
     let format = recognised("", &head[..end], framework);
-    (format.trust > Trust::ExitStatus).then_some(format)
+    let is_clear = !format.is_plain_tap() || framework == Some(Framework::Tap);
+    (format.trust > Trust::ExitStatus && is_clear).then_some(format)
 }
 
 #[cfg(test)]
@@ -169,10 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_of_tap_is_already_in_the_dialect_of_its_runner() {
-        let pieces = [(Stream::Out, "1..1\n"), (Stream::Out, "ok 1 adds in 5ms\n")];
-        assert_eq!(told(Framework::Bats, &pieces)[0], ("bats-tap", 1));
-        assert_eq!(told(Framework::Generic, &pieces)[0], ("tap", 1));
+    fn the_first_line_of_tap_does_not_decide_its_dialect() {
+        let pieces = [(Stream::Out, "1..1\n"), (Stream::Out, "ok 1 adds up in 5ms\n")];
+        assert_eq!(told(Framework::Bats, &pieces), [("bats-tap", 1), ("bats-text", 0)]);
+        assert_eq!(told(Framework::Generic, &pieces), [("bats-tap", 1), ("generic", 0)]);
+        assert_eq!(told(Framework::Tap, &pieces), [("tap", 1), ("prove", 0)]);
     }
 
     #[test]

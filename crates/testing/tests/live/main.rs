@@ -145,6 +145,16 @@ fn phpunit() -> Known {
     }
 }
 
+fn maven() -> Known {
+    Known {
+        fails: ("shop.CartTest.fails", Some(("src/test/java/shop/CartTest.java", 16))),
+        misbehaves: "shop.TroubleTest.misbehaves",
+        // A class is told when it is over.
+        names_running: false,
+        ..known(Framework::Maven, "maven", "mvn")
+    }
+}
+
 fn bats() -> Known {
     Known {
         fails: ("fails", Some(("test/cart.bats", 6))),
@@ -186,6 +196,7 @@ fn prove() -> Known {
 #[case::nextest(nextest())]
 #[case::rspec(rspec())]
 #[case::phpunit(phpunit())]
+#[case::maven(maven())]
 #[case::bats(bats())]
 #[case::ctest(ctest())]
 #[case::prove(prove())]
@@ -216,6 +227,7 @@ fn a_calm_run_has_each_test_with_its_result(#[case] known: Known) {
 #[case::nextest(nextest())]
 #[case::rspec(rspec())]
 #[case::phpunit(phpunit())]
+#[case::maven(maven())]
 #[case::bats(bats())]
 #[case::ctest(ctest())]
 #[case::prove(prove())]
@@ -243,6 +255,7 @@ fn a_test_that_kills_its_process_is_never_green_and_leaves_the_others(#[case] kn
 #[case::nextest(nextest())]
 #[case::rspec(rspec())]
 #[case::phpunit(phpunit())]
+#[case::maven(maven())]
 #[case::bats(bats())]
 #[case::ctest(ctest())]
 #[case::prove(prove())]

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, harmless, styled};
+use crate::words;
 
 /// In which form the answer is wanted.
 #[derive(Debug, Args)]
@@ -63,13 +64,27 @@ struct ProjectView {
     comparison: Option<Comparison>,
 }
 
+/// Where results come from that are not of now.
+pub(super) fn nothing_changed(report: &TestReport, context: &Context) -> Option<String> {
+    let earlier = report.earlier_run.as_ref()?;
+    Some(format!(
+        "nothing changed since run {}, {}: {} passed (files that git ignores are not looked at)",
+        earlier.run,
+        words::relative(earlier.at, context.now()),
+        words::count(report.summary.total, "test"),
+    ))
+}
+
 /// Gives the answer, and says how the command ends.
 pub(super) fn answer(
-    projects: Vec<TestedProject>,
+    mut projects: Vec<TestedProject>,
     notes: &[String],
     args: &AnswerArgs,
     context: &Context,
 ) -> Result<Exit, CliError> {
+    for report in projects.iter_mut().map(|project| &mut project.report) {
+        report.notes.extend(nothing_changed(report, context));
+    }
     for project in &projects {
         if args.agent && !context.ui.json {
             let runner_text = Some(project.report.raw_output.len() as u64).filter(|size| *size > 0);
@@ -88,7 +103,9 @@ pub(super) fn answer(
     if projects.is_empty() {
         context.ui.say("no tests were found here");
         context.ui.say("next: name the command that runs them: rehearsal test --command COMMAND");
-        notes.iter().for_each(|note| context.ui.say(note));
+        for note in notes {
+            context.ui.say(note);
+        }
     }
     let document = TestDocument::of(projects, notes);
     write_file(args.junit.as_deref(), context, |to| junit(&document.report, to))?;
@@ -161,7 +178,7 @@ fn write_file(
 /// A red run is a red gate; that a program is missing is a matter of set-up.
 pub(super) fn exit_of(verdict: Verdict) -> Exit {
     match verdict {
-        Verdict::Passed => Exit::Ok,
+        Verdict::Passed | Verdict::Unaffected => Exit::Ok,
         Verdict::TimedOut => Exit::Timeout,
         Verdict::RunnerMissing => Exit::Usage,
         _ => Exit::Red,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rehearsal_core::config::Origin;
 use rehearsal_core::config::{Overrides, SandboxLevel, Setting};
-use rehearsal_engine::{Tester, Wanted};
+use rehearsal_engine::{ChangedSince, Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,7 +67,8 @@ pub(crate) enum TestEvent {
 /// The tester as the command line wants it.
 pub(super) async fn tester(args: &TestArgs, context: &Context) -> Result<Tester, CliError> {
     let project = context.project()?;
-    let mut settings = project.settings(Overrides::default())?.testing;
+    let settings = project.settings(Overrides::default())?;
+    let (base_branch, mut settings) = (settings.base_branch.value, settings.testing);
     let flag = |given| Setting { value: given, origin: Origin::Flag };
     if let Some(framework) = args.framework {
         settings.framework = flag(Some(framework.0.name().to_owned()));
@@ -91,6 +92,7 @@ pub(super) async fn tester(args: &TestArgs, context: &Context) -> Result<Tester,
     Ok(Tester {
         root: project.root.clone(),
         settings,
+        base_branch,
         keep: project.state_dir().join("tests"),
         variables: variables(),
         store: project.store().await?,
@@ -102,6 +104,10 @@ pub(super) fn wanted(args: &TestArgs) -> Wanted {
     Wanted {
         patterns: args.pattern.iter().cloned().collect(),
         baseline: args.baseline.clone(),
+        affected: match &args.changed_since {
+            Some(revision) => Some(ChangedSince::Revision(revision.clone())),
+            None => args.affected.then_some(ChangedSince::BaseBranch),
+        },
         coverage: args.coverage,
     }
 }

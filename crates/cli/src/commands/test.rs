@@ -9,16 +9,16 @@ mod live;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
-use rehearsal_core::config::HumanDuration;
+use rehearsal_core::config::{HumanDuration, SandboxLevel};
 use rehearsal_core::nearest;
 use rehearsal_testing::Framework;
 
 use super::Done;
 use crate::context::Context;
-pub(crate) use answer::TestDocument;
+pub(crate) use answer::{TestDocument, coloured};
 pub(crate) use explain::ExplainDocument;
 pub(crate) use history::{HistoryDocument, TestsDocument};
-pub(crate) use live::TestEvent;
+pub(crate) use live::{TestEvent, sandbox_refused, tester_with};
 
 #[derive(Debug, Args)]
 #[command(
@@ -105,13 +105,23 @@ enum AboutTests {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum SandboxArg {
+pub(crate) enum SandboxArg {
     /// Confine nothing
     Off,
     /// Confine as far as the system can
     BestEffort,
     /// Confine wholly, or run nothing
     Required,
+}
+
+impl From<SandboxArg> for SandboxLevel {
+    fn from(arg: SandboxArg) -> Self {
+        match arg {
+            SandboxArg::Off => Self::Off,
+            SandboxArg::BestEffort => Self::BestEffort,
+            SandboxArg::Required => Self::Required,
+        }
+    }
 }
 
 pub(crate) async fn run(args: TestArgs, context: &Context) -> Done {

@@ -99,7 +99,7 @@ fn package_of(binary: &str) -> &str {
     binary.split_once("::").map_or(binary, |(package, _)| package)
 }
 
-fn cargo(planner: &Planner<'_>) -> RunPlan {
+pub(crate) fn cargo(planner: &Planner<'_>) -> RunPlan {
     let mut plan = planner.start(planner.find("cargo"), "cargo");
     plan.set("CARGO_TERM_COLOR", "never");
     plan.set("CARGO_NET_OFFLINE", "true");

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rehearsal_core::config::Origin;
-use rehearsal_core::config::{Overrides, SandboxLevel, Setting};
+use rehearsal_core::config::{Overrides, SandboxLevel, Setting, TestingSettings};
 use rehearsal_engine::{ChangedSince, Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::TestArgs;
 use super::answer::answer;
-use super::{SandboxArg, TestArgs};
 use crate::commands::Done;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::project::Project;
 use crate::ui::{Document, emit, one_line};
 
 /// A line of `test --follow`.
@@ -83,12 +84,17 @@ pub(super) async fn tester(args: &TestArgs, context: &Context) -> Result<Tester,
     settings.parallel.value = args.parallel.or(settings.parallel.value);
     settings.retries.value = args.retries.unwrap_or(settings.retries.value);
     if let Some(level) = args.sandbox {
-        settings.sandbox.level.value = match level {
-            SandboxArg::Off => SandboxLevel::Off,
-            SandboxArg::BestEffort => SandboxLevel::BestEffort,
-            SandboxArg::Required => SandboxLevel::Required,
-        };
+        settings.sandbox.level.value = level.into();
     }
+    tester_with(settings, &project, context).await
+}
+
+/// The tester of a project.
+pub(crate) async fn tester_with(
+    settings: TestingSettings,
+    project: &Project,
+    context: &Context,
+) -> Result<Tester, CliError> {
     Ok(Tester {
         root: project.root.clone(),
         settings,
@@ -139,17 +145,19 @@ async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
     if tester.settings.sandbox.level.value == SandboxLevel::Required
         && let Some(why) = tested.projects.iter().find_map(|project| project.report.sandbox_refused.clone())
     {
-        return Err(CliError::new(
-            Exit::Sandbox,
-            format!("the sandbox is required, and cannot be had: {why}"),
-        )
-        .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it"));
+        return Err(sandbox_refused(&why));
     }
     // Who reads events reads the report as the last of them.
     let ui = crate::ui::Ui { json: context.ui.json || args.follow };
     let context = &Context { ui, directory: context.directory.clone(), clock: Arc::clone(&context.clock) };
     let exit = answer(tested.projects, &tested.notes, &args.form, context)?;
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
+}
+
+/// That a sandbox is required, and cannot be had.
+pub(crate) fn sandbox_refused(why: &str) -> CliError {
+    CliError::new(Exit::Sandbox, format!("the sandbox is required, and cannot be had: {why}"))
+        .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it")
 }
 
 /// Waits until a file is another one; not if Ctrl-C comes first.

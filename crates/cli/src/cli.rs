@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Run(commands::run::RunArgs),
     /// Run the repository's tests, and say what is behind the failures
     Test(commands::test::TestArgs),
+    /// Offer the tests to coding agents: an MCP server on standard input and output
+    Mcp(commands::mcp::McpArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::TestArgs;
-use super::live::{tester, wanted};
+use super::live::wanted;
+use super::setup::tester;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -24,7 +25,7 @@ pub(crate) struct ExplainDocument {
 }
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
-    let tester = tester(args, context).await?;
+    let tester = tester(args.choices(), context).await?;
     let request = tester.request(&wanted(args))?;
     let (chosen, notes) = request.candidates();
     // Files of the run would be there; nothing is written now.

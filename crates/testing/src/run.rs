@@ -30,7 +30,10 @@ use crate::{
     Candidate, Framework, Limits, Machine, Pattern, Progress, RunPlan, Selection, Stream, TestReport,
     TestSummary, Verdict, Wish, detect, plan,
 };
+pub(crate) use drive::{Driven, Listener, Surroundings, drive};
 use execute::{Outcome, execute};
+pub(crate) use execute::{in_words, lay_out};
+pub(crate) use raw::Raw;
 
 /// Without a word of the user.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -151,7 +154,7 @@ impl RunWatcher {
         Self::new(|_| {})
     }
 
-    fn tell(&self, event: RunEvent<'_>) {
+    pub(crate) fn tell(&self, event: RunEvent<'_>) {
         // A watcher that panicked once may do so again: it is no reason to lose the run.
         (self.0.lock().unwrap_or_else(PoisonError::into_inner))(event);
     }
@@ -272,7 +275,7 @@ fn together(projects: Vec<TestReport>, notes: Vec<String>, duration: u64) -> Tes
     TestRun { success: verdict == Verdict::Passed, verdict, reasons, summary, duration, projects, notes }
 }
 
-fn milliseconds(since: Instant) -> u64 {
+pub(crate) fn milliseconds(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 

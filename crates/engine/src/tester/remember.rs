@@ -83,7 +83,7 @@ fn results_of(report: &TestReport) -> Vec<TestResult> {
 const KEPT_OUTPUTS: usize = 20;
 
 /// A directory for the output of one run. The oldest ones make room for it.
-pub(super) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
+pub(crate) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
     fs_err::create_dir_all(keep)?;
     let mut earlier = Vec::new();
     for entry in keep.read_dir_utf8()? {

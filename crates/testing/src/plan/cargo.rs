@@ -62,7 +62,7 @@ fn doctests(planner: &Planner<'_>) -> RunPlan {
     plan
 }
 
-fn cargo(planner: &Planner<'_>) -> RunPlan {
+pub(crate) fn cargo(planner: &Planner<'_>) -> RunPlan {
     let mut plan = planner.start(planner.find("cargo"), "cargo");
     plan.set("CARGO_TERM_COLOR", "never");
     plan.set("CARGO_NET_OFFLINE", "true");

@@ -110,7 +110,7 @@ pub(super) fn unittest(planner: &Planner<'_>) -> RunPlan {
 }
 
 /// The interpreter of the project: what its lock file asks for, its own environment, the active one, the machine's.
-fn start(planner: &Planner<'_>) -> RunPlan {
+pub(crate) fn start(planner: &Planner<'_>) -> RunPlan {
     if let Some((manager, lock)) = manager(planner) {
         let mut plan = planner.start(planner.find(manager), manager);
         plan.args(["run", "python"]);
@@ -126,6 +126,25 @@ fn start(planner: &Planner<'_>) -> RunPlan {
     let environment = own.as_ref().and_then(|python| python.parent()?.parent()?.canonicalize_utf8().ok());
     let python = own.or_else(|| planner.find("python3")).or_else(|| planner.find("python"));
     let mut plan = planner.start(python, "python3");
+    plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
+    with_settings(plan)
+}
+
+/// A tool of the project: of its own environment, else the machine's, else what the manager of its environment has.
+pub(crate) fn tool(planner: &Planner<'_>, name: &str) -> RunPlan {
+    let own = interpreter(planner).and_then(|python| Some(python.parent()?.join(name)));
+    let own = own.filter(|program| program.is_file());
+    let environment = own.as_ref().and_then(|program| program.parent()?.parent()?.canonicalize_utf8().ok());
+    let found = own.or_else(|| planner.find(name));
+    let managed = manager(planner).filter(|_| found.is_none());
+    let mut plan = match managed {
+        Some((manager, _)) => {
+            let mut plan = planner.start(planner.find(manager), manager);
+            plan.args(["run", name]);
+            plan
+        }
+        None => planner.start(found, name),
+    };
     plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
     with_settings(plan)
 }

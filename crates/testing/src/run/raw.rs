@@ -11,7 +11,7 @@ use crate::read::RAW_OUTPUT;
 const LARGEST_FILE: u64 = 1 << 30;
 
 /// Takes all that was printed, on both streams in the order of its arrival.
-pub(super) struct Raw {
+pub(crate) struct Raw {
     ends: HeadTail,
     /// The beginning of a character whose rest has not come yet.
     partial: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    pub(super) fn new(path: Option<&Utf8Path>) -> Self {
+    pub(crate) fn new(path: Option<&Utf8Path>) -> Self {
         let mut raw = Self {
             ends: HeadTail::new(RAW_OUTPUT),
             partial: Vec::new(),
@@ -40,7 +40,7 @@ impl Raw {
         raw
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.spill(bytes);
         self.partial.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(&self.partial) {
@@ -66,7 +66,7 @@ impl Raw {
     }
 
     /// The ends of it, and the file.
-    pub(super) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
+    pub(crate) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
         self.ends.push(&String::from_utf8_lossy(&self.partial));
         let path = self.file.and_then(|(path, mut file)| match file.flush() {
             Ok(()) => Some(path),

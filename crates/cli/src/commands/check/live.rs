@@ -21,8 +21,8 @@ use crate::ui::one_line;
 /// The checker as the command line wants it.
 pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Checker, CliError> {
     let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
-    let mut testing = settings.testing;
+    let mut settings = project.settings(Overrides::default())?;
+    let testing = &mut settings.testing;
     if let Some(timeout) = args.timeout {
         testing.timeout = Setting { value: timeout, origin: Origin::Flag };
         testing.check().map_err(|error| CliError::in_file(error, "the command line"))?;
@@ -30,7 +30,8 @@ pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Check
     if let Some(level) = args.sandbox {
         testing.sandbox.level.value = level.into();
     }
-    Ok(Checker { tester: tester_with(testing, &project, context).await?, settings: settings.check })
+    let check = settings.check.clone();
+    Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
 }
 
 pub(super) fn wanted(args: &CheckArgs) -> CheckWanted {

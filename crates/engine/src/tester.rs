@@ -112,6 +112,10 @@ impl Tester {
         cancel: &CancellationToken,
     ) -> Result<Tested, TesterError> {
         let mut request = self.request(wanted)?;
+        let base = match &wanted.baseline {
+            Some(revision) => Some(self.base(revision).await?),
+            None => None,
+        };
         request.keep = Some(remember::directory(&self.keep)?);
         let tree = WorkingTree::read(&self.root).ok();
         let Choice { projects: to_run, not_run, mut notes } =
@@ -126,8 +130,8 @@ impl Tester {
         for report in std::mem::take(&mut run.projects).into_iter().chain(not_run) {
             projects.push(self.explained(report, changes.as_ref()));
         }
-        if let Some(base) = &wanted.baseline {
-            self.compare(base, &request, &mut projects, &mut notes, cancel).await?;
+        if let Some(base) = base.filter(|_| !cancel.is_cancelled()) {
+            self.compare(&base, &request, &mut projects, &mut notes, cancel).await?;
         }
         notes.extend(run.notes);
         let worst =

@@ -55,7 +55,13 @@ pub fn read(recorded: &Recorded) -> std::io::Result<TestReport> {
         let printed = errors.into_iter().chain(output).collect();
         tellings.push(telling(format, printed, collector(), &recorded.ending, &mut |bytes| raw.push(bytes))?);
     }
-    Ok(conclude(framework, combine(tellings), &recorded.ending, raw.into_text()))
+    let mut run = combine(tellings);
+    // Of a file alone nobody knows that it is of tests at all: without one that it names, its run is not green.
+    let is_command = recorded.framework == Some(Framework::Generic);
+    if recorded.ending.exit.is_some_and(rehearsal_core::Exit::is_success) && !is_command {
+        run.exit_decides = false;
+    }
+    Ok(conclude(framework, run, &recorded.ending, raw.into_text()))
 }
 
 /// A report of a run, from all that is known of it.
@@ -73,7 +79,8 @@ pub(crate) fn conclude(
     let partial = run.summary.not_run > 0
         || run.summary.crashed > 0
         || run.declared.is_some_and(|declared| declared > run.summary.total)
-        || !run.ended;
+        || !run.ended
+        || ending.stopped.is_some();
     TestReport {
         framework_version: run.version,
         success: verdict.is_green(),

@@ -328,6 +328,9 @@ fn report_of(plan: &RunPlan, outcome: Outcome, duration: u64) -> TestReport {
     report.sandbox_refused = outcome.sandbox_refused;
     report.files_written = outcome.written;
     report.notes = plan.notes.iter().cloned().chain(outcome.notes).collect();
+    let asked =
+        |sandbox: &&rehearsal_sandbox::SandboxReport| sandbox.requested != rehearsal_sandbox::Demand::Off;
+    report.notes.extend(report.sandbox.iter().filter(asked).flat_map(lacking));
     report
 }
 
@@ -341,6 +344,17 @@ fn selected(report: &mut TestReport, affected: &Affected) {
         report.become_unaffected(format!("{}: the runner found no tests there", affected.words()));
     }
     report.affected = Some(affected.clone());
+}
+
+/// The layers that the sandbox could not give, or not fully.
+fn lacking(sandbox: &rehearsal_sandbox::SandboxReport) -> Vec<String> {
+    let words = |(layer, report): (rehearsal_sandbox::Layer, &rehearsal_sandbox::LayerReport)| {
+        let partial = report.state == rehearsal_sandbox::State::Partial;
+        let how = if partial { "holds only in part" } else { "is missing" };
+        let why = report.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+        format!("the sandbox's layer `{layer}` {how}{why}")
+    };
+    sandbox.missing().into_iter().map(words).collect()
 }
 
 fn together(projects: Vec<TestReport>, duration: u64) -> TestRun {

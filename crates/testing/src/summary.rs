@@ -129,11 +129,16 @@ fn names(group: &FailureGroup) -> String {
 }
 
 fn standing(group: &FailureGroup, report: &TestReport, comparison: &Comparison) -> Option<&'static str> {
-    let test = first_test(report, group)?;
-    match comparison.of(&test.package, &test.name)? {
-        AgainstBase::New => Some("new"),
-        AgainstBase::Known => Some("failed before"),
-        AgainstBase::Fixed => None,
+    let failed =
+        |test: &&TestCase| group.test_names.contains(&test.name) && crate::analyse::failed(test.status);
+    let tests = report.tests.iter().filter(failed).filter(|_| group.scope.is_none());
+    let standings: Vec<_> = tests.filter_map(|test| comparison.of(&test.package, &test.name)).collect();
+    let has = |which| standings.contains(&which);
+    match (has(AgainstBase::New), has(AgainstBase::Known)) {
+        (true, true) => Some("new in part"),
+        (true, false) => Some("new"),
+        (false, true) => Some("failed before"),
+        (false, false) => None,
     }
 }
 
@@ -179,7 +184,9 @@ fn counts(text: &mut StyledText, report: &TestReport) {
         text.push(Mark::Plain, "the change reaches no tests");
         return text.end_line();
     }
-    if report.summary.total + report.summary.not_run == 0 {
+    if report.success && report.summary.total == 0 {
+        text.push(Mark::Plain, "the command ended well, and named no tests");
+    } else if report.summary.total + report.summary.not_run == 0 {
         text.push(Mark::Plain, "no tests ran");
     } else {
         text.push(Mark::Plain, &counted(&report.summary));
@@ -225,7 +232,7 @@ fn reasons(text: &mut StyledText, report: &TestReport, analysis: &FailureAnalysi
         let mark = if report.success { Mark::Plain } else { Mark::Bad };
         labelled(text, "why", &one_line(reason, LINE), mark);
     }
-    if report.partial && !report.success {
+    if report.partial && !report.success && report.verdict != Verdict::RunnerMissing {
         labelled(text, "why", "the run did not come to its own end: tests may be missing", Mark::Caution);
     }
 }

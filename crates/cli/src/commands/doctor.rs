@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::test::{found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -122,10 +123,18 @@ async fn check_project(
             "mend the file; `rehearsal schema config` has its form",
         )),
     }
+    checks.push(check_tests(&project.root));
     check_flows(project, checks);
     check_store(project, context, checks).await;
     check_disk(&project.root, checks);
     sandbox::check(&project.root, settings.as_ref().ok(), checks)
+}
+
+fn check_tests(root: &Utf8Path) -> Check {
+    match in_words(&found_tests(root)) {
+        Some(found) => Check::ok("tests", found),
+        None => Check::note("tests", "none found", "set `command:` under `testing:` in the configuration"),
+    }
 }
 
 async fn check_git() -> Check {

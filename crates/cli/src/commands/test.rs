@@ -5,16 +5,18 @@ mod answer;
 mod counts;
 mod explain;
 mod for_model;
+mod found;
 mod from;
 mod history;
 mod live;
 mod setup;
+mod stop;
 
 use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
-use rehearsal_core::config::{HumanDuration, SandboxLevel};
+use rehearsal_core::config::{HumanDuration, SandboxLevel, check_timeout};
 use rehearsal_core::nearest;
 use rehearsal_testing::Framework;
 
@@ -23,6 +25,7 @@ use crate::context::Context;
 pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, coloured, for_agent};
 pub(crate) use counts::Counts;
 pub(crate) use explain::ExplainDocument;
+pub(crate) use found::{FoundTests, found_tests, in_words};
 pub(crate) use history::{HistoryDocument, TestsDocument};
 pub(crate) use live::TestEvent;
 pub(crate) use setup::{Choices, refused_by_sandbox, sandbox_refused, tester, tester_with};
@@ -54,7 +57,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
     /// The longest it may take, at most 15m
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<HumanDuration>,
     /// A variable for the tests; may be given again
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
@@ -182,6 +185,12 @@ impl FromStr for FrameworkArg {
             format!("{}there are {}", near.unwrap_or_default(), names.join(", "))
         })
     }
+}
+
+fn timeout(text: &str) -> Result<HumanDuration, String> {
+    let timeout = text.parse().map_err(|error: <HumanDuration as FromStr>::Err| error.to_string())?;
+    check_timeout(timeout)?;
+    Ok(timeout)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

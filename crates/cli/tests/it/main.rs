@@ -19,6 +19,11 @@ mod setting_up;
 mod signals;
 mod stable;
 mod tasks;
+mod testing;
+mod testing_confined;
+mod testing_from;
+mod testing_history;
+mod testing_settings;
 mod why;
 
 #[test]

@@ -195,7 +195,7 @@ pub fn resolve(
         max_cost: layers.optional(|file| file.loop_.max_cost),
         max_wait: layers.pick(|file| file.loop_.max_wait, DEFAULT_MAX_WAIT),
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
-        testing: TestingSettings::of(&layers)?,
+        testing: TestingSettings::of(&layers),
         check: CheckSettings::of(&layers),
     })
 }

@@ -115,8 +115,15 @@ fn a_testing_file_as_the_wild_has_it_is_read() {
 
 #[test]
 fn tests_may_take_a_quarter_of_an_hour_and_no_more() {
-    let file = parse_testing("testing: { timeout: 16m }").unwrap();
-    let layer = Layer { origin: Origin::Project("testing.yaml".into()), file };
-    let error = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap_err();
-    assert_eq!(error.message, "testing.timeout is 16m, and at most 15m");
+    let error = parse_testing("testing:\n  timeout: 16m\n").unwrap_err();
+    assert_eq!(
+        error.message,
+        "16m is too long, at most 15m: run a part of the tests at a time, by a pattern"
+    );
+    assert_eq!(error.place.unwrap().to_string(), "2:12");
+    assert_eq!(
+        parse("testing: { timeout: 0s }").unwrap_err().message,
+        "the tests need some time: write `90s` or `5m`"
+    );
+    assert!(parse("testing: { timeout: 15m }").is_ok());
 }

@@ -9,20 +9,33 @@ use tokio_util::sync::CancellationToken;
 use super::remember::Ran;
 use super::{TestedProject, Tester, TesterError};
 
+/// What the failures are compared with.
+pub(super) struct Base {
+    /// As it was named.
+    revision: String,
+    commit: String,
+}
+
 impl Tester {
+    /// Finds the commit, before anything runs: a slip would cost the whole run.
+    pub(super) async fn base(&self, revision: &str) -> Result<Base, TesterError> {
+        let asked = format!("{revision}^{{commit}}");
+        let commit = git(&self.root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked])
+            .await
+            .map_err(|reason| baseline_error(revision, &reason))?;
+        Ok(Base { revision: revision.to_owned(), commit: commit.trim().to_owned() })
+    }
+
     /// Compares each project with itself on the base.
     pub(super) async fn compare(
         &self,
-        base: &str,
+        base: &Base,
         request: &TestRequest,
         projects: &mut [TestedProject],
         notes: &mut Vec<String>,
         cancel: &CancellationToken,
     ) -> Result<(), TesterError> {
-        let commit = git(&self.root, &["rev-parse", "--verify", "--quiet", &format!("{base}^{{commit}}")])
-            .await
-            .map_err(|reason| baseline_error(base, &reason))?;
-        let commit = commit.trim();
+        let Base { revision: base, commit } = base;
         let mut before = self.remembered(commit).await?;
         if before.is_empty() {
             before = self.run_on(base, commit, request, cancel).await?;

@@ -47,7 +47,7 @@ impl Tester {
             framework: report.framework.to_string(),
             tree: ran.tree.map(|tree| tree.hash.clone()),
             commit: ran.tree.filter(|tree| tree.clean).and_then(|tree| tree.commit.clone()),
-            whole: is_whole(report, ran.request),
+            whole: is_whole(report, ran.request) && !report.partial,
             verdict: report.verdict.to_string(),
             duration: report.duration,
             total: report.summary.total,

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting};
+use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting, check_timeout};
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{CheckReport, Progress, RunEvent, RunWatcher};
 use tokio_util::sync::CancellationToken;
@@ -24,8 +24,8 @@ pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Check
     let mut settings = project.settings(Overrides::default())?;
     let testing = &mut settings.testing;
     if let Some(timeout) = args.timeout {
+        check_timeout(timeout).map_err(CliError::usage)?;
         testing.timeout = Setting { value: timeout, origin: Origin::Flag };
-        testing.check().map_err(|error| CliError::in_file(error, "the command line"))?;
     }
     if let Some(level) = args.sandbox {
         testing.sandbox.level.value = level.into();

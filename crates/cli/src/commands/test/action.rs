@@ -12,12 +12,11 @@ use rehearsal_testing::{
 
 use super::TestArgs;
 use super::answer::exit_of;
-use super::live::until_interrupted;
-use super::setup::{Choices, tester};
+use super::setup::{Choices, refused_by_sandbox, tester};
+use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::project::{read_stdin, read_text};
 use crate::ui::{Document, emit};
 
@@ -30,12 +29,14 @@ pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) 
         Choices { framework: framework.or(given.framework), timeout: timeout.or(given.timeout), ..given };
     let wanted = Wanted { patterns: test_pattern.into_iter().collect(), ..Wanted::default() };
     let tester = tester(choices, context).await?;
-    let (tested, interrupted) = until_interrupted(&tester, &wanted, &RunWatcher::none()).await?;
+    let stop = Stop::listen()?;
+    let tested = tester.test(&wanted, &RunWatcher::none(), &stop.now).await?;
+    refused_by_sandbox(&tester, &tested)?;
     let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
     let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
     // The answer itself is what was asked for, with and without `--json`.
     emit(&Document::new(RunTestsAnswer::new(&report, &analysis)));
-    Ok(if interrupted { Exit::Interrupted } else { exit_of(report.verdict) })
+    Ok(stop.exit().unwrap_or_else(|| exit_of(report.verdict)))
 }
 
 fn read(request: &Utf8Path, context: &Context) -> Result<RunTests, CliError> {

@@ -51,7 +51,7 @@ pub(crate) struct TestDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
     /// Each project by itself, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) projects: Vec<ProjectView>,
 }
 
@@ -94,7 +94,10 @@ pub(super) fn answer(
     for project in &projects {
         if !args.agent {
             let notes: Vec<String> = project.report.notes.iter().chain(notes).cloned().collect();
-            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next: None };
+            let missing = project.report.verdict == Verdict::RunnerMissing;
+            let next =
+                missing.then_some("install it, or name another command: rehearsal test --command COMMAND");
+            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next };
             context.ui.say(coloured(&summary(&project.report, &project.analysis, &extras)).trim_end());
         }
     }
@@ -102,6 +105,8 @@ pub(super) fn answer(
     if let Some(text) = &for_agent {
         context.ui.say(text);
     } else if projects.is_empty() {
+        context.ui.say("no tests were found here");
+        context.ui.say("next: name the command that runs them: rehearsal test --command COMMAND");
         for note in notes {
             context.ui.say(note);
         }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_engine::{ChangedSince, Tested, Tester, Wanted};
+use rehearsal_engine::{ChangedSince, Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::TestArgs;
 use super::answer::answer;
 use super::counts::Counts;
 use super::setup::{refused_by_sandbox, tester};
+use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
@@ -76,61 +77,42 @@ pub(super) fn wanted(args: &TestArgs) -> Wanted {
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
     let tester = tester(args.choices(), context).await?;
-    let mut exit = once(&tester, args, context).await?;
-    while args.watch && exit != Exit::Interrupted {
-        if !changed(&tester).await? {
+    let stop = Stop::listen()?;
+    loop {
+        // What changes while the tests run is for the next run.
+        let before = args.watch.then(|| WorkingTree::read(&tester.root)).transpose();
+        let before = before.map_err(|error| CliError::of(Exit::Git, &error))?;
+        let exit = once(&tester, args, &stop.now, context).await?;
+        if let Some(exit) = stop.exit() {
             return Ok(exit);
         }
-        exit = once(&tester, args, context).await?;
+        let Some(before) = before else { return Ok(exit) };
+        if !changed(&tester, &before, &stop.now).await {
+            return Ok(exit);
+        }
     }
-    Ok(exit)
 }
 
-async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
+async fn once(tester: &Tester, args: &TestArgs, stop: &CancellationToken, context: &Context) -> Done {
     let watcher = if args.follow { following() } else { showing(context) };
-    let (tested, interrupted) = until_interrupted(tester, &wanted(args), &watcher).await?;
+    let tested = tester.test(&wanted(args), &watcher, stop).await?;
+    refused_by_sandbox(tester, &tested)?;
     // Who reads events reads the report as the last of them.
     let ui = crate::ui::Ui { json: context.ui.json || args.follow };
     let context = &Context { ui, ..context.clone() };
-    let exit = answer(tested.projects, &tested.notes, &args.form, context)?;
-    Ok(if interrupted { Exit::Interrupted } else { exit })
+    answer(tested.projects, &tested.notes, &args.form, context)
 }
 
-/// Runs the tests; Ctrl-C stops them, and what had finished is kept. Says whether it came.
-pub(super) async fn until_interrupted(
-    tester: &Tester,
-    wanted: &Wanted,
-    watcher: &RunWatcher,
-) -> Result<(Tested, bool), CliError> {
-    let cancel = CancellationToken::new();
-    let stop = cancel.clone();
-    let interrupted = tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
-    });
-    let tested = tester.test(wanted, watcher, &cancel).await;
-    interrupted.abort();
-    let tested = tested?;
-    refused_by_sandbox(tester, &tested)?;
-    Ok((tested, cancel.is_cancelled()))
-}
-
-/// Waits until a file is another one; not if Ctrl-C comes first.
-async fn changed(tester: &Tester) -> Result<bool, CliError> {
+/// Waits until a file is another one; not if the command is stopped first.
+async fn changed(tester: &Tester, before: &WorkingTree, stop: &CancellationToken) -> bool {
     const LOOK_EVERY: Duration = Duration::from_millis(500);
-    let now = || WorkingTree::read(&tester.root).map(|tree| tree.hash);
-    let before = now().map_err(|error| CliError::of(Exit::Git, &error))?;
     loop {
-        tokio::select! {
-            result = tokio::signal::ctrl_c() => {
-                result?;
-                return Ok(false);
-            }
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if WorkingTree::read(&tester.root).is_ok_and(|tree| tree.hash != before.hash) {
+            return true;
         }
-        if now().is_ok_and(|hash| hash != before) {
-            return Ok(true);
+        tokio::select! {
+            () = stop.cancelled() => return false,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
 }

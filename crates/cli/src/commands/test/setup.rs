@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::config::{HumanDuration, Origin, Overrides, SandboxLevel, Setting, Settings};
+use rehearsal_core::config::{
+    HumanDuration, Origin, Overrides, SandboxLevel, Setting, Settings, check_timeout,
+};
 use rehearsal_engine::{Tested, Tester};
 use rehearsal_testing::Framework;
 
@@ -36,8 +38,8 @@ pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester
         settings.command = flag(choices.command);
     }
     if let Some(timeout) = choices.timeout {
+        check_timeout(timeout).map_err(CliError::usage)?;
         settings.timeout = Setting { value: timeout, origin: Origin::Flag };
-        settings.check().map_err(|error| CliError::in_file(error, "what was asked for"))?;
     }
     settings.environment.value.extend(choices.environment);
     settings.parallel.value = choices.parallel.or(settings.parallel.value);

@@ -84,7 +84,8 @@ impl Confinement {
         }
         let own = self.driver.map(|driver| OwnPlaces::of(driver, env)).unwrap_or_default();
         for directory in &own.kept {
-            let directory = policy.home.as_ref().map_or_else(|| directory.clone(), |home| home.join(directory));
+            let directory =
+                policy.home.as_ref().map_or_else(|| directory.clone(), |home| home.join(directory));
             // It would be made inside and lost; where it cannot be made, it is.
             let _is_lost = directory.is_absolute().then(|| fs_err::create_dir_all(directory));
         }
@@ -104,7 +105,9 @@ fn readable_by_environment(env: &Variables, home: Option<&Utf8Path>) -> Vec<Utf8
     let on_path = env.get("PATH").into_iter().flat_map(|path| path.split(':'));
     let certificates = CERTIFICATES.iter().filter_map(|name| env.get(*name).map(String::as_str));
     let is_too_wide = |path: &Utf8Path| {
-        ["/tmp", "/var/tmp", "/run", "/home", "/root"].iter().any(|wide| Utf8Path::new(wide).starts_with(path))
+        ["/tmp", "/var/tmp", "/run", "/home", "/root"]
+            .iter()
+            .any(|wide| Utf8Path::new(wide).starts_with(path))
             || home.is_some_and(|home| home.starts_with(path) || holds_secrets(home, path))
     };
     on_path
@@ -134,7 +137,8 @@ impl OwnPlaces {
         match driver {
             DriverKind::Claude => {
                 let home = directory("CLAUDE_CONFIG_DIR", ".claude");
-                let settings = ["settings.json", "settings.local.json", "plugins", "hooks", "agents", "commands"];
+                let settings =
+                    ["settings.json", "settings.local.json", "plugins", "hooks", "agents", "commands"];
                 let state = Utf8PathBuf::from(".claude.json");
                 let mut obeyed: Vec<_> = settings.iter().map(|name| home.join(name)).collect();
                 obeyed.push(state.clone());
@@ -142,7 +146,11 @@ impl OwnPlaces {
             }
             DriverKind::Codex => {
                 let home = directory("CODEX_HOME", ".codex");
-                Self { obeyed: vec![home.join("config.toml"), home.join("prompts")], kept: vec![home], known: vec![] }
+                Self {
+                    obeyed: vec![home.join("config.toml"), home.join("prompts")],
+                    kept: vec![home],
+                    known: vec![],
+                }
             }
             DriverKind::Gemini => {
                 let home = Utf8PathBuf::from(".gemini");

@@ -34,7 +34,8 @@ pub(crate) fn arguments(
     let project = places.project.as_str();
     add(&[if mode == ProjectMode::Writable { "--bind" } else { "--ro-bind" }, project, project]);
     let writable = places.writable.iter().map(|path| ("--bind", path));
-    let mut on_top: Vec<_> = writable.chain(places.protected.iter().map(|path| ("--ro-bind", path))).collect();
+    let mut on_top: Vec<_> =
+        writable.chain(places.protected.iter().map(|path| ("--ro-bind", path))).collect();
     // What is deeper lies over what is around it; of the same place, the second.
     on_top.sort_by_key(|(_, path)| path.components().count());
     for (how, path) in on_top {

@@ -41,8 +41,7 @@ impl Available {
             namespaces: used_at(Rung::NoProc),
             fresh_proc: used_at(Rung::Full),
             overlay: used_at(Rung::NoProc),
-            bubblewrap: used_at(Rung::Bwrap)
-                .and_then(|()| find_bubblewrap()),
+            bubblewrap: used_at(Rung::Bwrap).and_then(|()| find_bubblewrap()),
             landlock: used_at(Rung::Lsm).and(landlock),
             filter: used_at(Rung::Lsm),
             privileges: used_at(Rung::Rlimits),

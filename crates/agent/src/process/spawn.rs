@@ -220,7 +220,7 @@ pub struct Supervised {
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
     pid: i32,
-    sandbox: Option<SandboxReport>,
+    sandbox: Option<Box<SandboxReport>>,
     launcher: Launcher,
     control: Control,
     shim: Child,
@@ -254,7 +254,7 @@ impl Supervised {
 
     /// What confines it.
     pub fn sandbox(&self) -> Option<&SandboxReport> {
-        self.sandbox.as_ref()
+        self.sandbox.as_deref()
     }
 
     /// Asks the process group to end, and after a grace ends all by force. [`wait`](Self::wait) tells when.
@@ -315,7 +315,11 @@ fn shown(program: Utf8PathBuf, policy: &mut Policy) -> Utf8PathBuf {
     let is_package = |dir: &&Utf8Path| dir.file_name() == Some("node_modules");
     policy.readable.push(real.ancestors().filter(is_package).last().unwrap_or(&real).to_owned());
     // A name can matter to a program. Where it would not be seen, it cannot.
-    if program.parent().is_some_and(|dir| policy.readable.iter().any(|path| path == dir)) { program } else { real }
+    if program.parent().is_some_and(|dir| policy.readable.iter().any(|path| path == dir)) {
+        program
+    } else {
+        real
+    }
 }
 
 fn not_found(spec: SpawnSpec) -> SpawnError {

@@ -82,7 +82,8 @@ impl From<SpawnError> for Hindrance {
             }
             SpawnError::Sandbox { .. } => {
                 let advice =
-                    "`rehearsal doctor` shows what the sandbox lacks; `sandbox: best_effort` runs without it".to_owned();
+                    "`rehearsal doctor` shows what the sandbox lacks; `sandbox: best_effort` runs without it"
+                        .to_owned();
                 (Outcome::SandboxUnavailable { reason }, advice)
             }
             SpawnError::Other { .. } => {

@@ -53,7 +53,10 @@ impl Place {
             .current_dir(dir)
             .args(args.split(' '))
             .env_clear()
-            .envs([("PATH", std::env::var("PATH").unwrap()), ("HOME", self.0.root.join("home").into_string())])
+            .envs([
+                ("PATH", std::env::var("PATH").unwrap()),
+                ("HOME", self.0.root.join("home").into_string()),
+            ])
             .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "Ada")))
             .envs(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, "ada@example.invalid")))
             .output()
@@ -72,8 +75,10 @@ impl Place {
 
     /// Each command with whether it succeeded.
     async fn tries(&self, commands: &[String]) -> Vec<bool> {
-        let script: String =
-            commands.iter().map(|command| format!("if ( {command} ) >&2; then echo yes; else echo no; fi\n")).collect();
+        let script: String = commands
+            .iter()
+            .map(|command| format!("if ( {command} ) >&2; then echo yes; else echo no; fi\n"))
+            .collect();
         let report = self.0.sh(&script).await;
         assert_eq!(report.evidence.exit, Some(Exit::Code(0)), "{report:?}");
         self.0.file("stdout.log").lines().map(|line| line == "yes").collect()
@@ -118,7 +123,8 @@ async fn a_confined_agent_reads_no_secret_of_the_home() {
 #[tokio::test]
 async fn a_confined_agent_commits_and_reports() {
     let place = Place::new("required");
-    std::fs::write(place.path("home/.gitconfig"), "[user]\n name = Ada\n email = ada@example.invalid\n").unwrap();
+    std::fs::write(place.path("home/.gitconfig"), "[user]\n name = Ada\n email = ada@example.invalid\n")
+        .unwrap();
     let report = place
         .0
         .sh("echo hi > hello.txt && git add hello.txt && git commit --quiet -m Greet || exit 1
@@ -195,7 +201,8 @@ async fn a_cli_keeps_its_login_and_sessions_but_not_its_settings() {
 #[tokio::test]
 async fn a_reader_changes_neither_files_nor_history() {
     let place = Place::new("{ level: required, project: read_only }");
-    let tried = place.tries(&["echo x > file".to_owned(), "git branch topic".to_owned(), "git log".to_owned()]).await;
+    let tried =
+        place.tries(&["echo x > file".to_owned(), "git branch topic".to_owned(), "git log".to_owned()]).await;
     assert_eq!(tried, [false, false, true]);
 }
 

@@ -68,7 +68,8 @@ fn the_settings_of_a_sandbox_are_shown_one_by_one() {
         "agents:\n  implementer:\n    sandbox: { allow_network: false, max_memory: 4GB }\n",
     );
     let shown = env.run(&["config", "show", "--origin"]).to_string();
-    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("agents.implementer.sandbox")).collect();
+    let lines: Vec<&str> =
+        shown.lines().filter(|line| line.starts_with("agents.implementer.sandbox")).collect();
     assert_snapshot!(lines.join("\n"), @r"
     agents.implementer.sandbox.level          best_effort   default
     agents.implementer.sandbox.project        writable      default

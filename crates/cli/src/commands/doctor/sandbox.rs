@@ -64,7 +64,10 @@ fn of_layer(layer: Layer, report: &LayerReport) -> Check {
         }
         (State::Unavailable, why) => {
             let why = why.as_deref().unwrap_or_default();
-            Check { health: Health::Note, ..Check::bad(&what, format!("not held: {why}"), remedy(layer, report)) }
+            Check {
+                health: Health::Note,
+                ..Check::bad(&what, format!("not held: {why}"), remedy(layer, report))
+            }
         }
     }
 }

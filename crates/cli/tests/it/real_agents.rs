@@ -65,12 +65,21 @@ fn claude_that_cannot_reach_its_model_is_waited_for() {
 
 #[test]
 fn claude_really_edits_a_file_and_the_loop_goes_to_its_end() {
+    claude_writes_a_file("");
+}
+
+#[test]
+fn claude_works_in_a_sandbox_as_well() {
+    claude_writes_a_file("\n    sandbox: required");
+}
+
+fn claude_writes_a_file(more: &str) {
     let Some(directory) = agents() else { return };
     let model = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = model.local_addr().unwrap().port();
     std::thread::spawn(move || play_model(&model));
     let offline = format!(
-        "    env: {{ ANTHROPIC_API_KEY: not-a-key, ANTHROPIC_BASE_URL: 'http://127.0.0.1:{port}', CLAUDE_CODE_MAX_RETRIES: '0' }}"
+        "    env: {{ ANTHROPIC_API_KEY: not-a-key, ANTHROPIC_BASE_URL: 'http://127.0.0.1:{port}', CLAUDE_CODE_MAX_RETRIES: '0' }}{more}"
     );
     let env = env_with("claude", &directory, &offline).session("greet").task("Write hello.txt");
     env.run(&["run", "--accept-complete", "--iterations", "3"])

@@ -25,16 +25,25 @@ pub(super) fn answer(report: CheckReport, args: &AnswerArgs, context: &Context) 
         context.ui.say(harmless(check_page_for_agents(&report, args.budget).trim_end()));
     } else {
         context.ui.say(coloured(&check_page(&report)).trim_end());
-        if report.verdict == CheckVerdict::NothingToCheck {
-            context.ui.say(
-                "nothing says that it is good; `--explain` shows what was looked for, \
-                 `check.build` and `check.lint` in .rehearsal/config.yaml name commands",
-            );
+        if let Some(hint) = hint(&report) {
+            context.ui.say(format!("hint: {hint}"));
         }
     }
     let exit = exit_of(report.verdict);
     context.ui.document(report);
     exit
+}
+
+/// What to do where nothing is wrong, and nothing says that all is well.
+fn hint(report: &CheckReport) -> Option<&'static str> {
+    if report.verdict != CheckVerdict::NothingToCheck {
+        return None;
+    }
+    Some(if report.stages.is_empty() {
+        "name commands under `check.build` and `check.lint` in .rehearsal/config.yaml"
+    } else {
+        "`--no-test` leaves the tests out"
+    })
 }
 
 /// A red check is a red gate; that a program is missing is a matter of set-up.

@@ -23,9 +23,10 @@ use crate::context::Context;
 pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, for_agent};
 pub(crate) use counts::Counts;
 pub(crate) use explain::ExplainDocument;
+pub(crate) use for_model::{LISTED_FOR_MODEL, shorten};
 pub(crate) use history::{HistoryDocument, TestsDocument};
 pub(crate) use live::TestEvent;
-pub(crate) use setup::{Choices, refused_by_sandbox, tester};
+pub(crate) use setup::{Choices, sandbox_refused, tester, tester_with, unless_refused};
 
 #[derive(Debug, Args)]
 #[command(
@@ -108,7 +109,7 @@ enum AboutTests {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum SandboxArg {
+pub(crate) enum SandboxArg {
     /// Confine nothing
     Off,
     /// Confine as far as the system can
@@ -117,13 +118,18 @@ enum SandboxArg {
     Required,
 }
 
+impl From<SandboxArg> for SandboxLevel {
+    fn from(arg: SandboxArg) -> Self {
+        match arg {
+            SandboxArg::Off => Self::Off,
+            SandboxArg::BestEffort => Self::BestEffort,
+            SandboxArg::Required => Self::Required,
+        }
+    }
+}
+
 impl TestArgs {
     fn choices(&self) -> Choices {
-        let level = |level| match level {
-            SandboxArg::Off => SandboxLevel::Off,
-            SandboxArg::BestEffort => SandboxLevel::BestEffort,
-            SandboxArg::Required => SandboxLevel::Required,
-        };
         Choices {
             framework: self.framework.map(|framework| framework.0),
             command: self.command.clone(),
@@ -131,7 +137,7 @@ impl TestArgs {
             environment: self.environment.clone(),
             parallel: self.parallel,
             retries: self.retries,
-            sandbox: self.sandbox.map(level),
+            sandbox: self.sandbox.map(SandboxLevel::from),
         }
     }
 }

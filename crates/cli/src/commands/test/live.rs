@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::TestArgs;
 use super::answer::answer;
 use super::counts::Counts;
-use super::setup::{refused_by_sandbox, tester};
+use super::setup::{tester, unless_refused};
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
@@ -107,9 +107,7 @@ pub(super) async fn until_interrupted(
     });
     let tested = tester.test(wanted, watcher, &cancel).await;
     interrupted.abort();
-    let tested = tested?;
-    refused_by_sandbox(tester, &tested)?;
-    Ok((tested, cancel.is_cancelled()))
+    Ok((unless_refused(tester, tested?)?, cancel.is_cancelled()))
 }
 
 /// Waits until a file is another one; not if Ctrl-C comes first.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::config::{HumanDuration, Origin, Overrides, SandboxLevel, Setting};
+use rehearsal_core::config::{HumanDuration, Origin, Overrides, SandboxLevel, Setting, TestingSettings};
 use rehearsal_engine::{Tested, Tester};
 use rehearsal_testing::Framework;
 
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::project::Project;
 
 /// What is asked for beyond the configuration. What is left out stays as it is configured.
 #[derive(Debug, Default)]
@@ -41,6 +42,15 @@ pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester
     settings.parallel.value = choices.parallel.or(settings.parallel.value);
     settings.retries.value = choices.retries.unwrap_or(settings.retries.value);
     settings.sandbox.level.value = choices.sandbox.unwrap_or(settings.sandbox.level.value);
+    tester_with(settings, &project, context).await
+}
+
+/// The tester of a project.
+pub(crate) async fn tester_with(
+    settings: TestingSettings,
+    project: &Project,
+    context: &Context,
+) -> Result<Tester, CliError> {
     Ok(Tester {
         root: project.root.clone(),
         settings,
@@ -52,16 +62,16 @@ pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester
 }
 
 /// Where the sandbox is required, a run that had none is an error and no result.
-pub(crate) fn refused_by_sandbox(tester: &Tester, tested: &Tested) -> Result<(), CliError> {
-    if tester.settings.sandbox.level.value != SandboxLevel::Required {
-        return Ok(());
+pub(crate) fn unless_refused(tester: &Tester, tested: Tested) -> Result<Tested, CliError> {
+    let refused = tested.projects.iter().find_map(|project| project.report.sandbox_refused.as_ref());
+    match refused.filter(|_| tester.settings.sandbox.level.value == SandboxLevel::Required) {
+        Some(why) => Err(sandbox_refused(why)),
+        None => Ok(tested),
     }
-    match tested.projects.iter().find_map(|project| project.report.sandbox_refused.as_ref()) {
-        None => Ok(()),
-        Some(why) => Err(CliError::new(
-            Exit::Sandbox,
-            format!("the sandbox is required, and cannot be had: {why}"),
-        )
-        .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it")),
-    }
+}
+
+/// That a sandbox is required, and cannot be had.
+pub(crate) fn sandbox_refused(why: &str) -> CliError {
+    CliError::new(Exit::Sandbox, format!("the sandbox is required, and cannot be had: {why}"))
+        .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it")
 }

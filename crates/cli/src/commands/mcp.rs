@@ -4,6 +4,7 @@
 //! and the program ends when no process of it is left.
 
 mod answer;
+mod check;
 mod input;
 mod progress;
 mod run_tests;
@@ -28,6 +29,7 @@ pub(crate) use test_history::TestHistoryDocument;
 #[command(after_help = "\
 Speaks the Model Context Protocol on standard input and output, until the client closes them. Tools:
   run_tests      run the tests; failures first, each once, with file and line
+  check          build, lint and test; what is to be mended, with file and line
   test_history   the last runs; which tests are flaky, failing and since when, slow
 
 Examples:

@@ -25,10 +25,11 @@ use crate::context::Context;
 pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, coloured, for_agent};
 pub(crate) use counts::Counts;
 pub(crate) use explain::ExplainDocument;
+pub(crate) use for_model::{LISTED_FOR_MODEL, shorten};
 pub(crate) use found::{FoundTests, found_tests, in_words};
 pub(crate) use history::{HistoryDocument, TestsDocument};
 pub(crate) use live::TestEvent;
-pub(crate) use setup::{Choices, refused_by_sandbox, sandbox_refused, tester, tester_with};
+pub(crate) use setup::{Choices, sandbox_refused, tester, tester_with, unless_refused};
 
 #[derive(Debug, Args)]
 #[command(
@@ -147,7 +148,7 @@ impl TestArgs {
             environment: self.environment.clone(),
             parallel: self.parallel,
             retries: self.retries,
-            sandbox: self.sandbox.map(Into::into),
+            sandbox: self.sandbox.map(SandboxLevel::from),
         }
     }
 }

@@ -10,6 +10,7 @@ mod help;
 mod importing;
 mod inside;
 mod json;
+mod mcp;
 mod meanwhile;
 mod prompt;
 mod real_agents;

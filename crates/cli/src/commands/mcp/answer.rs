@@ -24,6 +24,11 @@ pub(super) fn refusal(error: &CliError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.render().trim_end())])
 }
 
+/// Nobody reads it but the log of a client.
+pub(super) fn cancelled() -> CliError {
+    CliError::new(Exit::Interrupted, "stopped, since the call was cancelled")
+}
+
 /// The arguments of a call, as the tool understands them.
 pub(super) fn arguments<T: DeserializeOwned + JsonSchema>(
     tool: &str,

@@ -22,15 +22,30 @@ struct Stand {
 }
 
 /// Tells the client; nobody, if it did not ask.
-pub(super) struct Teller {
+struct Teller {
     client: Option<(Peer<RoleServer>, ProgressToken)>,
     stand: watch::Receiver<Stand>,
-    /// Another notification may go out.
+    /// How far the client knows it to be; nothing yet below 0.
     told: f64,
 }
 
+/// Does a piece of work, and tells the client meanwhile how far it is.
+pub(super) async fn watched<T, W: Future<Output = T>>(
+    context: &RequestContext<RoleServer>,
+    work: impl FnOnce(RunWatcher) -> W,
+) -> T {
+    let (watcher, teller) = telling(context);
+    let over = CancellationToken::new();
+    let work = async {
+        let done = work(watcher).await;
+        over.cancel();
+        done
+    };
+    tokio::join!(work, teller.tell_until(&over)).0
+}
+
 /// A watcher of a run, and who tells the client what it sees.
-pub(super) fn telling(context: &RequestContext<RoleServer>) -> (RunWatcher, Teller) {
+fn telling(context: &RequestContext<RoleServer>) -> (RunWatcher, Teller) {
     let client = context.meta.get_progress_token().map(|token| (context.peer.clone(), token));
     let (tell, stand) = watch::channel(Stand::default());
     let mut counts = Counts::default();
@@ -48,7 +63,7 @@ pub(super) fn telling(context: &RequestContext<RoleServer>) -> (RunWatcher, Tell
 
 impl Teller {
     /// Tells until the run is over. No notification is under way when it returns: a client must not get one after the answer.
-    pub(super) async fn tell_until(mut self, over: &CancellationToken) {
+    async fn tell_until(mut self, over: &CancellationToken) {
         let Some((peer, token)) = self.client.take() else { return };
         loop {
             tokio::select! {

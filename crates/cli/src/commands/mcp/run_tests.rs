@@ -9,14 +9,12 @@ use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
-use super::answer::{answer, arguments, schema};
-use super::progress::telling;
+use super::answer::{answer, arguments, cancelled, schema};
+use super::progress::watched;
 use super::server::Server;
-use crate::commands::test::{Choices, DEFAULT_BUDGET, TestDocument, for_agent, refused_by_sandbox, tester};
+use crate::commands::test::{Choices, DEFAULT_BUDGET, TestDocument, for_agent, tester, unless_refused};
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::ui::Document;
 
 pub(super) const NAME: &str = "run_tests";
@@ -66,19 +64,15 @@ pub(super) async fn call(
     let tester = tester(choices, server.context()).await?;
     let wanted = Wanted { patterns: asked.test_pattern.into_iter().collect(), ..Wanted::default() };
     let _turn = server.my_turn(&request.ct).await?;
-    let (watcher, teller) = telling(request);
-    let over = CancellationToken::new();
-    let run = async {
-        let tested = tester.test(&wanted, &watcher, &request.ct).await;
-        over.cancel();
-        tested
-    };
-    let (tested, ()) = tokio::join!(run, teller.tell_until(&over));
-    let tested = tested?;
+    let tested = watched(request, |watcher| {
+        let (tester, wanted) = (&tester, &wanted);
+        async move { tester.test(wanted, &watcher, &request.ct).await }
+    })
+    .await?;
     if request.ct.is_cancelled() {
-        return Err(CliError::new(Exit::Interrupted, "the tests were stopped, since the call was cancelled"));
+        return Err(cancelled());
     }
-    refused_by_sandbox(&tester, &tested)?;
+    let tested = unless_refused(&tester, tested)?;
     let text = for_agent(&tested.projects, &tested.notes, asked.budget.unwrap_or(DEFAULT_BUDGET));
     answer(TestDocument::for_model(tested, text.clone()), text)
 }

@@ -11,14 +11,13 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::refusal;
-use super::{run_tests, test_history};
+use super::answer::{cancelled, refusal};
+use super::{check, run_tests, test_history};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 const INSTRUCTIONS: &str = "Rehearsal runs this repository's tests in a sandbox and says what failed, where and why. \
-Call `run_tests` after a change instead of running the test command yourself; give `test_pattern` to run a part. \
+Call `run_tests` after a change instead of running the test command yourself; give `test_pattern` to run a part. `check` builds and lints first. \
 `test_history` tells whether a test is flaky or has been failing before your change.";
 
 /// Serves one client.
@@ -42,7 +41,7 @@ impl Server {
     pub(super) async fn my_turn(&self, cancel: &CancellationToken) -> Result<MutexGuard<'_, ()>, CliError> {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(CliError::new(Exit::Interrupted, "cancelled before it began")),
+            () = cancel.cancelled() => Err(cancelled()),
             turn = self.turn.lock() => Ok(turn),
         }
     }
@@ -51,8 +50,8 @@ impl Server {
         &self.context
     }
 
-    fn tools() -> [Tool; 2] {
-        [run_tests::tool(), test_history::tool()]
+    fn tools() -> [Tool; 3] {
+        [run_tests::tool(), check::tool(), test_history::tool()]
     }
 }
 
@@ -82,6 +81,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let answered: Result<CallToolResult, CliError> = match call.name.as_ref() {
             run_tests::NAME => run_tests::call(self, call.arguments, &context).await,
+            check::NAME => check::call(self, call.arguments, &context).await,
             test_history::NAME => test_history::call(self, call.arguments).await,
             unknown => {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{unknown}`"), None));

@@ -12,7 +12,7 @@ use rehearsal_testing::{
 
 use super::TestArgs;
 use super::answer::exit_of;
-use super::setup::{Choices, refused_by_sandbox, tester};
+use super::setup::{Choices, tester, unless_refused};
 use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
@@ -30,8 +30,7 @@ pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) 
     let wanted = Wanted { patterns: test_pattern.into_iter().collect(), ..Wanted::default() };
     let tester = tester(choices, context).await?;
     let stop = Stop::listen()?;
-    let tested = tester.test(&wanted, &RunWatcher::none(), &stop.now).await?;
-    refused_by_sandbox(&tester, &tested)?;
+    let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), &stop.now).await?)?;
     let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
     let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
     // The answer itself is what was asked for, with and without `--json`.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::TestArgs;
 use super::answer::answer;
 use super::counts::Counts;
-use super::setup::{refused_by_sandbox, tester};
+use super::setup::{tester, unless_refused};
 use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
@@ -95,8 +95,7 @@ pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
 
 async fn once(tester: &Tester, args: &TestArgs, stop: &CancellationToken, context: &Context) -> Done {
     let watcher = if args.follow { following() } else { showing(context) };
-    let tested = tester.test(&wanted(args), &watcher, stop).await?;
-    refused_by_sandbox(tester, &tested)?;
+    let tested = unless_refused(tester, tester.test(&wanted(args), &watcher, stop).await?)?;
     // Who reads events reads the report as the last of them.
     let ui = crate::ui::Ui { json: context.ui.json || args.follow };
     let context = &Context { ui, ..context.clone() };

@@ -66,13 +66,11 @@ pub(crate) async fn tester_with(
 }
 
 /// Where the sandbox is required, a run that had none is an error and no result.
-pub(crate) fn refused_by_sandbox(tester: &Tester, tested: &Tested) -> Result<(), CliError> {
-    if tester.settings.sandbox.level.value != SandboxLevel::Required {
-        return Ok(());
-    }
-    match tested.projects.iter().find_map(|project| project.report.sandbox_refused.as_ref()) {
-        None => Ok(()),
+pub(crate) fn unless_refused(tester: &Tester, tested: Tested) -> Result<Tested, CliError> {
+    let refused = tested.projects.iter().find_map(|project| project.report.sandbox_refused.as_ref());
+    match refused.filter(|_| tester.settings.sandbox.level.value == SandboxLevel::Required) {
         Some(why) => Err(sandbox_refused(why)),
+        None => Ok(tested),
     }
 }
 

@@ -1,0 +1,7 @@
+//! Stories of the forge, with real git.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod crashes;
+mod env;
+mod running_git;
+mod worktrees;

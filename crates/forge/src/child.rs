@@ -60,11 +60,9 @@ pub(crate) async fn run(
     let (mut whole, mut tail) = (Ok(()), Ok(()));
     let answer = async {
         let talking = async {
-            tokio::join!(
-                feed(stdin, input),
-                async { whole = read_whole(out, &mut stdout).await },
-                async { tail = read_tail(err, &mut stderr).await },
-            )
+            tokio::join!(feed(stdin, input), async { whole = read_whole(out, &mut stdout).await }, async {
+                tail = read_tail(err, &mut stderr).await
+            },)
         };
         tokio::pin!(talking);
         tokio::select! {

@@ -166,7 +166,6 @@ pub(crate) struct Answer {
     /// 0 is yes, 1 is no.
     pub(crate) yes: bool,
     pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: String,
 }
 
 /// Who commits where the user has not said who they are.
@@ -243,9 +242,7 @@ impl Git {
     pub(crate) async fn ask(&self, args: &[&str]) -> Result<Answer, GitError> {
         let ended = self.end(args, &[]).await?;
         match ended.status.code() {
-            Some(code @ (0 | 1)) => {
-                Ok(Answer { yes: code == 0, stdout: ended.stdout, stderr: ended.stderr })
-            }
+            Some(code @ (0 | 1)) => Ok(Answer { yes: code == 0, stdout: ended.stdout }),
             _ => Err(self.failed(args, &ended)),
         }
     }
@@ -266,9 +263,7 @@ impl Git {
             ChildError::Io(source) => {
                 GitError::Io { what: format!("run `git {}` in `{}`", command(), self.dir), source }
             }
-            ChildError::TimedOut => {
-                GitError::TimedOut { command: command(), seconds: self.limit.as_secs() }
-            }
+            ChildError::TimedOut => GitError::TimedOut { command: command(), seconds: self.limit.as_secs() },
             ChildError::TooMuch => GitError::TooMuch { command: command() },
         })
     }

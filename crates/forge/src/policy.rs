@@ -40,7 +40,6 @@ pub(crate) const STALE_LOCK_AGE: Duration = Duration::from_millis(200);
 /// How long a lock file is waited for while a git is at work in the repository.
 pub(crate) const GIT_LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
-
 /// The most files that `.worktreeinclude` copies: it is for settings, not for dependencies.
 pub(crate) const MAX_INCLUDED_FILES: usize = 10_000;
 

@@ -42,25 +42,36 @@ impl Repository {
             .map_err(GitError::io(format!("lock `{path}`")))?
             .ok_or(GitError::LockHeld { command: "worktree".into(), lock: path })
     }
+}
 
-    /// Removes a lock file of git's once it is certain that nobody holds it: it stays the same while no git is at
-    /// work here. False if someone does hold it.
-    pub(crate) async fn drop_stale_lock(&self, lock: &Utf8Path, worktrees: &Utf8Path) -> bool {
-        let deadline = Instant::now() + GIT_LOCK_PATIENCE;
-        let mut seen = print_of(lock);
-        while let Some(before) = seen {
-            tokio::time::sleep(STALE_LOCK_AGE).await;
-            seen = print_of(lock);
-            let places = [&*self.root, &*self.common_dir, worktrees];
-            if seen == Some(before) && !is_git_at_work(&places) {
-                return fs_err::remove_file(lock).is_ok();
-            }
-            if Instant::now() >= deadline {
-                return false;
-            }
+/// Removes a lock file of git's once it is certain that nobody holds it: it stays the same while no git is at work
+/// in the repository or a worktree of it. False if someone does hold it.
+pub(crate) async fn drop_stale_lock(lock: &Utf8Path, common_dir: &Utf8Path) -> bool {
+    let deadline = Instant::now() + GIT_LOCK_PATIENCE;
+    let mut seen = print_of(lock);
+    while let Some(before) = seen {
+        tokio::time::sleep(STALE_LOCK_AGE).await;
+        seen = print_of(lock);
+        let places = places_of(common_dir);
+        let places: Vec<&Utf8Path> = places.iter().map(|place| &**place).collect();
+        if seen == Some(before) && !is_git_at_work(&places) {
+            return fs_err::remove_file(lock).is_ok();
         }
-        true
+        if Instant::now() >= deadline {
+            return false;
+        }
     }
+    true
+}
+
+/// Where a git may work that uses a repository: in it, around it, and in each worktree.
+fn places_of(common_dir: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = common_dir.join("worktrees").read_dir_utf8().into_iter().flatten().flatten();
+    let gitdirs = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("gitdir")).ok());
+    let worktrees = gitdirs.filter_map(|gitdir| Some(Utf8Path::new(gitdir.trim_end()).parent()?.to_owned()));
+    let around =
+        common_dir.parent().filter(|_| common_dir.file_name() == Some(".git")).map(Utf8Path::to_owned);
+    worktrees.chain(around).chain([common_dir.to_owned()]).collect()
 }
 
 /// Which file it is, and when it was written.

@@ -54,8 +54,12 @@ impl CheckoutPrint {
     /// What happened since; none if nothing did.
     pub async fn trespass_since(&self) -> Result<Option<Trespass>, GitError> {
         let now = Self::take(&self.root).await?;
-        let mut files: Vec<String> =
-            now.dirty.iter().filter(|(path, print)| self.dirty.get(*path) != Some(print)).map(|(path, _)| path.clone()).collect();
+        let mut files: Vec<String> = now
+            .dirty
+            .iter()
+            .filter(|(path, print)| self.dirty.get(*path) != Some(print))
+            .map(|(path, _)| path.clone())
+            .collect();
         files.extend(self.dirty.keys().filter(|path| !now.dirty.contains_key(*path)).cloned());
         files.sort();
         let trespass = Trespass { head_moved: self.head != now.head, files };

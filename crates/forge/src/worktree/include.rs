@@ -13,7 +13,10 @@ const PATTERNS: &str = ".worktreeinclude";
 
 /// Copies what the patterns name from the main checkout into a worktree. Only what git ignores *there*, so that no
 /// secret is ever committed by mistake; never over a file, and never through a link that leads out.
-pub(super) async fn copy_included(root: &Utf8Path, worktree: &Utf8Path) -> Result<Vec<String>, WorktreeError> {
+pub(super) async fn copy_included(
+    root: &Utf8Path,
+    worktree: &Utf8Path,
+) -> Result<Vec<String>, WorktreeError> {
     if !root.join(PATTERNS).is_file() {
         return Ok(Vec::new());
     }

@@ -13,9 +13,6 @@ use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
 use crate::policy::{LOCK_PAUSE, REPOSITORY_LOCK_LIMIT};
 
-/// How often git is asked again to add a worktree, after a lock that stood in its way was removed.
-const ADD_TRIES: u32 = 5;
-
 /// A slot that is ours to work on, and what it was before.
 struct Taken {
     slot: Slot,
@@ -204,16 +201,6 @@ impl Worktrees {
         let (path, reason) = (slot.path(), owner.reason());
         let args = ["worktree", "add", "--no-checkout", "--detach", "--lock", "--reason", &reason];
         let args = [&args[..], &["--", path.as_str(), base.as_str()]].concat();
-        for _ in 1..ADD_TRIES {
-            match git.run(&args).await {
-                Err(GitError::LockHeld { lock, .. })
-                    if self.repository.drop_stale_lock(&lock, &self.under).await =>
-                {
-                    self.sweep(slot)?;
-                }
-                other => return other.map(drop),
-            }
-        }
         git.run(&args).await.map(drop)
     }
 

@@ -26,7 +26,11 @@ pub(super) async fn run_setup(
     match child::run(command, Input::Nothing, SETUP_LIMIT).await {
         Ok(ended) if ended.status.success() => Ok(()),
         Ok(ended) => {
-            let said = if ended.stderr.is_empty() { String::from_utf8_lossy(&ended.stdout).into_owned() } else { ended.stderr };
+            let said = if ended.stderr.is_empty() {
+                String::from_utf8_lossy(&ended.stdout).into_owned()
+            } else {
+                ended.stderr
+            };
             Err(failed(format!("{}: {}", ended.status, tail_of(said.trim(), SHOWN))))
         }
         Err(ChildError::TimedOut) => Err(failed(format!("it took longer than {} s", SETUP_LIMIT.as_secs()))),

@@ -31,9 +31,7 @@ pub(crate) enum Record {
         from: Option<Oid>,
     },
     /// An agent may have worked in it: what is there is precious.
-    Ready {
-        owner: Owner,
-    },
+    Ready { owner: Owner },
     /// All that was in it is known to be kept elsewhere.
     Recycling,
     /// Clean, and waiting for its next task.
@@ -131,9 +129,7 @@ impl Slot {
         let mut numbers: Vec<u32> = under
             .read_dir_utf8()?
             .flatten()
-            .filter_map(|entry| {
-                entry.file_name().strip_prefix(PREFIX)?.strip_suffix(".json")?.parse().ok()
-            })
+            .filter_map(|entry| entry.file_name().strip_prefix(PREFIX)?.strip_suffix(".json")?.parse().ok())
             .collect();
         numbers.sort_unstable();
         Ok(numbers.into_iter().map(|number| Self::new(under, number)).collect())
@@ -142,5 +138,6 @@ impl Slot {
 
 /// Whether a name is one that git gives to a slot's administrative entry.
 pub(crate) fn is_slot_name(name: &str) -> bool {
-    name.strip_prefix(PREFIX).is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    name.strip_prefix(PREFIX)
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }

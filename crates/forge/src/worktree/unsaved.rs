@@ -83,9 +83,17 @@ pub(crate) async fn unsaved_in(
 }
 
 async fn uncommitted(git: &Git) -> Result<Option<Unsaved>, GitError> {
-    let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none"];
+    let args = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--ignore-submodules=none",
+    ];
     let said = git.run(&args).await?;
-    let files: Vec<String> = split_nul(&said).filter_map(|record| record.get(3..).map(str::to_owned)).collect();
+    let files: Vec<String> =
+        split_nul(&said).filter_map(|record| record.get(3..).map(str::to_owned)).collect();
     let count = files.len();
     let files = files.into_iter().take(NAMED).collect();
     Ok((count > 0).then_some(Unsaved::Uncommitted { files, count }))
@@ -94,13 +102,19 @@ async fn uncommitted(git: &Git) -> Result<Option<Unsaved>, GitError> {
 async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsaved>, GitError> {
     let head = git.commit("HEAD").await?;
     // While a rebase is under way the work is where it began.
-    let begun = ["rebase-merge/orig-head", "rebase-apply/orig-head"].into_iter().find_map(|name| {
-        Oid::new(std::fs::read_to_string(admin.dir.join(name)).ok()?.trim_end()).ok()
-    });
+    let begun = ["rebase-merge/orig-head", "rebase-apply/orig-head"]
+        .into_iter()
+        .find_map(|name| Oid::new(std::fs::read_to_string(admin.dir.join(name)).ok()?.trim_end()).ok());
     let mut args = vec!["rev-list", "--count", head.as_str()];
     args.extend(begun.as_ref().map(Oid::as_str));
     // References of this worktree's own go with it, and a stash is dropped as soon as it is applied.
-    args.extend(["--not", "--exclude=refs/worktree/*", "--exclude=refs/bisect/*", "--exclude=refs/rewritten/*", "--exclude=refs/stash"]);
+    args.extend([
+        "--not",
+        "--exclude=refs/worktree/*",
+        "--exclude=refs/bisect/*",
+        "--exclude=refs/rewritten/*",
+        "--exclude=refs/stash",
+    ]);
     args.push("--glob=refs/*");
     // One that is not in this repository cannot be named; then it saves nothing here.
     let mut known = Vec::new();
@@ -145,7 +159,9 @@ async fn unpushed_submodule(git: &Git, admin: &Admin) -> Result<Option<Unsaved>,
             continue;
         }
         let inside = Git::at(git.dir().join(path));
-        if inside.line(&["rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes"]).await? != "" {
+        if inside.line(&["rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes"]).await?
+            != ""
+        {
             return Ok(Some(Unsaved::Submodule { path: path.to_owned() }));
         }
     }

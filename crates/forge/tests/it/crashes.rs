@@ -89,7 +89,14 @@ async fn whatever_a_killed_git_left_of_a_new_worktree_is_healed() {
 #[tokio::test]
 async fn locks_of_the_users_checkout_stand_in_nobodys_way_and_stay() {
     let env = TestEnv::new();
-    let locks = ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/main.lock", "shallow.lock"];
+    let locks = [
+        "index.lock",
+        "HEAD.lock",
+        "config.lock",
+        "packed-refs.lock",
+        "refs/heads/main.lock",
+        "shallow.lock",
+    ];
     let locks = locks.map(|name| env.repo.join(".git").join(name));
     locks.iter().for_each(touch);
     let worktrees = env.worktrees().await;

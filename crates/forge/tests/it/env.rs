@@ -8,7 +8,7 @@ use rehearsal_forge::{Git, Oid, Worktree, WorktreeSettings, Worktrees};
 
 /// Gone with its end.
 pub(crate) struct TestEnv {
-    pub(crate) dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
     pub(crate) root: Utf8PathBuf,
     pub(crate) remote: Utf8PathBuf,
     pub(crate) repo: Utf8PathBuf,
@@ -28,7 +28,7 @@ impl TestEnv {
         git(&repo, &["remote", "add", "origin", remote.as_str()]);
         fs_err::write(repo.join("README.md"), "# A test\n").unwrap();
         fs_err::write(repo.join(".gitignore"), "target/\n.env\n*.local\n").unwrap();
-        let env = Self { dir, root, remote, repo, under };
+        let env = Self { _dir: dir, root, remote, repo, under };
         env.commit("begin");
         git(&env.repo, &["push", "--quiet", "-u", "origin", "main"]);
         env

@@ -57,7 +57,8 @@ async fn nobody_waits_for_a_git_that_was_given_up() {
     let hang = git.run(&args);
     let begun = async {
         loop {
-            if let Some(pid) = fs_err::read_to_string(&pid).ok().and_then(|it| it.trim().parse::<i32>().ok()) {
+            if let Some(pid) = fs_err::read_to_string(&pid).ok().and_then(|it| it.trim().parse::<i32>().ok())
+            {
                 break pid;
             }
             tokio::task::yield_now().await;

@@ -141,7 +141,11 @@ async fn clearing_up_says_what_it_would_do_and_then_does_it() {
     }
     worktrees.release(&task("warm"), Fence(1), &[]).await.unwrap();
     let live = BTreeSet::from([task("live")]);
-    let expected = [(Some(task("live")), Collected::InUse), (Some(task("over")), Collected::Removed), (None, Collected::Removed)];
+    let expected = [
+        (Some(task("live")), Collected::InUse),
+        (Some(task("over")), Collected::Removed),
+        (None, Collected::Removed),
+    ];
     for mode in [GcMode::DryRun, GcMode::Delete] {
         let plan = worktrees.gc(&live, mode).await.unwrap();
         let plan: Vec<_> = plan.into_iter().map(|entry| (entry.task, entry.collected)).collect();
@@ -159,7 +163,10 @@ async fn no_more_worktrees_are_kept_warm_than_was_said() {
         worktrees.prepare(&task(name), Fence(1), "main").await.unwrap();
     }
     assert_eq!(worktrees.release(&task("a"), Fence(1), &[]).await.unwrap(), Released::Warm { branch: None });
-    assert_eq!(worktrees.release(&task("b"), Fence(1), &[]).await.unwrap(), Released::Removed { branch: None });
+    assert_eq!(
+        worktrees.release(&task("b"), Fence(1), &[]).await.unwrap(),
+        Released::Removed { branch: None }
+    );
     assert_eq!(git(&env.repo, &["worktree", "list"]).lines().count(), 2);
 }
 
@@ -257,7 +264,10 @@ async fn a_write_to_the_main_checkout_is_noticed() {
     env.write("draft.txt", "written over\n");
     env.write("new.txt", "left behind\n");
     let trespass = before.trespass_since().await.unwrap().unwrap();
-    assert_eq!((trespass.head_moved, trespass.files), (false, vec!["draft.txt".to_owned(), "new.txt".to_owned()]));
+    assert_eq!(
+        (trespass.head_moved, trespass.files),
+        (false, vec!["draft.txt".to_owned(), "new.txt".to_owned()])
+    );
     env.commit("in the wrong place");
     assert!(before.trespass_since().await.unwrap().unwrap().head_moved);
 }

@@ -19,6 +19,7 @@ mod github;
 mod local;
 mod lock;
 mod merge;
+pub mod mock_gh;
 mod policy;
 mod ports;
 mod reference;

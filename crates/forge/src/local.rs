@@ -80,7 +80,7 @@ impl Local {
     }
 
     /// The commit by which the base came to have a commit.
-    async fn landed(&self, head: &Oid, base: &Oid) -> Result<Option<Oid>, GitError> {
+    pub(crate) async fn landed(&self, head: &Oid, base: &Oid) -> Result<Option<Oid>, GitError> {
         if !self.git.ask(&["merge-base", "--is-ancestor", head.as_str(), base.as_str()]).await?.yes {
             return Ok(None);
         }

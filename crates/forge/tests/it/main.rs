@@ -5,5 +5,6 @@ mod branches;
 mod crashes;
 mod env;
 mod local_forge;
+mod mock_gh;
 mod running_git;
 mod worktrees;

@@ -291,11 +291,11 @@ impl Session<'_> {
             let mut outcome = execute(self, &plan, directory, already + reports.len()).await;
             retry::retry(self, candidate, &plan, &mut outcome).await;
             let mut report = report_of(&plan, outcome, milliseconds(began));
+            let nothing =
+                plan.may_be_empty && report.verdict == Verdict::NoTests && report.exit_code == Some(0);
             if let Some(affected) = &project.affected {
                 selected(&mut report, affected);
             }
-            let nothing =
-                plan.may_be_empty && report.verdict == Verdict::NoTests && report.exit_code == Some(0);
             if !nothing {
                 self.watcher.tell(RunEvent::Ended(&report));
                 reports.push(report);

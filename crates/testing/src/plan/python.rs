@@ -59,7 +59,10 @@ fn select_in_pytest(planner: &Planner<'_>, plan: &mut RunPlan) {
         plan.args(["-k".to_owned(), both.join(" and ")]);
     }
     let mut nodes: Vec<String> = selection.tests.iter().map(|test| node(planner, &test.name)).collect();
-    // Of one function with many parameters many may have failed.
+    // A file that is run whole has its tests in it.
+    let files_of: Vec<String> = nodes.iter().filter(|node| !node.contains("::")).cloned().collect();
+    nodes.retain(|node| node.split_once("::").is_none_or(|(file, _)| !files_of.iter().any(|it| it == file)));
+    nodes.sort();
     nodes.dedup();
     plan.args(nodes);
     plan.args(selection.reached_files(&planner.root));

@@ -3,6 +3,7 @@
 //! Flag > environment > project file > user file > default. Each resolved [`Setting`] remembers which of them
 //! won, so that `config show --origin` can say so.
 
+mod check;
 mod duration;
 mod environment;
 mod file;
@@ -11,6 +12,7 @@ mod sandbox;
 mod size;
 mod testing;
 
+pub use check::{CheckConfig, CheckSettings};
 pub use duration::HumanDuration;
 pub use environment::VARIABLES;
 pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, parse};

@@ -5,6 +5,8 @@ mod affected;
 mod baseline;
 mod remember;
 
+pub(crate) use remember::directory as directory_for_output;
+
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};

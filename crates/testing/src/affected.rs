@@ -143,7 +143,7 @@ fn changed_in(changes: &Changes, place: &Utf8Path) -> Result<Changed, String> {
     }
     let outside = |file: &&str| Utf8Path::new(file).strip_prefix(place).is_err();
     if let Some(file) = changes.files().find(|file| outside(file) && role(file) != Role::Document) {
-        return Err(format!("`{file}` changed, which is not in this project: it may depend on it"));
+        return Err(format!("`{file}` changed outside of this project, which may depend on it"));
     }
     let (documents, files): (Vec<&str>, Vec<&str>) =
         below.files().partition(|file| role(file) == Role::Document);
@@ -193,6 +193,9 @@ fn reached(
         (files, _) => format!("{} changed {when}", count(files as u64, "file", "files")),
     };
     reach.reasons.insert(0, told);
+    if reach.selectors.is_empty() && !files.is_empty() {
+        reach.reasons.push("and no test depends on it".to_owned());
+    }
     Ok(reach)
 }
 
@@ -252,13 +255,15 @@ impl Affected {
             return format!("all tests: {why}");
         }
         if self.selectors.is_empty() {
-            return format!("no tests: {why}, and no test depends on it");
+            return format!("no tests: {why}");
         }
         let is_single = |selector: &&Selector| matches!(selector, Selector::Test { .. });
         let of_graph: Vec<&Selector> = self.selectors.iter().filter(|it| !is_single(it)).collect();
         let (one, many) = match of_graph.last() {
             None => return format!("{}: {why}", count(self.selectors.len() as u64, "test", "tests")),
-            Some(Selector::RelatedTo(_)) => return format!("the tests that it finds related: {why}"),
+            Some(Selector::RelatedTo(_)) => {
+                return format!("what {} finds related: {why}", self.framework);
+            }
             Some(Selector::Directory(_) | Selector::Package(_)) => ("package", "packages"),
             Some(_) => ("test file", "test files"),
         };

@@ -1,4 +1,4 @@
-//! A repository's tests: detect, run, parse, analyse.
+//! A repository's tests: detect, run, parse, analyse; and, in the same form, what compilers and linters say.
 //!
 //! **Invariant:** a report always comes back. Output of any size and any content is read in bounded memory; a text
 //! that a test prints cannot fake a result; nothing but a complete, consistent, good run is green.
@@ -9,6 +9,7 @@ mod agent_report;
 mod analyse;
 mod baseline;
 mod changes;
+mod check;
 mod collect;
 mod combine;
 mod detect;
@@ -51,9 +52,15 @@ pub use analyse::{
 };
 pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
+pub use check::{
+    Check, CheckReport, CheckRequest, CheckVerdict, CheckedTests, DiagnosticCounts, NotRun, RecordedCheck,
+    Stage, StageReport, check, check_page, check_page_for_agents, read_check,
+};
 pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
 pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
-pub use diagnostics::{Diagnostic, DiagnosticParser, Severity, parser_for, tool_of};
+pub use diagnostics::{
+    Diagnostic, DiagnosticParser, Severity, is_known_tool, known_tools, parser_for, tool_of,
+};
 pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
 pub use framework::Framework;
 pub use history::{Interval, RunMark, Slower, Standing, TestHistory, TestKey, TestRecord, histories};

@@ -33,7 +33,10 @@ use crate::{
     Affected, Candidate, Framework, Limits, Machine, Pattern, Progress, RunPlan, Selection, Stream,
     TestReport, TestSummary, Verdict, Wish, detect, plan,
 };
+pub(crate) use drive::{Driven, Listener, Surroundings, drive};
 use execute::{Outcome, execute};
+pub(crate) use execute::{in_words, lay_out};
+pub(crate) use raw::Raw;
 
 /// Without a word of the user.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -203,7 +206,7 @@ impl RunWatcher {
         Self::new(|_| {})
     }
 
-    fn tell(&self, event: RunEvent<'_>) {
+    pub(crate) fn tell(&self, event: RunEvent<'_>) {
         // A watcher that panicked once may do so again: it is no reason to lose the run.
         (self.0.lock().unwrap_or_else(PoisonError::into_inner))(event);
     }
@@ -288,11 +291,11 @@ impl Session<'_> {
             let mut outcome = execute(self, &plan, directory, already + reports.len()).await;
             retry::retry(self, candidate, &plan, &mut outcome).await;
             let mut report = report_of(&plan, outcome, milliseconds(began));
+            let nothing =
+                plan.may_be_empty && report.verdict == Verdict::NoTests && report.exit_code == Some(0);
             if let Some(affected) = &project.affected {
                 selected(&mut report, affected);
             }
-            let nothing =
-                plan.may_be_empty && report.verdict == Verdict::NoTests && report.exit_code == Some(0);
             if !nothing {
                 self.watcher.tell(RunEvent::Ended(&report));
                 reports.push(report);
@@ -331,17 +334,6 @@ fn report_of(plan: &RunPlan, outcome: Outcome, duration: u64) -> TestReport {
     report
 }
 
-/// The layers that the sandbox could not give, or not fully.
-fn lacking(sandbox: &rehearsal_sandbox::SandboxReport) -> Vec<String> {
-    let words = |(layer, report): (rehearsal_sandbox::Layer, &rehearsal_sandbox::LayerReport)| {
-        let partial = report.state == rehearsal_sandbox::State::Partial;
-        let how = if partial { "holds only in part" } else { "is missing" };
-        let why = report.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-        format!("the sandbox's layer `{layer}` {how}{why}")
-    };
-    sandbox.missing().into_iter().map(words).collect()
-}
-
 /// Says which tests were chosen. That a runner finds none among those that a change may reach is no fault.
 fn selected(report: &mut TestReport, affected: &Affected) {
     /// pytest and unittest have a status for it.
@@ -352,6 +344,17 @@ fn selected(report: &mut TestReport, affected: &Affected) {
         report.become_unaffected(format!("{}: the runner found no tests there", affected.words()));
     }
     report.affected = Some(affected.clone());
+}
+
+/// The layers that the sandbox could not give, or not fully.
+fn lacking(sandbox: &rehearsal_sandbox::SandboxReport) -> Vec<String> {
+    let words = |(layer, report): (rehearsal_sandbox::Layer, &rehearsal_sandbox::LayerReport)| {
+        let partial = report.state == rehearsal_sandbox::State::Partial;
+        let how = if partial { "holds only in part" } else { "is missing" };
+        let why = report.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+        format!("the sandbox's layer `{layer}` {how}{why}")
+    };
+    sandbox.missing().into_iter().map(words).collect()
 }
 
 fn together(projects: Vec<TestReport>, duration: u64) -> TestRun {
@@ -368,7 +371,7 @@ fn together(projects: Vec<TestReport>, duration: u64) -> TestRun {
     TestRun { success, verdict, reasons, summary, duration, projects, notes: Vec::new() }
 }
 
-fn milliseconds(since: Instant) -> u64 {
+pub(crate) fn milliseconds(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 

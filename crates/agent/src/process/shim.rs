@@ -47,7 +47,7 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
             Err(failure) => return send(control, &Report::Failed(failure)),
         };
         drop(order);
-        let sandbox = sandboxed.as_ref().map(|sandboxed| sandboxed.report().clone());
+        let sandbox = sandboxed.as_ref().map(|sandboxed| Box::new(sandboxed.report().clone()));
         // Should nobody listen any more, the closed socket ends the run below.
         let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get(), sandbox });
         let (signals, exit, kill_at) = (&signals, None, None);

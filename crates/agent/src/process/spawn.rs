@@ -220,7 +220,7 @@ pub struct Supervised {
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
     pid: i32,
-    sandbox: Option<SandboxReport>,
+    sandbox: Option<Box<SandboxReport>>,
     launcher: Launcher,
     control: Control,
     shim: Child,
@@ -254,7 +254,7 @@ impl Supervised {
 
     /// What confines it.
     pub fn sandbox(&self) -> Option<&SandboxReport> {
-        self.sandbox.as_ref()
+        self.sandbox.as_deref()
     }
 
     /// Asks the process group to end, and after a grace ends all by force. [`wait`](Self::wait) tells when.

@@ -28,7 +28,7 @@ pub(super) struct Order {
 /// What the shim has to say.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    Started { pid: i32, sandbox: Option<SandboxReport> },
+    Started { pid: i32, sandbox: Option<Box<SandboxReport>> },
     Failed(Failure),
     Ended(EndReport),
 }

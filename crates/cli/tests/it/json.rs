@@ -96,6 +96,11 @@ fn every_command_answers_with_one_document_of_its_schema() {
         &["agent", "explain", "claude", "--stdout", "-", "--exit", "1"],
         "junk",
     );
+    calls.call("test-history", &["test", "history"]);
+    calls.call("test-list", &["test", "flaky"]);
+    calls.call("test-list", &["test", "slow"]);
+    calls.call("check-explain", &["check", "--explain"]);
+    calls.call("check", &["check"]).ends_with(3);
     calls.call("doctor", &["doctor"]);
     calls.call("init", &["init", "--force"]);
     calls.call("demo", &["demo"]);
@@ -108,8 +113,9 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test-history", &["test", "history"]);
     calls.call("test-list", &["test", "flaky"]);
     calls.call("test-list", &["test", "slow"]);
-    // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays.
-    calls.called.extend(["logs".into(), "mock-agent".into()]);
+    // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays, and the MCP server
+    // that of its protocol.
+    calls.called.extend(["logs".into(), "mock-agent".into(), "mcp".into()]);
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))

@@ -1,7 +1,9 @@
 //! Everything through the real program, as a person or an agent calls it: one module a command or a story.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod affected;
 mod agents;
+mod check;
 mod configuration;
 mod env;
 mod failures;
@@ -9,6 +11,7 @@ mod help;
 mod importing;
 mod inside;
 mod json;
+mod mcp;
 mod meanwhile;
 mod prompt;
 mod real_agents;

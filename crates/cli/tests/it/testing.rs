@@ -279,7 +279,8 @@ fn events_come_while_the_tests_run() {
     let env = project(
         "echo 'ok 1 - adds'\necho 'ok 2 - prints'\nuntil [ -e ../agent/go ]; do sleep 0.02; done\necho 1..2",
     );
-    let run = env.start(&["test", "--follow", "--sandbox", "off"]);
+    let run =
+        env.start(&["test", "--follow", "--sandbox", "off", "--command", "./test", "--framework", "tap"]);
     run.until_it_says("test_finished");
     env.let_the_agent_go_on();
     run.finish().ends_with(0);
@@ -362,7 +363,8 @@ fn a_change_during_a_run_is_not_missed() {
 fn stopped_by(signal: Signal) -> crate::env::Output {
     let env =
         project("echo $$ > ../agent/pid\necho 1..3\necho 'ok 1 - adds'\necho 'ok 2 - prints'\nsleep 600");
-    let run = env.start(&["test", "--follow", "--sandbox", "off"]);
+    let run =
+        env.start(&["test", "--follow", "--sandbox", "off", "--command", "./test", "--framework", "tap"]);
     run.until_it_says("test_finished");
     run.signal(signal);
     let output = run.finish();

@@ -148,7 +148,8 @@ fn ctrl_c_while_the_base_is_tested_leaves_no_checkout_and_no_half_truth() {
 fn a_run_that_was_stopped_is_no_base() {
     let env = TestEnv::new();
     env.script("test", "echo 1..3\necho 'ok 1 - adds'\necho 'ok 2 - prints'\nsleep 600").commit("Test");
-    let run = env.start(&["test", "--follow", "--sandbox", "off"]);
+    let run =
+        env.start(&["test", "--follow", "--sandbox", "off", "--command", "./test", "--framework", "tap"]);
     run.until_it_says("test_finished");
     run.signal(Signal::INT);
     run.finish().ends_with(130);

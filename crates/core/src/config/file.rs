@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HumanDuration, SandboxConfig, TestingConfig};
+use super::{CheckConfig, HumanDuration, SandboxConfig, TestingConfig};
 use crate::source::{nearest, yaml_error};
 use crate::{AgentName, Budget, SourceError};
 
@@ -27,6 +27,8 @@ pub struct ConfigFile {
     pub loop_: LoopConfig,
     /// How the repository's tests run.
     pub testing: TestingConfig,
+    /// How the repository is built and linted.
+    pub check: CheckConfig,
 }
 
 /// An agent: a role, and how it is run.

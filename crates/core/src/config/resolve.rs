@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, SandboxSettings,
-    TestingConfig, TestingSettings,
+    AgentConfig, CheckConfig, CheckSettings, ConfigFile, DriverKind, HumanDuration, LoopConfig,
+    PermissionMode, SandboxSettings, TestingConfig, TestingSettings,
 };
 use crate::{AgentName, Budget, SourceError};
 
@@ -98,6 +98,7 @@ impl Overrides {
                 accept_complete: self.accept_complete,
             },
             testing: TestingConfig { command: self.test_command, ..TestingConfig::default() },
+            check: CheckConfig::default(),
         };
         Layer { origin, file }
     }
@@ -124,6 +125,8 @@ pub struct Settings {
     pub accept_complete: Setting<bool>,
     /// How the repository's tests run.
     pub testing: TestingSettings,
+    /// How the repository is built and linted.
+    pub check: CheckSettings,
 }
 
 /// An agent, resolved.
@@ -193,6 +196,7 @@ pub fn resolve(
         max_wait: layers.pick(|file| file.loop_.max_wait, DEFAULT_MAX_WAIT),
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
         testing: TestingSettings::of(&layers),
+        check: CheckSettings::of(&layers),
     })
 }
 
@@ -291,6 +295,9 @@ impl Settings {
         );
         for (key, value, origin) in self.testing.lines() {
             put(format!("testing.{key}"), value, origin);
+        }
+        for (key, value, origin) in self.check.lines() {
+            put(format!("check.{key}"), value, origin);
         }
         for (name, profile) in &self.agents {
             for (key, value, origin) in profile.lines() {

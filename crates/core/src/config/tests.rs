@@ -127,3 +127,17 @@ fn tests_may_take_a_quarter_of_an_hour_and_no_more() {
     );
     assert!(parse("testing: { timeout: 15m }").is_ok());
 }
+
+#[test]
+fn an_agent_is_confined_only_if_somebody_says_so_and_then_with_its_own_defaults() {
+    let implementer = |text: &str| {
+        let settings = resolve(vec![project(text)], Overrides::default(), Overrides::default()).unwrap();
+        settings.profile().unwrap().sandbox.clone()
+    };
+    assert_eq!(implementer("agents: { implementer: {} }"), None);
+    let sandbox = implementer("agents: { implementer: { sandbox: { max_cpus: 4 } } }").unwrap();
+    assert_eq!(sandbox.level.value, SandboxLevel::BestEffort);
+    assert_eq!(sandbox.project.value, Some(ProjectAccess::Writable));
+    assert!(sandbox.allow_network.value);
+    assert_eq!((sandbox.max_memory.value, sandbox.max_cpus.value), (None, Some(4.0)));
+}

@@ -73,12 +73,12 @@ impl Tester {
     async fn since(&self, since: &ChangedSince) -> Since {
         match since {
             ChangedSince::Revision(revision) => Since::Base(revision.clone()),
-            ChangedSince::BaseBranch => self.base().await.map_or(Since::LastCommit, Since::Base),
+            ChangedSince::BaseBranch => self.base_revision().await.map_or(Since::LastCommit, Since::Base),
         }
     }
 
     /// The branch that the work is to go into; none if it is the one that is checked out, or nobody knows.
-    async fn base(&self) -> Option<String> {
+    async fn base_revision(&self) -> Option<String> {
         let named = |reference: &'static str| async move {
             git(&self.root, &["symbolic-ref", "--quiet", "--short", reference]).await.ok()
         };

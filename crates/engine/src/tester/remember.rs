@@ -47,7 +47,7 @@ impl Tester {
             framework: report.framework.to_string(),
             tree: ran.tree.map(|tree| tree.hash.clone()),
             commit: ran.tree.filter(|tree| tree.clean).and_then(|tree| tree.commit.clone()),
-            whole: is_whole(report, ran.request),
+            whole: is_whole(report, ran.request) && !report.partial,
             verdict: report.verdict.to_string(),
             duration: report.duration,
             total: report.summary.total,
@@ -96,10 +96,10 @@ impl Tester {
     }
 }
 
-/// Whether all tests were asked for, and all of them came to their end.
+/// Whether all tests were asked for.
 fn is_whole(report: &TestReport, request: &TestRequest) -> bool {
     let everything = report.affected.as_ref().is_none_or(|affected| affected.all);
-    everything && !report.partial && request.patterns.is_empty() && request.exclude.is_empty()
+    everything && request.patterns.is_empty() && request.exclude.is_empty()
 }
 
 /// As many as the report has: of a very large run, failures before others.
@@ -117,7 +117,7 @@ fn results_of(report: &TestReport) -> Vec<TestResult> {
 const KEPT_OUTPUTS: usize = 20;
 
 /// A directory for the output of one run. The oldest ones make room for it.
-pub(super) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
+pub(crate) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
     fs_err::create_dir_all(keep)?;
     let mut earlier = Vec::new();
     for entry in keep.read_dir_utf8()? {

@@ -53,9 +53,9 @@ fn changes() -> Changes {
 #[test]
 fn each_file_of_a_diff_is_read_and_no_line_of_its_text_is_taken_for_a_header() {
     let files: Vec<String> = changes().files().map(str::to_owned).collect();
-    assert_eq!(files, ["dead.py", "logo.png", "new name.py", "shop/cart.py", "tür\t.py"]);
+    assert_eq!(files, ["dead.py", "logo.png", "new name.py", "old name.py", "shop/cart.py", "tür\t.py"]);
     assert_eq!(changes().lines("shop/cart.py"), "10-12, 41, 50");
-    assert!(changes().is_deleted("dead.py"));
+    assert!(changes().is_deleted("dead.py") && changes().is_deleted("old name.py"));
 }
 
 #[test]

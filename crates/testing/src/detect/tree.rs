@@ -70,6 +70,11 @@ impl Tree {
         tree
     }
 
+    /// Of which nothing needs to be known.
+    pub(crate) fn none(root: &Utf8Path) -> Self {
+        Self { root: root.to_owned(), directories: BTreeMap::new(), cut: false }
+    }
+
     fn visit(&mut self, mut directory: Pending, pending: &mut VecDeque<Pending>, room: &mut usize) {
         let absolute = self.root.join(&directory.path);
         let Ok(entries) = absolute.read_dir() else { return };
@@ -111,34 +116,34 @@ impl Tree {
     }
 
     /// The directories that have a file of this name.
-    pub(super) fn having<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Utf8Path> {
+    pub(crate) fn having<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Utf8Path> {
         self.directories().filter(move |(_, files)| has(files, name)).map(|(path, _)| path)
     }
 
-    pub(super) fn has(&self, directory: &Utf8Path, name: &str) -> bool {
+    pub(crate) fn has(&self, directory: &Utf8Path, name: &str) -> bool {
         self.directories.get(directory).is_some_and(|files| has(files, name))
     }
 
     /// The first of these files that the directory has.
-    pub(super) fn first_of<'a>(&self, directory: &Utf8Path, names: &[&'a str]) -> Option<&'a str> {
+    pub(crate) fn first_of<'a>(&self, directory: &Utf8Path, names: &[&'a str]) -> Option<&'a str> {
         names.iter().copied().find(|name| self.has(directory, name))
     }
 
-    pub(super) fn has_directory(&self, directory: &Utf8Path) -> bool {
+    pub(crate) fn has_directory(&self, directory: &Utf8Path) -> bool {
         self.directories.contains_key(directory)
     }
 
-    pub(super) fn files(&self, directory: &Utf8Path) -> &[String] {
+    pub(crate) fn files(&self, directory: &Utf8Path) -> &[String] {
         self.directories.get(directory).map_or(&[], Vec::as_slice)
     }
 
     /// The text of a file.
-    pub(super) fn read(&self, directory: &Utf8Path, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, directory: &Utf8Path, name: &str) -> Option<String> {
         read_inside(&self.root, &self.root.join(directory).join(name))
     }
 
     /// The directory and all below it, without what `stop` says belongs to something else.
-    pub(super) fn below<'a>(
+    pub(crate) fn below<'a>(
         &'a self,
         directory: &'a Utf8Path,
         stop: impl Fn(&Utf8Path) -> bool + 'a,
@@ -159,7 +164,7 @@ impl Tree {
     }
 
     /// The first file below that fits.
-    pub(super) fn find_below(
+    pub(crate) fn find_below(
         &self,
         directory: &Utf8Path,
         stop: impl Fn(&Utf8Path) -> bool,
@@ -169,7 +174,7 @@ impl Tree {
             .find_map(|(path, files)| files.iter().find(|name| fits(name)).map(|name| path.join(name)))
     }
 
-    pub(super) fn root(&self) -> &Utf8Path {
+    pub(crate) fn root(&self) -> &Utf8Path {
         &self.root
     }
 }

@@ -30,7 +30,8 @@ pub(super) struct LibtestJson {
     /// How many tests nextest declared, by suite: a suite whose tests end late is told twice.
     declared: HashMap<String, u64>,
     is_nextest: bool,
-    in_suite: bool,
+    /// Suites that began and did not end: nextest runs several at once.
+    running: u64,
     began: u64,
     ended: u64,
     counted: u64,
@@ -130,28 +131,29 @@ impl LibtestJson {
         self.began += 1;
         if let Some(nextest) = &line.nextest {
             self.is_nextest = true;
+            self.running += 1;
             self.suite = binary_id(&nextest.package, &nextest.test_binary);
             if self.declared.len() < MOST_OPEN && !self.declared.contains_key(&self.suite) {
                 self.declared.insert(self.suite.clone(), line.test_count);
                 sink.event(Event::Declared(line.test_count));
             }
         } else {
-            if self.in_suite {
+            if self.running > 0 {
                 // The process of the one before ended without its end.
                 sink.event(Event::SuiteEnded(&self.suite));
                 self.open.clear();
             }
+            self.running = 1;
             suite.clone_into(&mut self.suite);
             sink.event(Event::Declared(line.test_count));
         }
-        self.in_suite = true;
     }
 
     fn suite_ended(&mut self, line: &JsonLine<'_>, sink: &mut dyn Sink) {
-        if !self.in_suite {
+        if self.running == 0 {
             return;
         }
-        self.in_suite = false;
+        self.running -= 1;
         self.ended += 1;
         if !self.is_nextest {
             let sum = [line.passed, line.failed, line.ignored, line.measured];
@@ -162,7 +164,8 @@ impl LibtestJson {
     }
 
     fn started(&mut self, line: &JsonLine<'_>, sink: &mut dyn Sink) {
-        if self.in_suite && self.open.len() < MOST_OPEN && self.open.insert(line.name.clone().into_owned()) {
+        if self.running > 0 && self.open.len() < MOST_OPEN && self.open.insert(line.name.clone().into_owned())
+        {
             let (suite, name) = self.split(&line.name);
             sink.event(Event::Started { test: TestId { suite: &suite, name }, at: Place::default() });
         }

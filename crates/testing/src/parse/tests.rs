@@ -219,3 +219,27 @@ fn a_test_host_of_dotnet_that_crashed_is_told() {
     assert_eq!(run.problems[0].message, "Test host process crashed : Stack overflow.");
     assert!(run.ended);
 }
+
+#[test]
+fn nextest_runs_several_binaries_at_once() {
+    let suite = |event: &str, binary: &str| {
+        format!(
+            r#"{{"type":"suite","event":"{event}","test_count":1,"nextest":{{"crate":"{binary}","test_binary":"{binary}"}}}}"#
+        )
+    };
+    let test = |event: &str, binary: &str| {
+        format!(r#"{{"type":"test","event":"{event}","name":"{binary}::{binary}$it"}}"#)
+    };
+    let lines = [
+        suite("started", "a"),
+        test("started", "a"),
+        suite("started", "b"),
+        test("started", "b"),
+        test("ok", "a"),
+        suite("ok", "a"),
+        test("ok", "b"),
+        suite("ok", "b"),
+    ];
+    let run = read("nextest-json", &lines.join("\n"));
+    assert_eq!((counts(&run), run.ended), ((2, 0, 0), true));
+}

@@ -68,9 +68,7 @@ fn doctests(planner: &Planner<'_>) -> RunPlan {
     plan.args(packages(&nextest_packages(planner)));
     plan.arg("--");
     plan.note("nextest runs no tests of documentation: cargo does");
-    if planner.selection().reached.is_empty() {
-        select_in_libtest(planner, &mut plan);
-    }
+    select_in_libtest(planner, &mut plan);
     plan
 }
 
@@ -99,7 +97,7 @@ fn package_of(binary: &str) -> &str {
     binary.split_once("::").map_or(binary, |(package, _)| package)
 }
 
-fn cargo(planner: &Planner<'_>) -> RunPlan {
+pub(crate) fn cargo(planner: &Planner<'_>) -> RunPlan {
     let mut plan = planner.start(planner.find("cargo"), "cargo");
     plan.set("CARGO_TERM_COLOR", "never");
     plan.set("CARGO_NET_OFFLINE", "true");
@@ -124,7 +122,8 @@ fn with_coverage(planner: &Planner<'_>, plan: &mut RunPlan, command: &[&str]) ->
 /// The harness takes parts of names; of a pattern with wildcards the longest part.
 fn select_in_libtest(planner: &Planner<'_>, plan: &mut RunPlan) {
     let selection = planner.selection();
-    if !selection.tests.is_empty() {
+    // Beside whole packages, single tests cannot be asked for.
+    if !selection.tests.is_empty() && selection.reached.is_empty() {
         plan.arg("--exact");
         plan.args(selection.tests.iter().map(|test| test.name.clone()));
     }

@@ -3,7 +3,8 @@
 mod modules;
 
 use super::{CoverageFile, CoverageFormat, Planner, RunPlan};
-use modules::{expanded, linked, program, version};
+use modules::expanded;
+pub(crate) use modules::{linked, program, version};
 
 pub(super) fn jest(planner: &Planner<'_>) -> RunPlan {
     let mut plan = start(planner, "jest");

@@ -59,7 +59,10 @@ fn select_in_pytest(planner: &Planner<'_>, plan: &mut RunPlan) {
         plan.args(["-k".to_owned(), both.join(" and ")]);
     }
     let mut nodes: Vec<String> = selection.tests.iter().map(|test| node(planner, &test.name)).collect();
-    // Of one function with many parameters many may have failed.
+    // A file that is run whole has its tests in it.
+    let files_of: Vec<String> = nodes.iter().filter(|node| !node.contains("::")).cloned().collect();
+    nodes.retain(|node| node.split_once("::").is_none_or(|(file, _)| !files_of.iter().any(|it| it == file)));
+    nodes.sort();
     nodes.dedup();
     plan.args(nodes);
     plan.args(selection.reached_files(&planner.root));
@@ -140,7 +143,7 @@ pub(super) fn unittest(planner: &Planner<'_>) -> RunPlan {
 }
 
 /// The interpreter of the project: what its lock file asks for, its own environment, the active one, the machine's.
-fn start(planner: &Planner<'_>) -> RunPlan {
+pub(crate) fn start(planner: &Planner<'_>) -> RunPlan {
     if let Some((manager, lock)) = manager(planner) {
         let mut plan = planner.start(planner.find(manager), manager);
         plan.args(["run", "python"]);
@@ -156,6 +159,25 @@ fn start(planner: &Planner<'_>) -> RunPlan {
     let environment = own.as_ref().and_then(|python| python.parent()?.parent()?.canonicalize_utf8().ok());
     let python = own.or_else(|| planner.find("python3")).or_else(|| planner.find("python"));
     let mut plan = planner.start(python, "python3");
+    plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
+    with_settings(plan)
+}
+
+/// A tool of the project: of its own environment, else the machine's, else what the manager of its environment has.
+pub(crate) fn tool(planner: &Planner<'_>, name: &str) -> RunPlan {
+    let own = interpreter(planner).and_then(|python| Some(python.parent()?.join(name)));
+    let own = own.filter(|program| program.is_file());
+    let environment = own.as_ref().and_then(|program| program.parent()?.parent()?.canonicalize_utf8().ok());
+    let found = own.or_else(|| planner.find(name));
+    let managed = manager(planner).filter(|_| found.is_none());
+    let mut plan = match managed {
+        Some((manager, _)) => {
+            let mut plan = planner.start(planner.find(manager), manager);
+            plan.args(["run", name]);
+            plan
+        }
+        None => planner.start(found, name),
+    };
     plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
     with_settings(plan)
 }

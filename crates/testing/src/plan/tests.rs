@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use insta::assert_snapshot;
 
 use super::{Machine, Pattern, RunPlan, Selection, Wish, plan};
-use crate::{Framework, TestCase, detect};
+use crate::{Affected, Framework, Selector, TestCase, detect};
 
 /// A repository on a machine with the programs that are asked for.
 struct World {
@@ -203,20 +203,20 @@ fn cargo_is_told_names_and_nextest_an_expression() {
     assert_snapshot!(nextest.told(&only(&["adds*", "sum"], &["slow"])), @"
     /bin/cargo nextest run --workspace --no-fail-fast --message-format libtest-json-plus --tool-config-file rehearsal:/scratch/nextest.toml -E '(test(#adds*) | test(#*::adds*) | test(~sum)) & not (test(~slow))'
       writable: /repo/target
-    /bin/cargo test --doc --workspace --no-fail-fast -- adds sum --skip slow
+    /bin/cargo test --doc --no-fail-fast --workspace -- adds sum --skip slow
       note: nextest runs no tests of documentation: cargo does
       note: cargo's harness knows parts of names and no wildcards: it may select more than was meant
       writable: /repo/target
     ");
     assert_snapshot!(nextest.told(&again("a", "tests::adds")), @"
-    /bin/cargo nextest run --workspace --no-fail-fast --message-format libtest-json-plus --tool-config-file rehearsal:/scratch/nextest.toml -E 'test(=tests::adds)'
+    /bin/cargo nextest run --workspace --no-fail-fast --message-format libtest-json-plus --tool-config-file rehearsal:/scratch/nextest.toml -E 'test(=tests::adds)' --no-tests=pass
       writable: /repo/target
     ");
     assert_snapshot!(nextest.told(&measured()), @"
     /bin/cargo nextest run --workspace --no-fail-fast --message-format libtest-json-plus --tool-config-file rehearsal:/scratch/nextest.toml --test-threads=4
       note: no coverage: cargo-llvm-cov is not installed
       writable: /repo/target
-    /bin/cargo test --doc --workspace --no-fail-fast -- --test-threads=4
+    /bin/cargo test --doc --no-fail-fast --workspace -- --test-threads=4
       note: nextest runs no tests of documentation: cargo does
       writable: /repo/target
     ");
@@ -317,4 +317,68 @@ fn every_runner_has_a_plan_even_where_nothing_is_installed() {
         assert!(plans[0].missing.is_some(), "{framework}");
         assert!(serde_json::to_string(&plans).is_ok());
     }
+}
+
+/// A wish for what a change reaches.
+fn reaching(selectors: &[Selector]) -> Wish {
+    let mut affected = Affected::everything(Framework::Generic, String::new());
+    affected.selectors = selectors.to_vec();
+    let mut wish = Wish::default();
+    wish.selection.narrow(&affected);
+    wish
+}
+
+#[test]
+fn each_runner_is_told_what_a_change_reaches_in_its_own_way() {
+    let (file, related) =
+        (|it: &str| Selector::File(it.to_owned()), |it: &str| Selector::RelatedTo(it.to_owned()));
+    let (directory, package) =
+        (|it: &str| Selector::Directory(it.to_owned()), |it: &str| Selector::Package(it.to_owned()));
+    let test =
+        |package: &str, name: &str| Selector::Test { package: package.to_owned(), name: name.to_owned() };
+    let go = world(&[("go.mod", ""), ("cart/cart_test.go", "")], &["go"]);
+    assert_snapshot!(go.told(&reaching(&[directory("."), directory("cart")])), @"
+    /bin/go test -json . ./cart
+      writable: /home/.cache/go-build
+    ");
+    let cargo = world(&[("Cargo.toml", "[workspace]\nmembers = []\n")], &["cargo"]);
+    assert_snapshot!(cargo.told(&reaching(&[package("shop-cli"), package("shop-core")])), @"
+    /bin/cargo test --no-fail-fast --package shop-cli --package shop-core --
+      writable: /repo/target
+    ");
+    let nextest = world(
+        &[("Cargo.toml", "[package]\nname = \"a\"\n"), ("src/lib.rs", "")],
+        &["cargo", "cargo-nextest"],
+    );
+    assert_snapshot!(nextest.told(&reaching(&[package("a")])), @"
+    /bin/cargo nextest run --package a --no-fail-fast --message-format libtest-json-plus --tool-config-file rehearsal:/scratch/nextest.toml --no-tests=pass
+      writable: /repo/target
+    /bin/cargo test --doc --no-fail-fast --package a --
+      note: nextest runs no tests of documentation: cargo does
+      writable: /repo/target
+    ");
+    assert_snapshot!(nextest.told(&reaching(&[package("a"), test("b::it", "old")])), @"
+    /bin/cargo nextest run --package a --package b --no-fail-fast --message-format libtest-json-plus --tool-config-file rehearsal:/scratch/nextest.toml -E 'package(=a) | test(=old)' --no-tests=pass
+      writable: /repo/target
+    /bin/cargo test --doc --no-fail-fast --package a --package b --
+      note: nextest runs no tests of documentation: cargo does
+      writable: /repo/target
+    ");
+    let jest = world(
+        &[("package.json", r#"{"devDependencies": {"jest": "30"}}"#), ("src/a.js", ""), ("-b.js", "")],
+        &["jest"],
+    );
+    assert_snapshot!(jest.told(&reaching(&[related("src/a.js"), related("-b.js"), file("test/gone.test.js")])), @"/bin/jest --ci --no-watchman --reporters=default --reporters=/scratch/jest_reporter.cjs --testLocationInResults --json --outputFile=/scratch/jest.json --passWithNoTests --findRelatedTests src/a.js ./-b.js");
+    let vitest =
+        world(&[("package.json", r#"{"devDependencies": {"vitest": "4"}}"#), ("src/a.ts", "")], &["vitest"]);
+    assert_snapshot!(vitest.told(&reaching(&[related("src/a.ts")])), @"/bin/vitest related --run --passWithNoTests --reporter=default --reporter=/scratch/vitest_reporter.mjs --reporter=json --outputFile.json=/scratch/vitest.json src/a.ts");
+    let tests = "class TestCart:\n    def test_old(self): pass\n";
+    let pytest = world(
+        &[("pytest.ini", "[pytest]\n"), ("tests/test_a.py", ""), ("tests/test_b.py", tests)],
+        &["python3"],
+    );
+    assert_snapshot!(pytest.told(&reaching(&[file("tests/test_a.py"), test("", "tests/test_b.py::TestCart::test_old"), test("", "tests/test_b.py::test_renamed")])), @"/bin/python3 -m pytest -p rehearsal_pytest_events -p no:cacheprovider --junit-xml=/scratch/junit.xml tests/test_b.py tests/test_a.py");
+    let unittest =
+        world(&[("tests/test_a.py", "import unittest\nclass A(unittest.TestCase): pass\n")], &["python3"]);
+    assert_snapshot!(unittest.told(&reaching(&[file("tests/test_a.py"), test("", "tests.test_b.B.test_old")])), @"/bin/python3 -u -m unittest discover -v -s tests -k tests.test_b.B.test_old -k '*test_a.*'");
 }

@@ -74,19 +74,21 @@ fn standard_error_alone_is_read_too() {
 }
 
 #[test]
-fn nothing_to_read_is_never_green() {
+fn of_nothing_only_the_exit_status_speaks_and_a_report_without_content_is_broken() {
     let left = Left::new(&[("empty.txt", b""), ("empty.xml", b""), ("notes/readme.md", b"# no report")]);
-    for (name, verdict) in
-        [("empty.txt", Verdict::Passed), ("empty.xml", Verdict::Inconsistent), ("notes", Verdict::NoTests)]
-    {
-        let report = left.read(&[name], 0).unwrap();
-        assert_eq!((told(&report), &report.reasons), ((verdict, 0, 0, 0), &Vec::<String>::new()), "{name}");
-    }
+    let judged =
+        |name, exit| left.read(&[name], exit).map(|report| (report.verdict, report.reasons)).unwrap();
+    assert_eq!(judged("empty.txt", 0), (Verdict::Passed, vec![]));
+    assert_eq!(judged("empty.txt", 2).0, Verdict::Failed);
+    let cut = ["the output ends without the runner's own end", "no tests ran"].map(str::to_owned).to_vec();
+    assert_eq!(judged("empty.xml", 0), (Verdict::Inconsistent, cut.clone()));
+    assert_eq!(judged("notes", 0), (Verdict::Inconsistent, cut));
+    assert_eq!(read(&Recorded::default()).unwrap().verdict, Verdict::NoTests);
 }
 
 #[test]
 fn bytes_that_are_no_text_are_read_by_the_exit_status() {
-    let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let bytes: Vec<u8> = (0..100_000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[1]).collect();
     let left = Left::new(&[("core.bin", &bytes)]);
     let report = left.read(&["core.bin"], 1).unwrap();
     assert_eq!((report.framework, report.summary.total, report.success), (Framework::Generic, 0, false));

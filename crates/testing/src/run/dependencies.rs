@@ -104,7 +104,8 @@ impl Session<'_> {
         if let Some(missing) = plan.missing {
             return Err(missing);
         }
-        let failed = |why: &str| format!("`{}` failed: {}", plan.command, one_line(why, 200));
+        let program = Utf8Path::new(&plan.command.program).file_name().unwrap_or_default();
+        let failed = |why: &str| format!("`{program} {}` failed: {}", args.join(" "), one_line(why, 200));
         lay_out(&plan, directory).map_err(|error| failed(&error.to_string()))?;
         let mut around = self.surroundings(&plan, directory);
         around.until = Instant::now() + LONGEST;

@@ -92,7 +92,7 @@ pub(super) async fn execute(
 }
 
 /// Writes our files, makes the directories that must be writable.
-pub(super) fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
+pub(crate) fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
     for file in &plan.files {
         fs_err::write(&file.path, &file.content)?;
     }
@@ -201,7 +201,7 @@ fn not_found(plan: &RunPlan, exit: Option<Exit>, output: &str) -> Option<String>
     }
 }
 
-fn in_words(error: &dyn std::error::Error) -> String {
+pub(crate) fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -10,7 +10,7 @@ use crate::raw_ends::RawEnds;
 const LARGEST_FILE: u64 = 1 << 30;
 
 /// Takes all that was printed, on both streams in the order of its arrival.
-pub(super) struct Raw {
+pub(crate) struct Raw {
     ends: RawEnds,
     file: Option<(Utf8PathBuf, std::io::BufWriter<fs_err::File>)>,
     room: u64,
@@ -18,7 +18,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    pub(super) fn new(path: Option<&Utf8Path>) -> Self {
+    pub(crate) fn new(path: Option<&Utf8Path>) -> Self {
         let mut raw = Self { ends: RawEnds::new(), file: None, room: LARGEST_FILE, notes: Vec::new() };
         if let Some(path) = path {
             match fs_err::File::create(path) {
@@ -31,7 +31,7 @@ impl Raw {
         raw
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.spill(bytes);
         self.ends.push(bytes);
     }
@@ -50,7 +50,7 @@ impl Raw {
     }
 
     /// The ends of it, and the file.
-    pub(super) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
+    pub(crate) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
         let path = self.file.map(|(path, mut file)| {
             if let Err(error) = file.flush() {
                 self.notes.push(format!("the output is not kept whole: {error}"));

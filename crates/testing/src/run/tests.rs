@@ -252,10 +252,6 @@ fn the_worst_project_decides() {
         report.summary.add(TestStatus::Pass);
         report
     };
-    let all = together(
-        vec![report(Verdict::Passed), report(Verdict::Failed), report(Verdict::NoTests)],
-        Vec::new(),
-        7,
-    );
+    let all = together(vec![report(Verdict::Passed), report(Verdict::Failed), report(Verdict::NoTests)], 7);
     assert_eq!((all.success, all.verdict, all.summary.total), (false, Verdict::Failed, 3));
 }

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::TestArgs;
 use super::answer::nothing_changed;
-use super::live::{tester, wanted};
+use super::live::wanted;
+use super::setup::tester;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -30,7 +31,7 @@ pub(crate) struct ExplainDocument {
 }
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
-    let tester = tester(args, context).await?;
+    let tester = tester(args.choices(), context).await?;
     let request = tester.request(&wanted(args))?;
     let wanted = wanted(args);
     let tree = WorkingTree::read(&tester.root).ok();

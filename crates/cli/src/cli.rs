@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Test(commands::test::TestArgs),
     /// Build, lint and test, and say what is to be mended, file by file
     Check(commands::check::CheckArgs),
+    /// Offer the tests to coding agents: an MCP server on standard input and output
+    Mcp(commands::mcp::McpArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run

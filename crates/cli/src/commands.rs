@@ -9,6 +9,7 @@ pub(crate) mod flow;
 pub(crate) mod generate;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -50,6 +51,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Run(args) => wait_for(run::run(args, &context)),
         Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Check(args) => wait_for(check::run(args, &context)),
+        Command::Mcp(args) => mcp::run(&args, &context),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

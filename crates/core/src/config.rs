@@ -19,7 +19,7 @@ pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, 
 pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
 pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};
 pub use size::HumanSize;
-pub use testing::{TestingConfig, TestingFile, TestingSettings, parse_testing};
+pub use testing::{TestingConfig, TestingFile, TestingSettings, check_timeout, parse_testing};
 
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ pub use session_loop::{
     LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch,
 };
 
-pub use tester::{Tested, TestedProject, Tester, TesterError, Wanted};
+pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};
 
 /// Randomness for short ids.
 pub fn random_bits() -> u64 {

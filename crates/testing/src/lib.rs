@@ -23,7 +23,9 @@ mod made;
 mod parse;
 mod paths;
 mod plan;
+mod raw_ends;
 mod read;
+mod regular_file;
 mod report;
 mod reporters;
 mod rerun;
@@ -42,7 +44,7 @@ pub use action::{
     ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
     RunTestsParameters,
 };
-pub use affected::{Affected, Dependencies, PythonImports, Selector, affected};
+pub use affected::{Affected, Dependencies, PythonImports, Selector, affected, needs_dependencies};
 pub use agent_report::{AgentBudget, agent_report};
 pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
@@ -71,12 +73,13 @@ pub use plan::{
 };
 pub use read::{Recorded, read};
 pub use rehearsal_core::TestStatus;
-pub use report::{Coverage, FailureKind, FileCoverage, TestCase, TestReport, TestSummary};
+pub use report::{Coverage, EarlierRun, FailureKind, FileCoverage, TestCase, TestReport, TestSummary};
 pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
 pub use rerun::rerun_command;
 pub use run::{
-    DEFAULT_TIMEOUT, LONGEST_TIMEOUT, Launch, RunEvent, RunWatcher, SandboxSpawner, SpawnEnd, SpawnError,
-    Spawned, Spawner, TestRequest, TestRun, run,
+    DEFAULT_TIMEOUT, KnownDependencies, LONGEST_TIMEOUT, Launch, Project, RunEvent, RunWatcher,
+    SandboxSpawner, SpawnEnd, SpawnError, Spawned, Spawner, TestRequest, TestRun, dependencies, run,
+    run_projects,
 };
 pub use source::source_line;
 pub use summary::{Mark, StyledText, SummaryExtras, summary};

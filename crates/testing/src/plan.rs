@@ -81,6 +81,9 @@ pub struct RunPlan {
     /// Why it cannot run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// Whether only some of the tests are wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub selected: bool,
     /// Whether it is no fault if there is nothing to run (doctests beside tests).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,
@@ -253,6 +256,7 @@ impl Planner<'_> {
             readable: Vec::new(),
             coverage: None,
             missing,
+            selected: !self.selection().is_everything(),
             may_be_empty: false,
             notes: Vec::new(),
         }

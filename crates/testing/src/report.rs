@@ -1,10 +1,12 @@
 //! What a test run says in the end, in one form for every runner.
 
+use camino::Utf8Path;
+use rehearsal_core::{RunId, Timestamp};
 use rehearsal_sandbox::{SandboxReport, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Framework, Problem, TestStatus, Verdict};
+use crate::{Affected, Framework, Problem, TestStatus, Verdict};
 
 /// The whole result of one run. It always comes back, whatever happened to the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +22,7 @@ pub struct TestReport {
     /// Its version, where it told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framework_version: Option<String>,
-    /// Whether the verdict is `passed`. Nothing else is green.
+    /// Whether the verdict is `passed`, or `unaffected`. Nothing else is green.
     pub success: bool,
     /// What to think of the run.
     pub verdict: Verdict,
@@ -59,6 +61,12 @@ pub struct TestReport {
     /// How much of the code the tests reach, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// Which tests were chosen, and why, if only those were wanted that a change reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affected: Option<Affected>,
+    /// The run that these results are of, if nothing was run since nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_run: Option<EarlierRun>,
     /// What confined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxReport>,
@@ -75,6 +83,15 @@ pub struct TestReport {
 
 fn nothing_written(written: &Written) -> bool {
     *written == Written::default()
+}
+
+/// A run that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierRun {
+    /// Its id.
+    pub run: RunId,
+    /// When it began.
+    pub at: Timestamp,
 }
 
 /// How much of the code the tests reach.
@@ -129,6 +146,21 @@ impl TestReport {
         whole
     }
 
+    /// Of tests that were not run, since the change cannot reach them.
+    pub fn unaffected(root: &Utf8Path, affected: Affected) -> Self {
+        let mut report = Self::empty(affected.framework);
+        report.root = Some(root.to_string());
+        report.become_unaffected(affected.words());
+        report.affected = Some(affected);
+        report
+    }
+
+    /// Nothing ran, and nothing had to.
+    pub(crate) fn become_unaffected(&mut self, why: String) {
+        (self.verdict, self.success) = (Verdict::Unaffected, true);
+        self.reasons = vec![why];
+    }
+
     /// Of a run without any result.
     pub fn empty(framework: Framework) -> Self {
         Self {
@@ -153,6 +185,8 @@ impl TestReport {
             timed_out: false,
             partial: false,
             coverage: None,
+            affected: None,
+            earlier_run: None,
             sandbox: None,
             sandbox_refused: None,
             files_written: Written::default(),

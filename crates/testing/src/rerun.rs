@@ -29,7 +29,7 @@ fn by_name(framework: Framework, tests: &[&TestCase]) -> Option<Vec<String>> {
                 .collect()
         }
         Framework::Pytest => command(&["pytest"], names()),
-        Framework::Unittest => command(&["python", "-m", "unittest"], names()),
+        Framework::Unittest => command(&["python3", "-m", "unittest"], names()),
         Framework::CargoTest => command(&["cargo", "test", "--", "--exact"], names()),
         Framework::Nextest => {
             let exact: Vec<String> = names().iter().map(|name| format!("test(={name})")).collect();

@@ -7,12 +7,12 @@ use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
-use rehearsal_testing::CheckReport;
+use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, check, config, demo, doctor, flow, generate, init, logs, run, runs, session, status, task,
-    test,
+    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, run, runs, session, status,
+    task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -64,6 +64,9 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("test-list", "test flaky, slow", document::<test::TestsDocument>),
     ("check", "check", document::<CheckReport>),
     ("check-explain", "check --explain", document::<check::CheckExplanation>),
+    ("test-history-tool", "the tool test_history of mcp", document::<mcp::TestHistoryDocument>),
+    ("run-tests", "the request of test --action", || schema_for!(RunTests)),
+    ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
     ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),

@@ -10,15 +10,22 @@ mod help;
 mod importing;
 mod inside;
 mod json;
+mod mcp;
 mod meanwhile;
 mod prompt;
 mod real_agents;
 mod running;
+mod sandboxed_agents;
 mod session_loop;
 mod setting_up;
 mod signals;
 mod stable;
 mod tasks;
+mod testing;
+mod testing_confined;
+mod testing_from;
+mod testing_history;
+mod testing_settings;
 mod why;
 
 #[test]

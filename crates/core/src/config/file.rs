@@ -57,7 +57,9 @@ pub struct AgentConfig {
     pub pass_env: Option<Vec<String>>,
     /// Variables set for it. Not for secrets: this file is committed.
     pub env: Option<BTreeMap<String, String>>,
-    /// How it is confined. Without it, not at all: agents have rules of their own.
+    /// How it is confined. Without it, not at all: agents have rules of their own. It can then write its working tree, its
+    /// repository (not its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches the
+    /// network unless you say `allow_network: false`, and has no limits but those that you set.
     pub sandbox: Option<SandboxConfig>,
 }
 

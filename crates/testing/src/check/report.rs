@@ -74,7 +74,7 @@ impl From<Verdict> for CheckVerdict {
     fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Passed => Self::Passed,
-            Verdict::NoTests => Self::NothingToCheck,
+            Verdict::NoTests | Verdict::Unaffected => Self::NothingToCheck,
             Verdict::RunnerMissing => Self::ToolMissing,
             Verdict::TimedOut => Self::TimedOut,
             Verdict::Crashed | Verdict::OutOfMemory | Verdict::Limit => Self::Crashed,
@@ -247,6 +247,13 @@ pub struct NotRun {
 }
 
 impl CheckReport {
+    /// Why there was no sandbox, if one was required, so that nothing ran.
+    pub fn sandbox_refused(&self) -> Option<&str> {
+        let of_stages = self.stages.iter().map(|stage| &stage.sandbox_refused);
+        let of_tests = self.tests.iter().map(|tests| &tests.sandbox_refused);
+        of_stages.chain(of_tests).flatten().next().map(String::as_str)
+    }
+
     /// Of these stages.
     pub(super) fn of(stages: Vec<StageReport>, not_run: Vec<NotRun>, notes: Vec<String>) -> Self {
         let mut counts = DiagnosticCounts::default();

@@ -48,7 +48,7 @@ pub(crate) struct Tree {
     /// By path relative to the root; the root itself is empty.
     directories: BTreeMap<Utf8PathBuf, Vec<String>>,
     /// Whether something was left out for its depth or number.
-    pub cut: bool,
+    pub(crate) cut: bool,
 }
 
 struct Pending {

@@ -87,7 +87,7 @@ pub(super) async fn execute(
     }
     let driven = drive(plan, &plan.command, &around, &mut listening).await;
     conclude_run(plan, scratch, listening, driven, &mut outcome);
-    outcome.tests_file = tests_file.filter(|file| collectors.settle(file, &outcome.run));
+    outcome.tests_file = tests_file.filter(|file| settle(file, &outcome.run));
     outcome
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()>
 const STARTED: &str = "started";
 
 impl Session<'_> {
-    fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
+    pub(super) fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
         let mut env = self.machine.variables.clone();
         env.extend(plan.env.clone());
         Surroundings {
@@ -156,6 +156,10 @@ fn conclude_run(
         outcome.framework = told_framework(&tellings);
     }
     outcome.run = combine(tellings);
+    // Of a selection, Mocha announces all tests that there are; its own end says that it ran what was selected.
+    if plan.selected && plan.framework == Framework::Mocha && outcome.run.ended {
+        outcome.run.declared = None;
+    }
     if let Some(file) = &plan.coverage {
         match coverage::read(file, &plan.root) {
             Ok(coverage) => outcome.coverage = Some(coverage),
@@ -332,14 +336,14 @@ impl<'a> Collectors<'a> {
         let better_comes = self.plan.events.is_some() || (prints_structure && trust <= Trust::Text);
         if better_comes { self.plain() } else { self.primary() }
     }
+}
 
-    /// Sees to it that the list has the tests of the report, if another source than the primary one told most. Says
-    /// whether there is a list.
-    fn settle(&self, path: &Utf8Path, run: &Collected) -> bool {
-        if run.seen() == 0 || path.metadata().is_ok_and(|it| it.len() > 0) {
-            return path.is_file();
-        }
-        let lines = run.tests.iter().filter_map(|test| serde_json::to_string(test).ok());
-        fs_err::write(path, lines.map(|line| line + "\n").collect::<String>()).is_ok()
+/// Sees to it that the list has the tests of the report, if another source than the primary one told most. Says
+/// whether there is a list.
+fn settle(path: &Utf8Path, run: &Collected) -> bool {
+    if run.seen() == 0 || path.metadata().is_ok_and(|it| it.len() > 0) {
+        return path.is_file();
     }
+    let lines = run.tests.iter().filter_map(|test| serde_json::to_string(test).ok());
+    fs_err::write(path, lines.map(|line| line + "\n").collect::<String>()).is_ok()
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting};
+use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting, check_timeout};
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{CheckReport, Progress, RunEvent, RunWatcher};
 use tokio_util::sync::CancellationToken;
@@ -21,20 +21,21 @@ use crate::ui::one_line;
 /// The checker as the command line wants it.
 pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Checker, CliError> {
     let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
-    let mut testing = settings.testing;
+    let mut settings = project.settings(Overrides::default())?;
+    let testing = &mut settings.testing;
     if let Some(timeout) = args.timeout {
+        check_timeout(timeout).map_err(CliError::usage)?;
         testing.timeout = Setting { value: timeout, origin: Origin::Flag };
-        testing.check().map_err(|error| CliError::in_file(error, "the command line"))?;
     }
     if let Some(level) = args.sandbox {
         testing.sandbox.level.value = level.into();
     }
-    Ok(Checker { tester: tester_with(testing, &project, context).await?, settings: settings.check })
+    let check = settings.check.clone();
+    Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
 }
 
 pub(super) fn wanted(args: &CheckArgs) -> CheckWanted {
-    CheckWanted { stages: args.stages(), tests: Wanted::default() }
+    CheckWanted { stages: args.stages.wanted(), tests: Wanted::default() }
 }
 
 pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {

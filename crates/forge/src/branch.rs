@@ -1,0 +1,239 @@
+//! A task's commits in its worktree, on their way to a branch of the remote.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::class::ErrorClass;
+use crate::git::{Git, GitError, Oid, split_nul};
+use crate::remote::{RemoteError, remote_head};
+
+/// The work in a worktree.
+#[derive(Debug, Clone)]
+pub struct Work {
+    git: Git,
+}
+
+/// What a rebase came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rebased {
+    /// The work stood there already.
+    Already(Oid),
+    /// The work was moved; its newest commit now.
+    Moved(Oid),
+}
+
+/// Why the work was not moved. In each case it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RebaseError {
+    /// The work does not fit its new base.
+    #[error("conflicts with the base in {}", files.join(", "))]
+    Conflict {
+        /// Where.
+        files: Vec<String>,
+    },
+    /// There are changes that were not committed.
+    #[error("there are uncommitted changes")]
+    Uncommitted,
+    /// git could not do it.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Why changes were not committed.
+#[derive(Debug, thiserror::Error)]
+pub enum LeftoversError {
+    /// A merge was begun and not finished: committed as they are, the marks of its conflicts would be work.
+    #[error("a merge is not finished in {}", files.join(", "))]
+    Unmerged {
+        /// Where.
+        files: Vec<String>,
+    },
+    /// git could not do it.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// What a push came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// The branch was there already.
+    Already,
+    /// The branch was moved.
+    Now,
+}
+
+/// Why a branch was not moved.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// Someone else moved the branch: it is not what we last knew.
+    #[error("the branch `{branch}` was moved by someone else: expected {}, found {}", shown(expected.as_ref()), shown(found.as_ref()))]
+    Moved {
+        /// Which branch.
+        branch: String,
+        /// What we last knew.
+        expected: Option<Oid>,
+        /// What is there.
+        found: Option<Oid>,
+    },
+    /// The remote's rules refuse it.
+    #[error("the remote refused `{branch}`: {reason}")]
+    Refused {
+        /// Which branch.
+        branch: String,
+        /// In its words.
+        reason: String,
+    },
+    /// The remote did not answer.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+}
+
+impl PushError {
+    /// Whose it is.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Moved { .. } | Self::Refused { .. } => ErrorClass::Task,
+            Self::Remote(error) => error.class(),
+        }
+    }
+}
+
+fn shown(oid: Option<&Oid>) -> String {
+    oid.map_or_else(|| "no branch".to_owned(), |oid| format!("{oid:.10}"))
+}
+
+impl Work {
+    /// The work in this worktree.
+    pub fn at(worktree: &Utf8Path) -> Self {
+        Self { git: Git::at(worktree) }
+    }
+
+    /// git in the worktree.
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// The newest commit.
+    pub async fn head(&self) -> Result<Oid, GitError> {
+        self.git.commit("HEAD").await
+    }
+
+    /// Commits everything that an agent left uncommitted; the new commit, or none if there was nothing.
+    pub async fn commit_leftovers(&self, message: &str) -> Result<Option<Oid>, LeftoversError> {
+        let files = self.unmerged().await?;
+        if !files.is_empty() {
+            return Err(LeftoversError::Unmerged { files });
+        }
+        self.git.run(&["add", "--all"]).await?;
+        if self.git.ask(&["diff", "--cached", "--quiet"]).await?.yes {
+            return Ok(None);
+        }
+        let git = self.git.committing().await?;
+        git.run(&["commit", "--quiet", "--no-verify", "--cleanup=whitespace", "-m", message]).await?;
+        Ok(Some(self.head().await?))
+    }
+
+    /// Moves the work onto a commit. If it does not fit, everything is as it was, and the error says where.
+    pub async fn rebase(&self, onto: &Oid) -> Result<Rebased, RebaseError> {
+        self.abort_rebase().await?;
+        let before = self.head().await?;
+        if self.git.ask(&["merge-base", "--is-ancestor", onto.as_str(), before.as_str()]).await?.yes {
+            return Ok(Rebased::Already(before));
+        }
+        let changed = self.git.run(&["status", "--porcelain", "-z", "--untracked-files=no"]).await?;
+        if !changed.is_empty() {
+            return Err(RebaseError::Uncommitted);
+        }
+        let git = self.git.committing().await?;
+        let args = [
+            "rebase",
+            "--quiet",
+            "--no-verify",
+            "--no-autostash",
+            "--no-fork-point",
+            "--empty=drop",
+            onto.as_str(),
+        ];
+        let Err(error) = git.run(&args).await else {
+            return Ok(Rebased::Moved(self.head().await?));
+        };
+        let files = self.unmerged().await?;
+        self.abort_rebase().await?;
+        let after = self.head().await?;
+        if after != before {
+            let said = format!("HEAD is {after} after an abort, and was {before}");
+            return Err(GitError::Unexpected { command: "rebase --abort".into(), said }.into());
+        }
+        if files.is_empty() { Err(error.into()) } else { Err(RebaseError::Conflict { files }) }
+    }
+
+    /// Undoes a rebase that was cut short.
+    async fn abort_rebase(&self) -> Result<(), GitError> {
+        let paths = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-path",
+            "rebase-merge",
+            "--git-path",
+            "rebase-apply",
+        ];
+        let paths = self.git.line(&paths).await?;
+        if paths.lines().any(|path| Utf8PathBuf::from(path).exists()) {
+            self.git.run(&["rebase", "--abort"]).await?;
+        }
+        Ok(())
+    }
+
+    async fn unmerged(&self) -> Result<Vec<String>, GitError> {
+        let said = self.git.run(&["diff", "--name-only", "--diff-filter=U", "-z"]).await?;
+        Ok(split_nul(&said).collect())
+    }
+
+    /// Moves a branch of the remote to a commit, from the one that it was last known to have (none: it must be new).
+    /// Already there is done. A branch that anyone else moved is never written over.
+    pub async fn push(
+        &self,
+        remote: &str,
+        branch: &str,
+        commit: &Oid,
+        expected: Option<&Oid>,
+    ) -> Result<Pushed, PushError> {
+        push(&self.git, remote, branch, commit, expected).await
+    }
+}
+
+/// [`Work::push`], from any repository that has the commit.
+pub(crate) async fn push(
+    git: &Git,
+    remote: &str,
+    branch: &str,
+    commit: &Oid,
+    expected: Option<&Oid>,
+) -> Result<Pushed, PushError> {
+    let moved = |found| PushError::Moved { branch: branch.to_owned(), expected: expected.cloned(), found };
+    let found = remote_head(git, remote, branch).await?;
+    if found.as_ref() == Some(commit) {
+        return Ok(Pushed::Already);
+    }
+    if found.as_ref() != expected {
+        return Err(moved(found));
+    }
+    let name = format!("refs/heads/{branch}");
+    let lease = format!("--force-with-lease={name}:{}", expected.map_or("", Oid::as_str));
+    let refspec = format!("{commit}:{name}");
+    let args = ["push", "--quiet", "--no-verify", &lease, "--", remote, &refspec];
+    let Err(error) = git.remotely().run(&args).await else {
+        return Ok(Pushed::Now);
+    };
+    // A push that we lost may have been our own, in a race with ourselves: what is there decides.
+    let found = remote_head(git, remote, branch).await?;
+    match error {
+        _ if found.as_ref() == Some(commit) => Ok(Pushed::Now),
+        _ if found.as_ref() != expected => Err(moved(found)),
+        GitError::Failed { stderr, .. }
+            if stderr.contains("remote rejected") || stderr.contains("declined") =>
+        {
+            Err(PushError::Refused { branch: branch.to_owned(), reason: stderr })
+        }
+        error => Err(RemoteError::read(remote, error).into()),
+    }
+}

@@ -1,0 +1,47 @@
+//! Where work is done and how it gets out: worktrees and branches, pull requests, and a stand-in for `gh`.
+//!
+//! A task gets a [`Worktree`] from [`Worktrees`], outside the user's checkout; its commits go out through a
+//! branch of the remote ([`Work`]), become a pull request, and land on the base by compare-and-swap
+//! ([`Candidate`]).
+//!
+//! **Invariant:** git is called in one way ([`Git`]): in a clean environment, without hooks, within a deadline.
+//!
+//! **Invariant:** nothing here deletes work that is nowhere else.
+//!
+//! **Invariant:** every change to something shared names what it believes to be there, and fails if it is not.
+
+mod branch;
+mod child;
+mod class;
+mod forge;
+mod git;
+mod github;
+mod local;
+mod lock;
+mod merge;
+pub mod mock_gh;
+mod policy;
+mod ports;
+mod reference;
+mod remote;
+mod repository;
+mod watch;
+mod worktree;
+
+pub use branch::{LeftoversError, PushError, Pushed, RebaseError, Rebased, Work};
+pub use class::ErrorClass;
+pub use forge::{
+    Checks, Comment, Forge, ForgeError, Mergeable, Merged, NewPullRequest, Opened, PrState, PullRequest,
+    Review, ReviewVerdict,
+};
+pub use git::{Git, GitError, NotAnOid, Oid};
+pub use github::GitHub;
+pub use local::Local;
+pub use merge::{Candidate, CandidateError, LandError, tree_of};
+pub use ports::PortBlock;
+pub use remote::{RemoteError, fetch, remote_head};
+pub use watch::{CheckoutPrint, Trespass};
+pub use worktree::{
+    Collected, GcEntry, GcMode, Origin, Released, Unsaved, Worktree, WorktreeError, WorktreeSettings,
+    Worktrees,
+};

@@ -1,0 +1,129 @@
+//! How work gets onto its base: what lands is what was tested, byte for byte.
+
+use crate::branch::{PushError, Pushed, push};
+use crate::class::ErrorClass;
+use crate::git::{Git, GitError, Oid, split_nul};
+use crate::reference;
+
+/// What the base would be with the work on it: to be tested, then landed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The base's tip that it was built on.
+    pub base: Oid,
+    /// The work's newest commit.
+    pub head: Oid,
+    /// The commit that is to land: the work itself if it stands on the base, else a merge.
+    pub commit: Oid,
+    /// All files of it.
+    pub tree: Oid,
+    staging: String,
+}
+
+/// Why there is no candidate.
+#[derive(Debug, thiserror::Error)]
+pub enum CandidateError {
+    /// The work does not fit the base.
+    #[error("conflicts with the base in {}", files.join(", "))]
+    Conflict {
+        /// Where.
+        files: Vec<String>,
+    },
+    /// git could not do it.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Why a candidate did not land.
+#[derive(Debug, thiserror::Error)]
+pub enum LandError {
+    /// The base has moved since: a new candidate must be built and tested.
+    #[error("the base `{branch}` has moved")]
+    BaseMoved {
+        /// Which.
+        branch: String,
+        /// Its tip now.
+        found: Option<Oid>,
+    },
+    /// What was tested is not what would land.
+    #[error("the tested tree {tested:.10} is not the tree {tree:.10} that would land")]
+    OtherTree {
+        /// What was tested.
+        tested: Oid,
+        /// What would land.
+        tree: Oid,
+    },
+    /// It was not taken.
+    #[error(transparent)]
+    Push(PushError),
+}
+
+impl LandError {
+    /// Whose it is.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::BaseMoved { .. } => ErrorClass::TRANSIENT,
+            Self::OtherTree { .. } => ErrorClass::Task,
+            Self::Push(error) => error.class(),
+        }
+    }
+}
+
+impl Candidate {
+    /// Builds one, without a working tree. It is held by a reference of its own until it is discarded.
+    pub async fn build(git: &Git, base: &Oid, head: &Oid, message: &str) -> Result<Self, CandidateError> {
+        let commit = merge_commit(git, base, head, message).await?;
+        let tree = tree_of(git, &commit).await?;
+        let staging = reference::private("staging");
+        reference::set(git, &staging, &commit).await?;
+        Ok(Self { base: base.clone(), head: head.clone(), commit, tree, staging })
+    }
+
+    /// Moves the remote's base to the candidate, if it is still where the candidate was built.
+    pub async fn land(
+        &self,
+        git: &Git,
+        remote: &str,
+        branch: &str,
+        tested: &Oid,
+    ) -> Result<Pushed, LandError> {
+        if *tested != self.tree {
+            return Err(LandError::OtherTree { tested: tested.clone(), tree: self.tree.clone() });
+        }
+        push(git, remote, branch, &self.commit, Some(&self.base)).await.map_err(|error| match error {
+            PushError::Moved { branch, found, .. } => LandError::BaseMoved { branch, found },
+            error => LandError::Push(error),
+        })
+    }
+
+    /// Lets it go.
+    pub async fn discard(self, git: &Git) -> Result<(), GitError> {
+        reference::delete(git, &self.staging).await
+    }
+}
+
+/// The tree of a commit: all files, by one name.
+pub async fn tree_of(git: &Git, commit: &Oid) -> Result<Oid, GitError> {
+    git.oid(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).await
+}
+
+/// The work's own commit if the base is in it, else a new one with both as parents.
+pub(crate) async fn merge_commit(
+    git: &Git,
+    base: &Oid,
+    head: &Oid,
+    message: &str,
+) -> Result<Oid, CandidateError> {
+    if git.ask(&["merge-base", "--is-ancestor", base.as_str(), head.as_str()]).await?.yes {
+        return Ok(head.clone());
+    }
+    let (base, head) = (base.as_str(), head.as_str());
+    let merged =
+        git.ask(&["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base, head]).await?;
+    let mut said = split_nul(&merged.stdout);
+    let tree = said.next().unwrap_or_default();
+    if !merged.yes {
+        return Err(CandidateError::Conflict { files: said.collect() });
+    }
+    let args = ["commit-tree", tree.as_str(), "-p", base, "-p", head, "-m", message];
+    Ok(git.committing().await?.oid(&args).await?)
+}

@@ -1,0 +1,87 @@
+//! Whether the main checkout was written to while an agent had a worktree of its own.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::git::{Git, GitError, split_nul};
+
+/// What we ourselves keep in a user's repository.
+const OUR_STATE: &str = ".rehearsal/state/";
+
+/// A checkout at one moment: one call of git, and a look at each file that differs from its commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckoutPrint {
+    root: Utf8PathBuf,
+    head: String,
+    dirty: BTreeMap<String, FilePrint>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FilePrint {
+    /// How git sees it.
+    status: String,
+    /// Inode, size, seconds and nanoseconds; a file that is gone has none.
+    stat: Option<(u64, u64, i64, i64)>,
+}
+
+/// What happened to a checkout that nobody should have touched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trespass {
+    /// Whether another commit or branch is checked out.
+    pub head_moved: bool,
+    /// Files that were written.
+    pub files: Vec<String>,
+}
+
+impl CheckoutPrint {
+    /// Looks at a checkout.
+    pub async fn take(root: &Utf8Path) -> Result<Self, GitError> {
+        let args = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
+        let said = Git::at(root).run(&args).await?;
+        let (mut head, mut dirty) = (String::new(), BTreeMap::new());
+        for record in split_nul(&said) {
+            if record.starts_with("# branch.oid ") || record.starts_with("# branch.head ") {
+                head.push_str(&record);
+            } else if let Some(path) = path_of(&record).filter(|path| !path.starts_with(OUR_STATE)) {
+                dirty.insert(path.to_owned(), FilePrint::of(root, path, &record));
+            }
+        }
+        Ok(Self { root: root.to_owned(), head, dirty })
+    }
+
+    /// What happened since; none if nothing did.
+    pub async fn trespass_since(&self) -> Result<Option<Trespass>, GitError> {
+        let now = Self::take(&self.root).await?;
+        let mut files: Vec<String> = now
+            .dirty
+            .iter()
+            .filter(|(path, print)| self.dirty.get(*path) != Some(print))
+            .map(|(path, _)| path.clone())
+            .collect();
+        files.extend(self.dirty.keys().filter(|path| !now.dirty.contains_key(*path)).cloned());
+        files.sort();
+        let trespass = Trespass { head_moved: self.head != now.head, files };
+        Ok((trespass != Trespass::default()).then_some(trespass))
+    }
+}
+
+impl FilePrint {
+    fn of(root: &Utf8Path, path: &str, record: &str) -> Self {
+        let stat = std::fs::symlink_metadata(root.join(path)).ok();
+        let stat = stat.map(|found| (found.ino(), found.len(), found.mtime(), found.mtime_nsec()));
+        Self { status: record.chars().take(4).collect(), stat }
+    }
+}
+
+/// The path in a record of `git status --porcelain=v2`: behind 1 field (`?`), 8 (`1`) or 10 (`u`).
+fn path_of(record: &str) -> Option<&str> {
+    let fields = match record.as_bytes().first()? {
+        b'?' => 1,
+        b'1' => 8,
+        b'u' => 10,
+        _ => return None,
+    };
+    record.splitn(fields + 1, ' ').nth(fields)
+}

@@ -1,0 +1,86 @@
+//! Clearing up: which worktrees nobody needs any more, and which must stay because of what is in them.
+
+use std::collections::BTreeSet;
+
+use camino::Utf8PathBuf;
+use rehearsal_core::TaskId;
+
+use super::slot::{Record, Slot};
+use super::{Unsaved, WorktreeError, Worktrees};
+use crate::git::GitError;
+
+/// Whether to do it or only to say what would be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GcMode {
+    /// Only say.
+    DryRun,
+    /// Do.
+    Delete,
+}
+
+/// What is decided for one worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcEntry {
+    /// Where it is.
+    pub path: Utf8PathBuf,
+    /// Whose it is, if anyone's.
+    pub task: Option<TaskId>,
+    /// What happens to it.
+    pub collected: Collected,
+}
+
+/// What happens to a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Collected {
+    /// It is removed, or would be.
+    Removed,
+    /// Its task may still need it.
+    InUse,
+    /// Another process is busy with it.
+    Busy,
+    /// It has work that is nowhere else.
+    Kept(Vec<Unsaved>),
+}
+
+impl Worktrees {
+    /// Removes the worktrees that no task in `live` needs, warm ones too, unless they have work that is nowhere else.
+    pub async fn gc(&self, live: &BTreeSet<TaskId>, mode: GcMode) -> Result<Vec<GcEntry>, WorktreeError> {
+        let mut entries = Vec::new();
+        for (slot, record) in self.slots()? {
+            let task = record.as_ref().and_then(Record::owner).map(|owner| owner.task.clone());
+            let collected = match record {
+                Some(record) => self.collect(&slot, &record, live, mode).await?,
+                None => Collected::Kept(vec![Unsaved::Unreadable { reason: "its record is broken".into() }]),
+            };
+            entries.push(GcEntry { path: slot.path(), task, collected });
+        }
+        Ok(entries)
+    }
+
+    async fn collect(
+        &self,
+        slot: &Slot,
+        record: &Record,
+        live: &BTreeSet<TaskId>,
+        mode: GcMode,
+    ) -> Result<Collected, WorktreeError> {
+        if record.owner().is_some_and(|owner| live.contains(&owner.task)) {
+            return Ok(Collected::InUse);
+        }
+        let cannot = |source| GitError::Io { what: format!("clear `{}`", slot.path()), source };
+        let Some(_busy) = slot.lock().await.map_err(cannot)? else {
+            return Ok(Collected::Busy);
+        };
+        if slot.record().map_err(cannot)?.as_ref() != Some(record) {
+            return Ok(Collected::Busy);
+        }
+        if let Some(unsaved) = self.unsaved(slot, record, &[]).await {
+            return Ok(Collected::Kept(unsaved));
+        }
+        if mode == GcMode::Delete {
+            slot.write(&Record::Recycling).map_err(cannot)?;
+            self.remove(slot).await?;
+        }
+        Ok(Collected::Removed)
+    }
+}

@@ -1,0 +1,137 @@
+//! A finished worktree is made clean for the next task, or removed. Never while it has work that is nowhere else.
+
+use rehearsal_core::{Fence, TaskId};
+
+use super::admin::Admin;
+use super::slot::{Record, Slot};
+use super::unsaved::{Unsaved, unsaved_in};
+use super::{WorktreeError, Worktrees};
+use crate::git::{Git, GitError, Oid};
+use crate::lock::FileLock;
+
+/// What became of a worktree that was given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Released {
+    /// There was none.
+    Nothing,
+    /// It waits, clean, for its next task.
+    Warm {
+        /// A branch that was checked out in it, and is still there.
+        branch: Option<String>,
+    },
+    /// It is gone.
+    Removed {
+        /// A branch that was checked out in it, and is still there.
+        branch: Option<String>,
+    },
+}
+
+impl Worktrees {
+    /// Gives a task's worktree back. Refused while it has work that is nowhere else; commits in `saved` are known to
+    /// be elsewhere, such as on a branch that was merged and deleted.
+    pub async fn release(
+        &self,
+        task: &TaskId,
+        fence: Fence,
+        saved: &[Oid],
+    ) -> Result<Released, WorktreeError> {
+        let Some((slot, record)) = self.slot_of(task)? else {
+            return Ok(Released::Nothing);
+        };
+        match record.owner() {
+            Some(owner) if owner.fence > fence => {
+                let (task, held) = (task.clone(), owner.fence);
+                return Err(WorktreeError::Superseded { task, held, asked: fence });
+            }
+            _ => {}
+        }
+        let cannot = |source| GitError::Io { what: format!("clear `{}`", slot.path()), source };
+        let Some(busy) = slot.lock().await.map_err(cannot)? else {
+            return Err(WorktreeError::Busy { task: task.clone() });
+        };
+        // Someone may have been faster between the look and the lock.
+        if slot.record().map_err(cannot)? != Some(record.clone()) {
+            return Err(WorktreeError::Busy { task: task.clone() });
+        }
+        let admin = Admin::of(&slot.path());
+        if let Some(unsaved) = self.unsaved(&slot, &record, saved).await {
+            return Err(WorktreeError::Unsaved { path: slot.path(), unsaved });
+        }
+        slot.write(&Record::Recycling).map_err(cannot)?;
+        let branch = admin.as_ref().and_then(Admin::branch);
+        let warm = self.free_slots()? < self.settings.keep_warm;
+        match admin {
+            Some(admin) if warm && matches!(self.clean(&slot, &admin, &busy).await, Ok(true)) => {
+                slot.write(&Record::Free).map_err(cannot)?;
+                Ok(Released::Warm { branch })
+            }
+            _ => {
+                self.remove(&slot).await?;
+                Ok(Released::Removed { branch })
+            }
+        }
+    }
+
+    fn free_slots(&self) -> Result<usize, GitError> {
+        Ok(self.slots()?.iter().filter(|(_, record)| *record == Some(Record::Free)).count())
+    }
+
+    /// What would be lost with a slot.
+    pub(super) async fn unsaved(&self, slot: &Slot, record: &Record, saved: &[Oid]) -> Option<Vec<Unsaved>> {
+        if !matches!(record, Record::Ready { .. }) {
+            return None;
+        }
+        let path = slot.path();
+        let unsaved = match Admin::of(&path) {
+            Some(admin) => unsaved_in(&path, &admin, saved).await,
+            None => self.unsaved_in_remains(slot, saved).await,
+        };
+        let unsaved = unsaved.unwrap_or_else(|error| vec![Unsaved::Unreadable { reason: error.to_string() }]);
+        (!unsaved.is_empty()).then_some(unsaved)
+    }
+
+    /// git has lost its way to the worktree: files without an entry may be work, and so may the commit of an entry
+    /// without files.
+    async fn unsaved_in_remains(&self, slot: &Slot, saved: &[Oid]) -> Result<Vec<Unsaved>, GitError> {
+        let path = slot.path();
+        let files = path.read_dir_utf8().into_iter().flatten().flatten();
+        if files.filter(|entry| entry.file_name() != ".git").count() > 0 {
+            let reason = "git has lost its entry".to_owned();
+            return Ok(vec![Unsaved::Unreadable { reason }]);
+        }
+        let remains = Admin::remains_of(&path, &self.repository);
+        let Some(head) = remains.iter().find_map(Admin::detached_head) else {
+            return Ok(Vec::new());
+        };
+        let saved: Vec<&str> = saved.iter().map(Oid::as_str).collect();
+        let args = [&["rev-list", "--count", head.as_str(), "--not", "--glob=refs/*"][..], &saved].concat();
+        let commits = self.repository.git().line(&args).await?.parse().unwrap_or(0);
+        Ok(if commits > 0 { vec![Unsaved::Unpushed { commits, head }] } else { Vec::new() })
+    }
+
+    /// Leaves nothing of the task: no file, no begun rebase, no reference, no log. False if something resists.
+    async fn clean(&self, slot: &Slot, admin: &Admin, busy: &FileLock) -> Result<bool, WorktreeError> {
+        let path = slot.path();
+        let git = Git::at(&path).holding(busy);
+        admin.drop_stale_locks(&path);
+        let head = git.commit("HEAD").await?;
+        // Off any branch first: a reset would move it.
+        git.run(&["update-ref", "--no-deref", "HEAD", head.as_str()]).await?;
+        admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)))?;
+        git.run(&["reset", "--hard", "--quiet"]).await?;
+        git.run(&["clean", "-ffdxq"]).await?;
+        let left = git.run(&["status", "--porcelain", "-z", "--ignored", "--untracked-files=all"]).await?;
+        // The reset wrote a log and an ORIG_HEAD of its own.
+        admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)))?;
+        admin.lock("rehearsal: kept for the next task").map_err(GitError::io("lock the worktree"))?;
+        Ok(left.is_empty())
+    }
+
+    /// Removes a slot that holds nothing of worth. Its number is free again.
+    pub(super) async fn remove(&self, slot: &Slot) -> Result<(), WorktreeError> {
+        let _repository = self.repository.lock().await?;
+        self.sweep(slot)?;
+        let cannot = GitError::io(format!("forget `{}`", slot.path()));
+        Ok(slot.forget().map_err(cannot)?)
+    }
+}

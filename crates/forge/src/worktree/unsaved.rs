@@ -1,0 +1,169 @@
+//! Work that is in one worktree and nowhere else.
+
+use std::fmt;
+
+use camino::Utf8Path;
+
+use super::admin::Admin;
+use crate::git::{Git, GitError, Oid, split_nul};
+
+/// How many files are named; the rest are counted.
+const NAMED: usize = 5;
+
+/// Something that would be lost with a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unsaved {
+    /// Files that differ from the last commit, or are in none.
+    Uncommitted {
+        /// The first few.
+        files: Vec<String>,
+        /// How many in all.
+        count: usize,
+    },
+    /// Commits that no branch, tag or remote has.
+    Unpushed {
+        /// How many.
+        commits: u64,
+        /// The newest.
+        head: Oid,
+    },
+    /// Entries of the stash, which all worktrees share, that were made here.
+    Stashed {
+        /// How many.
+        entries: usize,
+    },
+    /// Commits in a submodule that its remote does not have.
+    Submodule {
+        /// Where it is.
+        path: String,
+    },
+    /// git could not tell what is there.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Unsaved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uncommitted { files, count } => {
+                write!(f, "{count} uncommitted {}: {}", noun(*count, "file"), files.join(", "))?;
+                if *count > files.len() { f.write_str(", …") } else { Ok(()) }
+            }
+            Self::Unpushed { commits, head } => {
+                let word = if *commits == 1 { "commit" } else { "commits" };
+                write!(f, "{commits} {word} that nothing else has, up to {head:.10}")
+            }
+            Self::Stashed { entries } => write!(f, "{entries} stashed {}", noun(*entries, "change")),
+            Self::Submodule { path } => write!(f, "unpushed commits in the submodule `{path}`"),
+            Self::Unreadable { reason } => write!(f, "it cannot be read: {reason}"),
+        }
+    }
+}
+
+fn noun(count: usize, one: &str) -> String {
+    if count == 1 { one.to_owned() } else { format!("{one}s") }
+}
+
+/// All that a worktree has and nothing else does. Commits in `saved` are known to be safe, and all before them.
+pub(crate) async fn unsaved_in(
+    worktree: &Utf8Path,
+    admin: &Admin,
+    saved: &[Oid],
+) -> Result<Vec<Unsaved>, GitError> {
+    let git = Git::at(worktree);
+    let (files, commits, stash, submodule) = tokio::try_join!(
+        uncommitted(&git),
+        unpushed(&git, admin, saved),
+        stashed(&git, admin),
+        unpushed_submodule(&git, admin),
+    )?;
+    Ok([files, commits, stash, submodule].into_iter().flatten().collect())
+}
+
+async fn uncommitted(git: &Git) -> Result<Option<Unsaved>, GitError> {
+    let args = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--ignore-submodules=none",
+    ];
+    let said = git.run(&args).await?;
+    let files: Vec<String> =
+        split_nul(&said).filter_map(|record| record.get(3..).map(str::to_owned)).collect();
+    let count = files.len();
+    let files = files.into_iter().take(NAMED).collect();
+    Ok((count > 0).then_some(Unsaved::Uncommitted { files, count }))
+}
+
+async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsaved>, GitError> {
+    let head = git.commit("HEAD").await?;
+    // While a rebase is under way the work is where it began.
+    let begun = ["rebase-merge/orig-head", "rebase-apply/orig-head"]
+        .into_iter()
+        .find_map(|name| Oid::new(std::fs::read_to_string(admin.dir.join(name)).ok()?.trim_end()).ok());
+    let mut args = vec!["rev-list", "--count", head.as_str()];
+    args.extend(begun.as_ref().map(Oid::as_str));
+    // References of this worktree's own go with it, and a stash is dropped as soon as it is applied.
+    args.extend([
+        "--not",
+        "--exclude=refs/worktree/*",
+        "--exclude=refs/bisect/*",
+        "--exclude=refs/rewritten/*",
+        "--exclude=refs/stash",
+    ]);
+    args.push("--glob=refs/*");
+    // One that is not in this repository cannot be named; then it saves nothing here.
+    let mut known = Vec::new();
+    for commit in saved {
+        if git.ask(&["cat-file", "-e", commit.as_str()]).await.is_ok_and(|answer| answer.yes) {
+            known.push(commit.as_str());
+        }
+    }
+    args.extend(known);
+    let said = git.line(&args).await?;
+    let commits: u64 =
+        said.parse().map_err(|_| GitError::Unexpected { command: "rev-list --count".into(), said })?;
+    Ok((commits > 0).then_some(Unsaved::Unpushed { commits, head }))
+}
+
+/// An entry is ours if it was made without a branch on a commit that was checked out here.
+async fn stashed(git: &Git, admin: &Admin) -> Result<Option<Unsaved>, GitError> {
+    let said = git.run(&["stash", "list", "-z", "--format=%P %gs"]).await?;
+    if said.is_empty() {
+        return Ok(None);
+    }
+    let log = std::fs::read_to_string(admin.dir.join("logs/HEAD")).unwrap_or_default();
+    let is_ours = |entry: &String| {
+        let base = entry.split(' ').next().unwrap_or_default();
+        (entry.contains("on (no branch)") || entry.contains("On (no branch)"))
+            // Of every line, the second word is the commit that HEAD moved to.
+            && log.lines().any(|line| line.split(' ').nth(1) == Some(base))
+    };
+    let entries = split_nul(&said).filter(is_ours).count();
+    Ok((entries > 0).then_some(Unsaved::Stashed { entries }))
+}
+
+async fn unpushed_submodule(git: &Git, admin: &Admin) -> Result<Option<Unsaved>, GitError> {
+    // Without one there is no need to ask.
+    if !admin.dir.join("modules").is_dir() {
+        return Ok(None);
+    }
+    let staged = git.run(&["ls-files", "-z", "--stage"]).await?;
+    for record in split_nul(&staged).filter(|record| record.starts_with("160000 ")) {
+        let Some((_, path)) = record.split_once('\t') else { continue };
+        if !git.dir().join(path).join(".git").exists() {
+            continue;
+        }
+        let inside = Git::at(git.dir().join(path));
+        if inside.line(&["rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes"]).await?
+            != ""
+        {
+            return Ok(Some(Unsaved::Submodule { path: path.to_owned() }));
+        }
+    }
+    Ok(None)
+}

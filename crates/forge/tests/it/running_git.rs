@@ -1,0 +1,73 @@
+//! How git is called, and what its failures are called.
+
+use camino::Utf8PathBuf;
+use rehearsal_forge::{Git, GitError};
+
+use crate::env::{TestEnv, git};
+
+#[tokio::test]
+async fn hooks_of_the_repository_do_not_run() {
+    let env = TestEnv::new();
+    let (hook, mark) = (env.repo.join(".git/hooks/post-checkout"), env.root.join("ran"));
+    fs_err::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs_err::write(&hook, format!("#!/bin/sh\ntouch {mark}\n")).unwrap();
+    fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    Git::at(&env.repo).run(&["checkout", "--quiet", "-b", "topic"]).await.unwrap();
+    assert!(!mark.exists());
+    git(&env.repo, &["checkout", "--quiet", "main"]);
+    assert!(mark.exists(), "by hand it does run");
+}
+
+#[tokio::test]
+async fn each_failure_has_a_name() {
+    let env = TestEnv::new();
+    let failure = async |dir: &str, args: &[&str]| Git::at(env.root.join(dir)).run(args).await.unwrap_err();
+    let error = failure("repo", &["checkout", "nowhere"]).await;
+    assert_eq!(
+        error.to_string(),
+        "`git checkout nowhere` failed: error: pathspec 'nowhere' did not match any file(s) known to git"
+    );
+    fs_err::create_dir(env.root.join("plain")).unwrap();
+    let error = failure("plain", &["status"]).await;
+    assert_eq!(error.to_string(), format!("`{}` is not in a git repository", env.root.join("plain")));
+    assert!(matches!(failure("gone", &["status"]).await, GitError::Io { .. }));
+
+    fs_err::write(env.repo.join(".git/index.lock"), "").unwrap();
+    let GitError::LockHeld { lock, .. } = failure("repo", &["reset", "--hard"]).await else { panic!() };
+    assert_eq!(lock, env.repo.join(".git/index.lock"));
+    fs_err::write(env.repo.join(".git/config.lock"), "").unwrap();
+    let GitError::LockHeld { lock, .. } = failure("repo", &["config", "a.b", "c"]).await else { panic!() };
+    assert_eq!(lock, env.repo.join(".git/config.lock"));
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_commit_is_told() {
+    let env = TestEnv::new();
+    let error = Git::at(&env.repo).commit("--output=x").await.unwrap_err();
+    assert_eq!(error.to_string(), "`git rev-parse --verify` failed: `--output=x` is not a commit here");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_git_that_was_given_up() {
+    let env = TestEnv::new();
+    let pid: Utf8PathBuf = env.root.join("pid");
+    let alias = format!("alias.hang=!echo $$ > {pid}; exec sleep 1000");
+    let git = Git::at(&env.repo);
+    let args = ["-c", alias.as_str(), "hang"];
+    let hang = git.run(&args);
+    let begun = async {
+        loop {
+            if let Some(pid) = fs_err::read_to_string(&pid).ok().and_then(|it| it.trim().parse::<i32>().ok())
+            {
+                break pid;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let process = tokio::select! { _ = hang => unreachable!(), pid = begun => pid };
+    let process = format!("/proc/{process}/stat");
+    let alive = || fs_err::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z "));
+    while alive() {
+        tokio::task::yield_now().await;
+    }
+}

@@ -22,15 +22,8 @@ pub(crate) use explain::CheckExplanation;
   rehearsal check --explain                        # what was found, and what would run
   rehearsal check --from lint.log --tool eslint    # read the output of a run elsewhere")]
 pub(crate) struct CheckArgs {
-    /// Build, and run nothing else that is not asked for
-    #[arg(long)]
-    build: bool,
-    /// Lint, and run nothing else that is not asked for
-    #[arg(long)]
-    lint: bool,
-    /// Leave the tests out
-    #[arg(long)]
-    no_test: bool,
+    #[command(flatten)]
+    stages: StageArgs,
     /// The longest each command may take, at most 15m
     #[arg(long, value_name = "DURATION")]
     timeout: Option<HumanDuration>,
@@ -46,9 +39,23 @@ pub(crate) struct CheckArgs {
     form: answer::AnswerArgs,
 }
 
-impl CheckArgs {
-    /// Which stages are wanted: those that are named, else all.
-    fn stages(&self) -> Vec<Stage> {
+/// Which stages.
+#[derive(Debug, Args)]
+struct StageArgs {
+    /// Build, and run nothing else that is not asked for
+    #[arg(long)]
+    build: bool,
+    /// Lint, and run nothing else that is not asked for
+    #[arg(long)]
+    lint: bool,
+    /// Leave the tests out
+    #[arg(long)]
+    no_test: bool,
+}
+
+impl StageArgs {
+    /// Those that are named, else all.
+    fn wanted(&self) -> Vec<Stage> {
         let named = self.build || self.lint;
         let wanted = |stage: &Stage| match stage {
             Stage::Build => self.build || !named,

@@ -283,7 +283,7 @@ fn entries(report: &CheckReport) -> Vec<String> {
 
 /// Where the rest is.
 fn closing(report: &CheckReport) -> String {
-    let reds = report.stages.iter().filter(|stage| stage.verdict != CheckVerdict::Passed);
-    let log = reds.filter_map(|stage| stage.output_file.as_deref()).next();
+    let mut reds = report.stages.iter().filter(|stage| stage.verdict != CheckVerdict::Passed);
+    let log = reds.find_map(|stage| stage.output_file.as_deref());
     log.map(|file| format!("Log: {}\n", plain_line(file, LINE))).unwrap_or_default()
 }

@@ -29,7 +29,9 @@ pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {
     // Files of the run would be there; nothing is written now.
     let (checks, notes) = request.checks(Utf8Path::new("SCRATCH"));
     for stage in [Stage::Build, Stage::Lint] {
-        checks.iter().filter(|check| check.stage == stage).for_each(|check| show(check, context));
+        for check in checks.iter().filter(|check| check.stage == stage) {
+            show(check, context);
+        }
     }
     if checks.is_empty() {
         context.ui.say("nothing to build or lint was found here");
@@ -38,7 +40,9 @@ pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {
     if tests {
         context.ui.say(format!("{}: `rehearsal test --explain` says how", styled(BOLD, "test")));
     }
-    notes.iter().for_each(|note| context.ui.say(format!("note: {}", harmless(note))));
+    for note in &notes {
+        context.ui.say(format!("note: {}", harmless(note)));
+    }
     context.ui.document(CheckExplanation { checks, tests, notes });
     Ok(Exit::Ok)
 }

@@ -35,7 +35,7 @@ pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Check
 }
 
 pub(super) fn wanted(args: &CheckArgs) -> CheckWanted {
-    CheckWanted { stages: args.stages(), tests: Wanted::default() }
+    CheckWanted { stages: args.stages.wanted(), tests: Wanted::default() }
 }
 
 pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {

@@ -36,7 +36,7 @@ pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester
     }
     if let Some(timeout) = choices.timeout {
         settings.timeout = Setting { value: timeout, origin: Origin::Flag };
-        settings.check().map_err(|error| CliError::in_file(error, "what was asked for"))?;
+        settings.check().map_err(|error| CliError::in_file(error, "the arguments"))?;
     }
     settings.environment.value.extend(choices.environment);
     settings.parallel.value = choices.parallel.or(settings.parallel.value);

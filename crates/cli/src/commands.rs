@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod agent;
+pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -49,6 +50,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Task(command) => wait_for(task::run(command, &context)),
         Command::Run(args) => wait_for(run::run(args, &context)),
         Command::Test(args) => wait_for(test::run(args, &context)),
+        Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),

@@ -31,6 +31,7 @@ use crate::run::milliseconds;
 use crate::{Machine, RunWatcher, Spawner};
 use execute::Session;
 use find::find;
+use gather::Known;
 
 /// What to check.
 #[derive(Debug, Clone)]
@@ -83,6 +84,7 @@ pub async fn check(
     let session = Session { request, spawner, watcher, cancel };
     let mut stages: Vec<StageReport> = Vec::new();
     let mut not_run: Vec<NotRun> = Vec::new();
+    let mut known = Known::default();
     for stage in [Stage::Build, Stage::Lint] {
         let of_stage: Vec<&Check> = checks.iter().filter(|check| check.stage == stage).collect();
         let why = stops(&stages, cancel);
@@ -92,7 +94,7 @@ pub async fn check(
             continue;
         }
         for check in of_stage {
-            let report = session.execute(check, stages.len()).await;
+            let report = session.execute(check, stages.len(), &mut known).await;
             stages.push(report);
             if cancel.is_cancelled() {
                 break;

@@ -7,12 +7,12 @@ use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
-use rehearsal_testing::{RunTests, RunTestsAnswer};
+use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, config, demo, doctor, flow, generate, init, logs, mcp, run, runs, session, status, task,
-    test,
+    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, run, runs, session, status,
+    task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -62,6 +62,8 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("test-explain", "test --explain", document::<test::ExplainDocument>),
     ("test-history", "test history", document::<test::HistoryDocument>),
     ("test-list", "test flaky, slow", document::<test::TestsDocument>),
+    ("check", "check", document::<CheckReport>),
+    ("check-explain", "check --explain", document::<check::CheckExplanation>),
     ("test-history-tool", "the tool test_history of mcp", document::<mcp::TestHistoryDocument>),
     ("run-tests", "the request of test --action", || schema_for!(RunTests)),
     ("run-tests-answer", "test --action", document::<RunTestsAnswer>),

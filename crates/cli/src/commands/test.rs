@@ -20,7 +20,7 @@ use rehearsal_testing::Framework;
 
 use super::Done;
 use crate::context::Context;
-pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, for_agent};
+pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, coloured, for_agent};
 pub(crate) use counts::Counts;
 pub(crate) use explain::ExplainDocument;
 pub(crate) use for_model::{LISTED_FOR_MODEL, shorten};

@@ -3,6 +3,7 @@
 
 mod action;
 mod agents;
+mod check;
 mod configuration;
 mod env;
 mod failures;

@@ -4,8 +4,8 @@ use camino::Utf8PathBuf;
 use rehearsal_core::Exit;
 use tokio::time::Instant;
 
-use super::gather::Gather;
-use super::install::how_to_install;
+use super::gather::{Gather, Known};
+use super::install::with_advice;
 use super::{Check, CheckRequest, CheckVerdict, StageReport};
 use crate::run::{
     Driven, LONGEST_TIMEOUT, Listener, Raw, Surroundings, drive, in_words, lay_out, milliseconds,
@@ -29,7 +29,7 @@ pub(super) struct Session<'a> {
 struct Listening<'a> {
     raw: Raw,
     parser: Box<dyn DiagnosticParser>,
-    gather: Gather,
+    gather: Gather<'a>,
     watcher: &'a RunWatcher,
 }
 
@@ -47,13 +47,13 @@ impl Listener for Listening<'_> {
 
 impl Session<'_> {
     /// `number` tells the outputs of several tools apart.
-    pub(super) async fn execute(&self, check: &Check, number: usize) -> StageReport {
+    pub(super) async fn execute(&self, check: &Check, number: usize, known: &mut Known) -> StageReport {
         let began = Instant::now();
         self.watcher.tell(RunEvent::Started(&check.plan));
         let mut report = StageReport::empty(check);
         if let Some(missing) = &check.plan.missing {
             report.verdict = CheckVerdict::ToolMissing;
-            report.reason = Some(with_advice(missing, &check.tool));
+            report.reason = Some(missing.clone());
             return report;
         }
         let prepared =
@@ -67,7 +67,7 @@ impl Session<'_> {
         let mut listening = Listening {
             raw: Raw::new(file.as_deref()),
             parser: check.parser(),
-            gather: Gather::new(&self.request.root, &report.root),
+            gather: Gather::new(&self.request.root, &report.root, known),
             watcher: self.watcher,
         };
         let driven = self.drive(check, &mut listening).await;
@@ -132,7 +132,7 @@ impl StageReport {
         }
     }
 
-    pub(super) fn told_by(&mut self, gather: Gather) {
+    pub(super) fn told_by(&mut self, gather: Gather<'_>) {
         self.counts = gather.counts;
         (self.diagnostics, self.left_out) = gather.finish();
     }
@@ -225,14 +225,7 @@ fn not_installed(exit: Option<Exit>, output: &str) -> Option<String> {
     Some(plain_line(said, LAST_LINE))
 }
 
-fn with_advice(missing: &str, tool: &str) -> String {
-    match how_to_install(tool) {
-        Some(how) => format!("{missing}; {how}"),
-        None => missing.to_owned(),
-    }
-}
-
-pub(super) fn last_lines(output: &str) -> String {
+fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     last.iter().map(|line| plain_line(line, LAST_LINE)).collect::<Vec<_>>().join("\n")

@@ -12,6 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::install::with_advice;
 use super::reader::{Recognising, tool_of_command};
 use super::{CheckRequest, Stage};
 use crate::detect::{FIXTURES, Tree};
@@ -126,7 +127,8 @@ impl Finder<'_> {
         plan: impl FnOnce(&Planner<'_>) -> RunPlan,
     ) {
         let evidence = vec![Evidence { file: root.join(file), what: String::new() }];
-        let plan = self.plan(root, plan);
+        let mut plan = self.plan(root, plan);
+        plan.missing = plan.missing.map(|missing| with_advice(&missing, tool));
         let scratch = self.own_scratch();
         let output = Output::Known(output);
         self.checks.push(Check {
@@ -205,7 +207,8 @@ impl Finder<'_> {
             files.iter().filter(ends).map(|name| directory.join(name).into_string()).collect::<Vec<_>>()
         });
         // No line of a list and no option is to come out of a name.
-        named.filter(|name| !name.contains('\n') && !name.starts_with('-')).collect()
+        let plain = |name: String| if name.starts_with('-') { format!("./{name}") } else { name };
+        named.filter(|name| !name.contains('\n')).map(plain).collect()
     }
 
     /// As many of these files as fit on a command line.

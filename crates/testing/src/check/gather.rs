@@ -18,27 +18,32 @@ const MESSAGE: usize = 1000;
 /// No file has a longer name.
 const FILE: usize = 1000;
 
-/// What was said up to now.
+/// What was said by any tool of the check: clippy says again what rustc has said.
+#[derive(Debug, Default)]
+pub(super) struct Known(HashSet<u64>);
+
+/// What one tool has said up to now.
 #[derive(Debug)]
-pub(super) struct Gather {
+pub(super) struct Gather<'a> {
     /// The repository, with a slash at its end, as it is named and as it is.
     repository: Vec<String>,
     /// Where the tool runs, relative to the repository, with a slash at its end unless it is that.
     directory: String,
-    known: HashSet<u64>,
+    /// What was said before, also by others.
+    known: &'a mut Known,
     kept: [Vec<Diagnostic>; 3],
     pub counts: DiagnosticCounts,
 }
 
-impl Gather {
-    pub(super) fn new(repository: &Utf8Path, directory: &str) -> Self {
+impl<'a> Gather<'a> {
+    pub(super) fn new(repository: &Utf8Path, directory: &str, known: &'a mut Known) -> Self {
         let as_prefix = |path: &Utf8Path| format!("{}/", path.as_str().trim_end_matches('/'));
         let mut names = vec![as_prefix(repository)];
         names.extend(repository.canonicalize_utf8().ok().map(|real| as_prefix(&real)));
         Self {
             repository: names,
             directory: if directory.is_empty() { String::new() } else { format!("{directory}/") },
-            known: HashSet::new(),
+            known,
             kept: [Vec::new(), Vec::new(), Vec::new()],
             counts: DiagnosticCounts::default(),
         }
@@ -47,7 +52,7 @@ impl Gather {
     pub(super) fn take(&mut self, mut diagnostic: Diagnostic) {
         diagnostic.file = diagnostic.file.as_deref().map(|file| self.relative(file));
         diagnostic.message = shortened(strip_ansi(diagnostic.message.trim()).as_ref(), MESSAGE);
-        if self.known.len() < MOST_KNOWN && !self.known.insert(key(&diagnostic)) {
+        if self.known.0.len() < MOST_KNOWN && !self.known.0.insert(key(&diagnostic)) {
             return;
         }
         let counts = &mut self.counts;
@@ -108,7 +113,8 @@ mod tests {
 
     #[test]
     fn the_same_is_told_once_however_its_file_is_named_and_errors_come_first() {
-        let mut gather = Gather::new(Utf8Path::new("/repo"), "web");
+        let mut known = Known::default();
+        let mut gather = Gather::new(Utf8Path::new("/repo"), "web", &mut known);
         gather.take(said(Severity::Warning, "a.c", 1));
         for file in ["a.c", "./a.c", "/repo/web/a.c", "file:///repo/web/a.c"] {
             gather.take(said(Severity::Error, file, 2));
@@ -122,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_flood_is_counted_and_the_first_of_it_kept() {
-        let mut gather = Gather::new(Utf8Path::new("/repo"), "");
+        let mut known = Known::default();
+        let mut gather = Gather::new(Utf8Path::new("/repo"), "", &mut known);
         for line in 0..5000 {
             gather.take(said(Severity::Note, "a.c", line));
             gather.take(Diagnostic { message: "x".repeat(10_000), ..said(Severity::Error, "a.c", line) });

@@ -1,7 +1,15 @@
 //! How to get a tool that is not there.
 
+/// That a tool is missing, and what to do about it.
+pub(super) fn with_advice(missing: &str, tool: &str) -> String {
+    match how_to_install(tool) {
+        Some(how) => format!("{missing}; {how}"),
+        None => missing.to_owned(),
+    }
+}
+
 /// What to do, for the tools that are got in one way everywhere.
-pub(super) fn how_to_install(tool: &str) -> Option<String> {
+fn how_to_install(tool: &str) -> Option<String> {
     let by = |command: &str| Some(format!("`{command}` installs it"));
     match tool {
         "cargo" => Some("rustup installs it: see https://rustup.rs".to_owned()),

@@ -203,7 +203,8 @@ fn failure_words(failure: &FailureGroup, room: usize) -> String {
         0 | 1 => String::new(),
         many => format!(" and {} more", many - 1),
     };
-    format!("{name}{more}: {}", one_line(&failure.message, room))
+    let message = one_line(&failure.message, room);
+    if message.is_empty() { format!("{name}{more}") } else { format!("{name}{more}: {message}") }
 }
 
 /// For agents: the verdict, then what is to be mended, the worst first, in at most so many tokens of four bytes.
@@ -282,7 +283,7 @@ fn entries(report: &CheckReport) -> Vec<String> {
 
 /// Where the rest is.
 fn closing(report: &CheckReport) -> String {
-    let reds = report.stages.iter().filter(|stage| stage.verdict != CheckVerdict::Passed);
-    let log = reds.filter_map(|stage| stage.output_file.as_deref()).next();
+    let mut reds = report.stages.iter().filter(|stage| stage.verdict != CheckVerdict::Passed);
+    let log = reds.find_map(|stage| stage.output_file.as_deref());
     log.map(|file| format!("Log: {}\n", plain_line(file, LINE))).unwrap_or_default()
 }

@@ -5,10 +5,34 @@ use std::io::Read;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Exit;
 
-use super::gather::Gather;
+use super::gather::{Gather, Known};
 use super::reader::Recognising;
 use super::{CheckReport, CheckVerdict, DiagnosticCounts, Stage, StageReport};
 use crate::{DiagnosticParser, HeadTail, Stream, is_known_tool, parser_for};
+
+/// Tools whose output is that of a build.
+const COMPILERS: [&str; 20] = [
+    "rustc",
+    "cargo",
+    "tsc",
+    "typescript",
+    "vue-tsc",
+    "msbuild",
+    "dotnet",
+    "csc",
+    "python",
+    "python3",
+    "gcc",
+    "clang",
+    "cc",
+    "make",
+    "cmake",
+    "go",
+    "javac",
+    "maven",
+    "gradle",
+    "php",
+];
 
 /// Recorded output.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +56,8 @@ pub fn read_check(recorded: &RecordedCheck) -> std::io::Result<CheckReport> {
 
 fn read_one(recorded: &RecordedCheck, path: &Utf8Path) -> std::io::Result<StageReport> {
     let root = recorded.root.clone().unwrap_or_default();
-    let mut gather = Gather::new(&root, "");
+    let mut known = Known::default();
+    let mut gather = Gather::new(&root, "", &mut known);
     let named = recorded.tool.as_deref();
     let mut parser: Box<dyn DiagnosticParser> = match named {
         // Some tools write JSON if they are told to: their name alone does not say what is in the file.
@@ -58,9 +83,10 @@ fn read_one(recorded: &RecordedCheck, path: &Utf8Path) -> std::io::Result<StageR
         tool.get_or_insert_with(|| it.tool.clone());
         gather.take(it);
     });
+    let tool = tool.unwrap_or_else(|| "unknown".to_owned());
     let mut report = StageReport {
-        name: Stage::Lint,
-        tool: tool.unwrap_or_else(|| "unknown".to_owned()),
+        name: if COMPILERS.contains(&tool.as_str()) { Stage::Build } else { Stage::Lint },
+        tool,
         root: String::new(),
         command: None,
         verdict: CheckVerdict::Passed,

@@ -257,7 +257,9 @@ impl CheckReport {
     /// Of these stages.
     pub(super) fn of(stages: Vec<StageReport>, not_run: Vec<NotRun>, notes: Vec<String>) -> Self {
         let mut counts = DiagnosticCounts::default();
-        stages.iter().for_each(|stage| counts.add(stage.counts));
+        for stage in &stages {
+            counts.add(stage.counts);
+        }
         let verdict = CheckVerdict::Passed;
         let mut report =
             Self { success: false, verdict, duration: 0, counts, stages, tests: Vec::new(), not_run, notes };
@@ -296,6 +298,7 @@ impl CheckReport {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands on references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -145,7 +145,7 @@ impl TestDocument {
 }
 
 /// The marks become colours; the words stay what they are.
-fn coloured(text: &StyledText) -> String {
+pub(crate) fn coloured(text: &StyledText) -> String {
     let piece = |(mark, text): (Mark, &str)| {
         let text = harmless(text);
         match mark {

@@ -1,4 +1,4 @@
-//! TypeScript's compiler, ESLint, Biome and Prettier.
+//! TypeScript's compiler, `ESLint`, Biome and Prettier.
 
 use camino::Utf8Path;
 use serde::Deserialize;
@@ -123,7 +123,7 @@ fn start(planner: &Planner<'_>, name: &str) -> RunPlan {
     plan
 }
 
-/// Before its ninth version ESLint looks at `.js` alone unless it is told.
+/// Before its ninth version `ESLint` looks at `.js` alone unless it is told.
 fn is_before_9(planner: &Planner<'_>) -> bool {
     let version = node_version(planner, "eslint");
     version.and_then(|version| version.split('.').next()?.parse::<u32>().ok()).is_some_and(|major| major < 9)

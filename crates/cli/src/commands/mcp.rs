@@ -60,13 +60,22 @@ async fn serve(context: &Context) -> Done {
         Err(ServerInitializeError::Cancelled | ServerInitializeError::ConnectionClosed(_)) => {
             Ok(QuitReason::Closed)
         }
-        Err(error) => Err(CliError::of(Exit::Usage, &error)
-            .hint("this is for MCP clients; `rehearsal mcp --help` shows how to register it with one")),
+        Err(error) => Err(no_client(&error)),
     };
     // Whoever runs tests has the turn until the last process is gone.
     let _nothing_runs = turn.lock().await;
     let exit = if signalled.is_finished() { signalled.await.ok() } else { None };
     served.map(|_| exit.unwrap_or(Exit::Ok))
+}
+
+fn no_client(error: &ServerInitializeError) -> CliError {
+    let told = match error {
+        ServerInitializeError::ExpectedInitializeRequest(_) => {
+            CliError::usage("what came first on standard input is no `initialize` of an MCP client")
+        }
+        error => CliError::of(Exit::Usage, error),
+    };
+    told.hint("`rehearsal mcp --help` shows how to register it with one")
 }
 
 /// Waits for a signal to end, and says so to all.

@@ -1,6 +1,7 @@
 //! Everything through the real program, as a person or an agent calls it: one module a command or a story.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod action;
 mod affected;
 mod agents;
 mod check;

@@ -103,7 +103,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
     ok    git            [VERSION]
     ok    supervision    agents and all that they start can be ended
     ok    repository     [REPO]
-    bad   configuration  .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing
+    bad   configuration  .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing, check
           hint: mend the file; `rehearsal schema config` has its form
     note  tests          none found
           hint: set `command:` under `testing:` in the configuration

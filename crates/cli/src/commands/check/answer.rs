@@ -3,7 +3,7 @@
 use clap::Args;
 use rehearsal_testing::{CheckReport, CheckVerdict, check_page, check_page_for_agents};
 
-use crate::commands::test::coloured;
+use crate::commands::test::{DEFAULT_BUDGET, coloured};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::ui::harmless;
@@ -15,7 +15,7 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     agent: bool,
     /// How many tokens that answer may have
-    #[arg(long, value_name = "TOKENS", default_value_t = 2000, requires = "agent")]
+    #[arg(long, value_name = "TOKENS", default_value_t = DEFAULT_BUDGET, requires = "agent")]
     budget: u32,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting, check_timeout};
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
-use rehearsal_testing::{CheckReport, Progress, RunEvent, RunWatcher};
+use rehearsal_testing::{Progress, RunEvent, RunWatcher};
 use tokio_util::sync::CancellationToken;
 
 use super::CheckArgs;
@@ -52,19 +52,12 @@ pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {
     interrupted.abort();
     bar.finish_and_clear();
     let report = checked?;
-    if checker.tester.settings.sandbox.level.value == SandboxLevel::Required
-        && let Some(why) = refused(&report)
-    {
-        return Err(sandbox_refused(&why));
+    let required = checker.tester.settings.sandbox.level.value == SandboxLevel::Required;
+    if let Some(why) = report.sandbox_refused().filter(|_| required) {
+        return Err(sandbox_refused(why));
     }
     let exit = answer(report, &args.form, context);
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
-}
-
-fn refused(report: &CheckReport) -> Option<String> {
-    let of_stages = report.stages.iter().map(|stage| &stage.sandbox_refused);
-    let of_tests = report.tests.iter().map(|tests| &tests.sandbox_refused);
-    of_stages.chain(of_tests).flatten().next().cloned()
 }
 
 /// A line that changes, on a terminal; nothing elsewhere.

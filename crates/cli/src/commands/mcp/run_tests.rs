@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rehearsal_core::config::HumanDuration;
-use rehearsal_engine::Wanted;
+use rehearsal_engine::{TesterError, Wanted};
 use rehearsal_testing::Framework;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::answer::{answer, arguments, cancelled, schema};
@@ -31,13 +31,23 @@ struct Arguments {
     /// Only tests that fit: a part of a name, `Test*`, or a file.
     test_pattern: Option<String>,
     /// The runner, if it is not to be found out.
-    framework: Option<Framework>,
+    #[schemars(schema_with = "frameworks")]
+    framework: Option<String>,
     /// How long the run may take, at most 900.
     timeout_seconds: Option<u64>,
     /// How often failed tests are run again; one that then passes is flaky.
     retries: Option<u32>,
     /// How many tokens the report may have; 2000 if left out.
     budget: Option<u32>,
+}
+
+/// A model pays for each word that it is told: names are enough.
+fn frameworks(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "enum": Framework::ALL.map(Framework::name) })
+}
+
+fn framework(name: String) -> Result<Framework, TesterError> {
+    Framework::named(&name).ok_or(TesterError::UnknownFramework(name))
 }
 
 pub(super) fn tool() -> Tool {
@@ -56,7 +66,7 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, CliError> {
     let asked: Arguments = arguments(NAME, given)?;
     let choices = Choices {
-        framework: asked.framework,
+        framework: asked.framework.map(framework).transpose()?,
         timeout: asked.timeout_seconds.map(|seconds| HumanDuration(Duration::from_secs(seconds))),
         retries: asked.retries,
         ..Choices::default()

@@ -40,15 +40,15 @@ pub(crate) struct AnswerArgs {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TestDocument {
     /// With `--agent`: the answer for a coding agent, failures first.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) agent_report: Option<String>,
     #[serde(flatten)]
     pub(super) report: TestReport,
     /// What is behind the failures; none if nothing failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) analysis: Option<FailureAnalysis>,
     /// How the failures stand to the base, if that was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
     /// Each project by itself, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,9 +64,9 @@ pub(super) struct ProjectView {
     summary: TestSummary,
     command: Option<String>,
     /// What is behind its failures.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) analysis: Option<FailureAnalysis>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
 }
 

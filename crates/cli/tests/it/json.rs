@@ -103,7 +103,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("generate", &["generate", "out"]);
     calls.call("completions", &["completions", "bash"]);
     // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays.
-    calls.called.extend(["logs".into(), "mock-agent".into()]);
+    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into()]);
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))

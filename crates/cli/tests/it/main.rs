@@ -5,6 +5,7 @@ mod agents;
 mod configuration;
 mod env;
 mod failures;
+mod github;
 mod help;
 mod importing;
 mod inside;

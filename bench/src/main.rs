@@ -10,6 +10,7 @@ mod sandboxing;
 mod starting;
 mod storing;
 mod testing;
+mod tests_command;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,8 +48,12 @@ fn main() {
 type Measure = fn(&Path);
 
 /// What is measured on the program itself, which must have been built.
-const PARTS_OF_THE_PROGRAM: [(&str, Measure); 3] =
-    [("start", starting::measure), ("loop", looping::measure), ("store", storing::measure)];
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 4] = [
+    ("start", starting::measure),
+    ("loop", looping::measure),
+    ("store", storing::measure),
+    ("test", tests_command::measure),
+];
 
 /// The release binary next to this one.
 fn program() -> PathBuf {

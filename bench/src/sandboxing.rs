@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use rehearsal_sandbox::{Policy, Sandbox};
+use rehearsal_sandbox::{Demand, Policy, Sandbox};
 
 /// Of each, in turns: what else the machine does then hits all alike.
 const STARTS: usize = 200;
@@ -66,6 +66,7 @@ pub(crate) fn measure() {
     std::fs::create_dir_all(&project).unwrap();
     let sandbox = Sandbox::prepare(&Policy::new(&project)).unwrap();
     println!("sandbox: {:?}, not held: {:?}", sandbox.report().rung, sandbox.report().missing());
+    measure_preparing(&project);
     let mut ways = vec![Way::new("full sandbox", 1, || {
         let mut started = sandbox.spawn(rehearsal_sandbox::Command::new("/bin/true", &project)).unwrap();
         assert!(runtime.block_on(started.wait()).is_success());
@@ -95,6 +96,19 @@ pub(crate) fn measure() {
         crate::row(&format!("sandbox: wall, median, {}", other.name), ours.median(), other.median(), goal);
         crate::row(&format!("sandbox: CPU, {}", other.name), ours.mean_cpu(), other.mean_cpu(), "");
     }
+}
+
+/// What it takes to get a sandbox ready: tried out, beside what was found to hold just before.
+fn measure_preparing(project: &Utf8PathBuf) {
+    let policy = Policy::new(project);
+    let required = Policy { demand: Demand::Required, ..policy.clone() };
+    let mut remembered = Way::new("prepare again", 1, || drop(Sandbox::prepare(&policy).unwrap()));
+    let mut tried = Way::new("prepare by trying", 1, || drop(Sandbox::prepare(&required)));
+    for _ in 0..STARTS {
+        remembered.take_turn();
+        tried.take_turn();
+    }
+    crate::row("sandbox: prepare, median, by trying", remembered.median(), tried.median(), "");
 }
 
 fn run(program: &str, arguments: &[&str]) {

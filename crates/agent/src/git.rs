@@ -9,6 +9,7 @@ mod forward;
 mod head;
 mod locks;
 mod objects;
+mod places;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use crate::policy::MAX_COMMITS;
 use command::{git, text};
 use head::Repository;
 pub use locks::release_locks;
+pub(crate) use places::git_places;
 use status::Fingerprint;
 
 /// What we ourselves keep in a user's repository, which is never a change.

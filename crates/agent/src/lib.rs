@@ -8,6 +8,7 @@
 //! never from its words. No process outlives its run. No secret leaves through a log, an error or an event.
 
 mod agent;
+mod confinement;
 pub mod driver;
 pub mod environment;
 mod excerpt;
@@ -24,6 +25,7 @@ mod retry;
 mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
+pub use confinement::Confinement;
 pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
 pub use process_agent::{Graces, ProcessAgent, release_git_locks};
 pub use request::{Permission, RunRequest};

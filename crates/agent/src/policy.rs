@@ -17,6 +17,9 @@ pub const SWEEP_LIMIT: Duration = Duration::from_secs(5);
 /// How long a sweep waits for the processes it killed before it looks again.
 pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
+/// How long a sandbox may take to end all in it, before it is ended as a whole, and to fold up then.
+pub(crate) const SANDBOX_KILL_LIMIT: Duration = Duration::from_secs(2);
+
 /// As good as never: a moment to wait for when no limit is set.
 pub(crate) const NEVER: Duration = Duration::from_hours(365 * 24);
 

@@ -48,6 +48,7 @@ pub async fn probe(
             args,
             cwd: working_dir.to_owned(),
             env: harmless(ours),
+            sandbox: None,
         };
         answer(launcher, spec)
     };

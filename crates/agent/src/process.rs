@@ -10,6 +10,7 @@
 //! environment. Linux only.
 
 mod resolve;
+mod sandboxed;
 mod shim;
 mod spawn;
 mod sweep;

@@ -7,7 +7,7 @@ mod hindrance;
 mod last_shim;
 mod last_snapshot;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -15,9 +15,11 @@ use rehearsal_core::{
     Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict, WireReport,
     judge,
 };
+use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::confinement::Confinement;
 use crate::environment::{Variables, agent_environment, default_grants};
 use crate::git::{GitError, Snapshot, release_locks};
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
@@ -39,8 +41,10 @@ pub struct ProcessAgent {
     clock: Arc<dyn Clock>,
     launcher: Launcher,
     graces: Graces,
+    confinement: Option<Confinement>,
     snapshots: LastSnapshot,
     shims: LastShim,
+    redactor: Mutex<Option<Redactor>>,
 }
 
 /// How long we are patient.
@@ -63,13 +67,19 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = default_grants(driver.name());
-        let (launcher, graces, snapshots, shims) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, snapshots, shims }
+        let (launcher, graces, confinement, snapshots, shims, redactor) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, confinement, snapshots, shims, redactor }
     }
 
     /// The same under another shim.
     pub fn with_launcher(mut self, launcher: Launcher) -> Self {
         self.launcher = launcher;
+        self
+    }
+
+    /// The same, confined.
+    pub fn with_confinement(mut self, confinement: Option<Confinement>) -> Self {
+        self.confinement = confinement;
         self
     }
 
@@ -80,13 +90,21 @@ impl ProcessAgent {
     }
 }
 
+impl ProcessAgent {
+    fn redactor<'a>(&self, variables: impl Iterator<Item = (&'a String, &'a String)>) -> Redactor {
+        let mut last = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = Redactor::renewed(last.take(), variables);
+        *last = Some(redactor.clone());
+        redactor
+    }
+}
+
 #[async_trait::async_trait]
 impl Agent for ProcessAgent {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
         let started_at = self.clock.now();
         let command = self.driver.command(&request);
-        let secrets = self.ours.iter().chain(&command.env).chain(&request.env);
-        let redactor = Redactor::new(secrets);
+        let redactor = self.redactor(self.ours.iter().chain(&command.env).chain(&request.env));
         let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
         let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
         if let Err(hindrance) = attempt.carry_out(command, &mut found).await {
@@ -95,8 +113,10 @@ impl Agent for ProcessAgent {
         }
         found.warnings.extend(scrub(&request.run_dir, &redactor).err());
         found.evidence.read_only = request.permission == Permission::Plan;
+        let sandbox = found.sandbox.take();
         let mut report = found.into_report(&redactor);
-        let record = RunRecord::new(&request, self.driver.name(), (started_at, self.clock.now()), &report);
+        let times = (started_at, self.clock.now());
+        let record = RunRecord::new(&request, self.driver.name(), times, sandbox.as_ref(), &report);
         if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
             report.warnings.push(hindrance.advice);
         }
@@ -115,6 +135,7 @@ struct Findings {
     tasks: Vec<ReportedTask>,
     progress: Vec<String>,
     warnings: Vec<String>,
+    sandbox: Option<SandboxReport>,
 }
 
 impl Findings {
@@ -153,14 +174,21 @@ impl Attempt<'_> {
         let request = self.request;
         let files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
-        let env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
-        let spec = SpawnSpec { program, args, cwd: request.working_dir.clone(), env };
+        let mut env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
+        let sandbox = self.agent.confinement.as_ref().map(|confinement| confinement.policy(request, &env));
+        if sandbox.is_some() {
+            // It has a temporary directory of its own, where everybody looks for one.
+            env.remove("TMPDIR");
+        }
+        let spec = SpawnSpec { program, args, cwd: request.working_dir.clone(), env, sandbox };
         let beginning = Box::pin(self.begin(spec, found));
         let Some(started) = self.cancel.run_until_cancelled(beginning).await else {
             found.evidence.stop = Some(Stop::Cancelled);
             return Ok(());
         };
         let (process, before) = started?;
+        found.sandbox = process.sandbox().cloned();
+        found.warnings.extend(found.sandbox.as_ref().and_then(not_held));
         let parser = self.agent.driver.parser(self.agent.clock.now());
         let graces = self.agent.graces;
         let drive = Drive::new(request, parser, files, self.redactor.clone(), self.watch.clone(), graces);
@@ -254,6 +282,30 @@ fn no_git_facts(error: &GitError) -> String {
     format!("what the run changed is not known: {error}; check the repository with `git status`")
 }
 
+/// What was asked of the sandbox and is not to be had here.
+fn not_held(sandbox: &SandboxReport) -> Option<String> {
+    let told = |(layer, report): (Layer, &LayerReport)| match &report.why {
+        Some(why) => format!("{layer} ({why})"),
+        None => layer.to_string(),
+    };
+    let missing: Vec<String> = sandbox.missing().into_iter().map(told).collect();
+    (!missing.is_empty()).then(|| format!("the sandbox does not hold fully: {}", missing.join(", ")))
+}
+
+/// A limit of its sandbox that an agent ran into, and what to do about it.
+fn limit_hit(limit: Limit) -> String {
+    match limit {
+        Limit::Memory => {
+            "the memory limit of its sandbox was reached, and a process was killed; raise `max_memory` under its `sandbox`"
+        }
+        Limit::Processes => {
+            "the limit of processes in its sandbox was reached, and a fork was refused; raise `max_processes` under its `sandbox`"
+        }
+        Limit::Files => "the private files of its sandbox were full: nothing more could be written there",
+    }
+    .to_owned()
+}
+
 /// What a person should know about how the processes ended.
 fn leftovers(ended: &Ended) -> Vec<String> {
     let mut told = Vec::new();
@@ -263,6 +315,7 @@ fn leftovers(ended: &Ended) -> Vec<String> {
     if ended.escaped.count > 0 {
         told.push(format!("ended processes that had outlived the agent: {}", ended.escaped));
     }
+    told.extend(ended.limits.iter().copied().map(limit_hit));
     if ended.left > 0 {
         told.push(format!(
             "{} processes of the run could not be ended: they are stuck in the kernel; look for a hanging disk or network mount",
@@ -286,6 +339,9 @@ struct RunRecord<'a> {
     tasks: &'a [ReportedTask],
     progress: &'a [String],
     warnings: &'a [String],
+    /// What confined it, and what did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'a SandboxReport>,
     evidence: &'a Evidence,
 }
 
@@ -294,6 +350,7 @@ impl<'a> RunRecord<'a> {
         request: &'a RunRequest,
         driver: &'a str,
         (started_at, ended_at): (Timestamp, Timestamp),
+        sandbox: Option<&'a SandboxReport>,
         report: &'a RunReport,
     ) -> Self {
         Self {
@@ -308,6 +365,7 @@ impl<'a> RunRecord<'a> {
             tasks: &report.tasks,
             progress: &report.progress,
             warnings: &report.warnings,
+            sandbox,
             evidence: &report.evidence,
         }
     }

@@ -46,6 +46,15 @@ struct Inner {
     search: Option<AhoCorasick>,
     replacements: Vec<Pattern>,
     longest: usize,
+    /// What it was made of.
+    secrets: Vec<Secret>,
+}
+
+/// A text that must not be shown, and the variable that it comes from.
+#[derive(Debug, PartialEq, Eq)]
+struct Secret {
+    text: String,
+    name: String,
 }
 
 #[derive(Debug)]
@@ -69,22 +78,29 @@ struct Found<'a> {
 impl Redactor {
     /// A redactor for the secret-like ones among these variables.
     pub fn new<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
-        let mut needles: Vec<String> = Vec::new();
-        let mut replacements = Vec::new();
-        for (name, value) in variables.into_iter().filter(|(name, value)| is_secret(name, value)) {
-            for piece in pieces(value).filter(|piece| !needles.contains(piece)).collect::<Vec<_>>() {
-                needles.push(piece);
-                replacements.push(Pattern::Value(format!("[redacted:{name}]")));
-            }
-        }
-        for shape in SHAPES {
-            needles.push(shape.prefix.to_owned());
-            replacements.push(Pattern::Shape(shape));
-        }
+        Self::of(secrets_in(variables))
+    }
+
+    /// The same; it is the last one again if that knows just these secrets, for it takes longer to make one than to
+    /// search most texts.
+    pub(crate) fn renewed<'a>(
+        last: Option<Self>,
+        variables: impl IntoIterator<Item = (&'a String, &'a String)>,
+    ) -> Self {
+        let secrets = secrets_in(variables);
+        last.filter(|last| last.inner.secrets == secrets).unwrap_or_else(|| Self::of(secrets))
+    }
+
+    fn of(secrets: Vec<Secret>) -> Self {
+        let values = secrets
+            .iter()
+            .map(|secret| (secret.text.as_str(), Pattern::Value(format!("[redacted:{}]", secret.name))));
+        let shapes = SHAPES.iter().map(|shape| (shape.prefix, Pattern::Shape(shape)));
+        let (needles, replacements): (Vec<&str>, Vec<Pattern>) = values.chain(shapes).unzip();
         let reach = SHAPES.iter().map(|shape| shape.prefix.len() + shape.at_least);
-        let longest = needles.iter().map(String::len).chain(reach).max().unwrap_or(1);
+        let longest = needles.iter().map(|needle| needle.len()).chain(reach).max().unwrap_or(1);
         let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles).ok();
-        Self { inner: Arc::new(Inner { search, replacements, longest }) }
+        Self { inner: Arc::new(Inner { search, replacements, longest, secrets }) }
     }
 
     /// The text without its secrets.
@@ -169,6 +185,18 @@ impl Redactor {
             }
         }
     }
+}
+
+fn secrets_in<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<Secret> {
+    let mut secrets: Vec<Secret> = Vec::new();
+    for (name, value) in variables.into_iter().filter(|(name, value)| is_secret(name, value)) {
+        for text in pieces(value) {
+            if secrets.iter().all(|secret| secret.text != text) {
+                secrets.push(Secret { text, name: name.clone() });
+            }
+        }
+    }
+    secrets
 }
 
 /// Whether a variable looks like one that holds a secret.

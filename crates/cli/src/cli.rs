@@ -47,6 +47,10 @@ pub(crate) enum Command {
     Run(commands::run::RunArgs),
     /// Run the repository's tests, and say what is behind the failures
     Test(commands::test::TestArgs),
+    /// Build, lint and test, and say what is to be mended, file by file
+    Check(commands::check::CheckArgs),
+    /// Offer the tests to coding agents: an MCP server on standard input and output
+    Mcp(commands::mcp::McpArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run

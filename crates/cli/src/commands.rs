@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod agent;
+pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -8,6 +9,7 @@ pub(crate) mod flow;
 pub(crate) mod generate;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
 pub(crate) mod run;
@@ -49,6 +51,8 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Task(command) => wait_for(task::run(command, &context)),
         Command::Run(args) => wait_for(run::run(args, &context)),
         Command::Test(args) => wait_for(test::run(args, &context)),
+        Command::Check(args) => wait_for(check::run(args, &context)),
+        Command::Mcp(args) => mcp::run(&args, &context),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

@@ -13,6 +13,7 @@ use crate::project::Project;
 use crate::ui::Ui;
 
 /// One call's surroundings.
+#[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) ui: Ui,
     pub(crate) directory: Utf8PathBuf,

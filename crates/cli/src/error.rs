@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
-use rehearsal_engine::{LockError, LoopError};
+use rehearsal_engine::{LockError, LoopError, TesterError};
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -221,6 +221,25 @@ impl From<PromptError> for CliError {
         let mut this = Self::usage(error.to_string());
         this.place = Some(format!(".rehearsal/prompts/loop.md{line}"));
         this.hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")
+    }
+}
+
+impl From<TesterError> for CliError {
+    fn from(error: TesterError) -> Self {
+        match error {
+            TesterError::UnknownFramework(name) => {
+                let names = rehearsal_testing::Framework::ALL.map(rehearsal_testing::Framework::name);
+                let near = rehearsal_core::nearest(&name, names);
+                let this = Self::usage(format!("unknown test framework `{name}`"));
+                this.hint(near.map_or_else(
+                    || format!("there are {}", names.join(", ")),
+                    |near| format!("did you mean `{near}`?"),
+                ))
+            }
+            TesterError::Store(error) => error.into(),
+            TesterError::Io(error) => error.into(),
+            error @ (TesterError::Changes(_) | TesterError::Baseline { .. }) => Self::of(Exit::Git, &error),
+        }
     }
 }
 

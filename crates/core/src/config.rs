@@ -3,6 +3,7 @@
 //! Flag > environment > project file > user file > default. Each resolved [`Setting`] remembers which of them
 //! won, so that `config show --origin` can say so.
 
+mod check;
 mod duration;
 mod environment;
 mod file;
@@ -11,13 +12,14 @@ mod sandbox;
 mod size;
 mod testing;
 
+pub use check::{CheckConfig, CheckSettings};
 pub use duration::HumanDuration;
 pub use environment::VARIABLES;
 pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, parse};
 pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
 pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};
 pub use size::HumanSize;
-pub use testing::{TestingConfig, TestingFile, TestingSettings, parse_testing};
+pub use testing::{TestingConfig, TestingFile, TestingSettings, check_timeout, parse_testing};
 
 #[cfg(test)]
 mod tests;

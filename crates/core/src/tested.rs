@@ -62,6 +62,10 @@ pub struct TestRun {
     pub total: u64,
     /// How many of them failed.
     pub failed: u64,
+    /// If the whole project passed, on files that stayed as they are, a hash of all else that it ran with: with the same
+    /// files and the same hash it need not be run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_with: Option<String>,
 }
 
 /// One test in such a run.

@@ -7,7 +7,7 @@ use rehearsal_agent::driver::driver_with;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::process::{Launcher, SpawnError};
-use rehearsal_agent::{Agent, CommandLine, Driver, ProcessAgent, Retrying, RunRequest};
+use rehearsal_agent::{Agent, CommandLine, Confinement, Driver, ProcessAgent, Retrying, RunRequest};
 use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Profile};
 
@@ -41,7 +41,7 @@ impl AgentSetup {
         let (kind, args) = (profile.driver.value, &profile.args.value);
         let program = program_of(profile)?;
         let probed = probe(kind, &program, args, &ours, &Launcher::default(), working_dir).await?;
-        Ok(Self::of(profile, &probed, ours, clock))
+        Ok(Self::of(profile, &probed, ours, clock, working_dir))
     }
 
     /// The agent as it would be if its program were here: to be shown, for what its program can do is not known.
@@ -49,19 +49,27 @@ impl AgentSetup {
         profile: &Profile,
         ours: Variables,
         clock: Arc<dyn Clock>,
+        working_dir: &Utf8Path,
     ) -> Result<Self, SetupError> {
         let program = program_of(profile)?;
         let note = format!("`{program}` was not found, so it could not be asked which of these flags it has");
         let probed = Probed { program: program.into(), capabilities: None };
-        Ok(Self { note: Some(note), ..Self::of(profile, &probed, ours, clock) })
+        Ok(Self { note: Some(note), ..Self::of(profile, &probed, ours, clock, working_dir) })
     }
 
-    fn of(profile: &Profile, probed: &Probed, ours: Variables, clock: Arc<dyn Clock>) -> Self {
+    fn of(
+        profile: &Profile,
+        probed: &Probed,
+        ours: Variables,
+        clock: Arc<dyn Clock>,
+        working_dir: &Utf8Path,
+    ) -> Self {
         let make = || {
             let (program, args) = (probed.program.to_string(), profile.args.value.clone());
             driver_with(profile.driver.value, Some(program), args, probed.capabilities.clone())
         };
-        let process = ProcessAgent::new(make(), ours, Arc::clone(&clock));
+        let process = ProcessAgent::new(make(), ours, Arc::clone(&clock))
+            .with_confinement(confinement_of(profile, working_dir));
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
         Self { agent, driver: make(), note: None }
     }
@@ -77,6 +85,13 @@ impl AgentSetup {
         line.warnings.extend(self.note.clone());
         line
     }
+}
+
+/// A confined agent cannot change what says how it is confined.
+fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
+    let confinement = Confinement::new(profile.sandbox.as_ref()?, profile.driver.value)?;
+    let obeyed = ["config.yaml", "flows", "prompts"].map(|name| project.join(".rehearsal").join(name));
+    Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
 }
 
 fn program_of(profile: &Profile) -> Result<String, SetupError> {

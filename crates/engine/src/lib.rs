@@ -2,12 +2,13 @@
 //!
 //! The [`SessionLoop`] works through a session's tasks with a fresh context each time; [`why`](why::why) tells
 //! why a task is not moving; [`LoopLock`] keeps two loops out of one checkout. The [`Tester`] runs a repository's
-//! tests, remembers what came of them, and says what is behind the failures.
+//! tests, remembers what came of them, and says what is behind the failures; the [`Checker`] builds and lints before.
 //!
 //! **Invariants:** state changes only through the store's one writer path. What an agent says is applied when
 //! its run is over, in one transaction with the run's end. The engine prints nothing: it tells a reporter.
 
 mod agents;
+mod checker;
 mod clock;
 mod lock;
 pub mod prompt;
@@ -16,13 +17,14 @@ mod tester;
 pub mod why;
 
 pub use agents::{AgentSetup, SetupError};
+pub use checker::{CheckWanted, Checker};
 pub use clock::SystemClock;
 pub use lock::{LockError, LoopLock};
 pub use session_loop::{
     LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch,
 };
 
-pub use tester::{Tested, TestedProject, Tester, TesterError, Wanted};
+pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};
 
 /// Randomness for short ids.
 pub fn random_bits() -> u64 {

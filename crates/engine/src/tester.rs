@@ -1,8 +1,11 @@
 //! Runs a repository's tests as the configuration says, remembers what came of them, and finds what is behind the
 //! failures. The command line, the MCP server and the step `run_tests` all come here.
 
+mod affected;
 mod baseline;
 mod remember;
+
+pub(crate) use remember::directory as directory_for_output;
 
 use std::sync::Arc;
 
@@ -19,12 +22,17 @@ use rehearsal_testing::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use affected::{ChangedSince, Choice};
+use remember::Ran;
+
 /// Runs the tests of one repository.
 pub struct Tester {
     /// The repository.
     pub root: Utf8PathBuf,
     /// How they run.
     pub settings: TestingSettings,
+    /// The branch that work goes into, if the configuration names one.
+    pub base_branch: Option<String>,
     /// Where whole outputs are kept.
     pub keep: Utf8PathBuf,
     /// Our environment, as it was when the program began.
@@ -42,6 +50,8 @@ pub struct Wanted {
     pub patterns: Vec<String>,
     /// What the failures are compared with: a branch or a commit.
     pub baseline: Option<String>,
+    /// Only tests that what changed since then can reach.
+    pub affected: Option<ChangedSince>,
     /// Whether to measure coverage.
     pub coverage: bool,
 }
@@ -101,21 +111,27 @@ impl Tester {
         watcher: &RunWatcher,
         cancel: &CancellationToken,
     ) -> Result<Tested, TesterError> {
-        let request = self.request(wanted)?;
+        let mut request = self.request(wanted)?;
+        let base = match &wanted.baseline {
+            Some(revision) => Some(self.base(revision).await?),
+            None => None,
+        };
+        request.keep = Some(remember::directory(&self.keep)?);
         let tree = WorkingTree::read(&self.root).ok();
-        let mut notes = Vec::new();
+        let Choice { projects: to_run, not_run, mut notes } =
+            self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
         let began = self.clock.now();
         let spawner = self.spawner();
-        let mut run = rehearsal_testing::run(&request, &spawner, watcher, cancel).await;
-        let whole = request.patterns.is_empty() && request.exclude.is_empty();
-        self.remember(&run.projects, tree.as_ref(), began, whole, &mut notes).await;
+        let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
+        let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
+        self.remember(&run.projects, &ran, &mut notes).await;
         let changes = Changes::read(&self.root, Since::LastCommit).ok();
         let mut projects = Vec::new();
-        for report in std::mem::take(&mut run.projects) {
+        for report in std::mem::take(&mut run.projects).into_iter().chain(not_run) {
             projects.push(self.explained(report, changes.as_ref()));
         }
-        if let Some(base) = &wanted.baseline {
-            self.compare(base, &request, &mut projects, &mut notes, cancel).await?;
+        if let Some(base) = base.filter(|_| !cancel.is_cancelled()) {
+            self.compare(&base, &request, &mut projects, &mut notes, cancel).await?;
         }
         notes.extend(run.notes);
         let worst =
@@ -125,7 +141,6 @@ impl Tester {
 
     /// What would be run, and why.
     pub fn request(&self, wanted: &Wanted) -> Result<TestRequest, TesterError> {
-        fs_err::create_dir_all(&self.keep)?;
         let settings = &self.settings;
         let machine = Machine::new(tool_environment(&self.variables));
         let mut request = TestRequest::new(self.root.clone(), machine);
@@ -145,7 +160,6 @@ impl Tester {
         request.parallel = settings.parallel.value;
         request.retries = settings.retries.value;
         request.coverage = wanted.coverage;
-        request.keep = Some(self.keep.clone());
         Ok(request)
     }
 
@@ -163,11 +177,12 @@ impl Tester {
             },
             network: if sandbox.allow_network.value { Network::Allowed } else { Network::Private },
             home: self.variables.get("HOME").map(Utf8PathBuf::from),
+            readable: tool_directories(&self.variables),
             ..SandboxSpawner::default()
         };
-        spawner.limits.memory = Some(sandbox.max_memory.value.0);
-        spawner.limits.cpus = Some(sandbox.max_cpus.value);
-        spawner.limits.processes = Some(u64::from(sandbox.max_processes.value));
+        spawner.limits.memory = sandbox.max_memory.value.map(|size| size.0);
+        spawner.limits.cpus = sandbox.max_cpus.value;
+        spawner.limits.processes = sandbox.max_processes.value.map(u64::from);
         spawner
     }
 
@@ -194,11 +209,32 @@ impl Tester {
             network: holds(&layers.network) && !sandbox.allow_network.value,
             filesystem: holds(&layers.files),
             writable: Vec::new(),
-            memory: holds(&layers.memory).then_some(sandbox.max_memory.value.0),
+            memory: sandbox.max_memory.value.filter(|_| holds(&layers.memory)).map(|size| size.0),
             open_files: Some(8192),
-            processes: holds(&layers.processes).then_some(u64::from(sandbox.max_processes.value)),
+            processes: sandbox.max_processes.value.filter(|_| holds(&layers.processes)).map(u64::from),
         })
     }
+}
+
+/// Where the `PATH` leads: programs stay usable wherever they are installed, with the libraries beside their `bin`.
+fn tool_directories(variables: &Variables) -> Vec<Utf8PathBuf> {
+    let home = variables.get("HOME").map(Utf8PathBuf::from);
+    // A home, a temporary directory or the root as a whole would show what is to be hidden.
+    let too_much = |directory: &Utf8Path| {
+        directory.components().count() < 3
+            || Some(directory) == home.as_deref()
+            || directory.starts_with("/usr")
+    };
+    let path = variables.get("PATH").map_or("", String::as_str);
+    let mut directories = Vec::new();
+    for entry in path.split(':').map(Utf8Path::new).filter(|entry| entry.is_absolute()) {
+        let beside = entry.parent().filter(|parent| entry.file_name() == Some("bin") && !too_much(parent));
+        let shown = beside.unwrap_or(entry).to_owned();
+        if !too_much(&shown) && !directories.contains(&shown) {
+            directories.push(shown);
+        }
+    }
+    directories
 }
 
 fn mode_of(sandbox: &SandboxSettings) -> ProjectMode {

@@ -33,8 +33,13 @@ pub(crate) fn arguments(
     }
     let project = places.project.as_str();
     add(&[if mode == ProjectMode::Writable { "--bind" } else { "--ro-bind" }, project, project]);
-    for path in &places.writable {
-        add(&["--bind", path.as_str(), path.as_str()]);
+    let writable = places.writable.iter().map(|path| ("--bind", path));
+    let mut on_top: Vec<_> =
+        writable.chain(places.protected.iter().map(|path| ("--ro-bind", path))).collect();
+    // What is deeper lies over what is around it; of the same place, the second.
+    on_top.sort_by_key(|(_, path)| path.components().count());
+    for (how, path) in on_top {
+        add(&[how, path.as_str(), path.as_str()]);
     }
     for (path, is_directory) in &places.masked {
         if *is_directory {

@@ -49,6 +49,8 @@ pub(crate) struct Pool {
     hierarchies: Vec<Hierarchy>,
     limits: Limits,
     free: Mutex<Vec<Group>>,
+    /// What was made to see whether it can be: for the first command.
+    first: Mutex<Option<Vec<Part>>>,
 }
 
 impl Pool {
@@ -59,18 +61,24 @@ impl Pool {
             Controller::Processes => limits.processes.is_some(),
             Controller::Cpu => limits.cpus.is_some(),
         };
-        let mut pool = Self { hierarchies: Vec::new(), limits: *limits, free: Mutex::default() };
+        let mut pool = Self { limits: *limits, ..Self::none() };
+        let mut first = Vec::new();
         for mut hierarchy in find::hierarchies() {
             hierarchy.controllers.retain(|controller| wanted(controller) && !pool.has(*controller));
-            if !hierarchy.controllers.is_empty() && Part::make(&hierarchy, limits).is_ok() {
+            if !hierarchy.controllers.is_empty()
+                && let Ok(part) = Part::make(&hierarchy, limits)
+            {
+                first.push(part);
                 pool.hierarchies.push(hierarchy);
             }
         }
+        pool.first = Mutex::new(Some(first));
         pool
     }
 
     pub(crate) fn none() -> Self {
-        Self { hierarchies: Vec::new(), limits: Limits::default(), free: Mutex::default() }
+        let (free, first) = Default::default();
+        Self { hierarchies: Vec::new(), limits: Limits::default(), free, first }
     }
 
     pub(crate) fn has(&self, controller: Controller) -> bool {
@@ -88,8 +96,10 @@ impl Pool {
         let mut group = match used_before {
             Some(group) => group,
             None => {
-                let parts = self.hierarchies.iter().map(|hierarchy| Part::make(hierarchy, &self.limits));
-                Group::enter(parts.collect::<io::Result<_>>()?)?
+                let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let make = |hierarchy| Part::make(hierarchy, &self.limits);
+                let parts = first.map_or_else(|| self.hierarchies.iter().map(make).collect(), Ok);
+                Group::enter(parts?)?
             }
         };
         group.reset();

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use camino::Utf8PathBuf;
 
-use crate::error::SandboxError;
+use crate::error::{SandboxError, Stage};
 use crate::sys::ExecArguments;
 
 /// What to run. Nothing is inherited: neither variables nor open files. What is not given of the standard streams is
@@ -72,6 +72,21 @@ impl Command {
     /// Gives it standard error.
     pub fn stderr(self, file: impl Into<OwnedFd>) -> Self {
         self.descriptor(2, file)
+    }
+
+    /// The same once more, with the same open files.
+    pub(crate) fn try_clone(&self) -> Result<Self, SandboxError> {
+        let descriptors = self.descriptors.iter().map(|(number, file)| Ok((*number, file.try_clone()?)));
+        let descriptors = descriptors
+            .collect::<std::io::Result<_>>()
+            .map_err(|source| SandboxError::SetUp { stage: Stage::Descriptors, source })?;
+        Ok(Self {
+            program: self.program.clone(),
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+            directory: self.directory.clone(),
+            descriptors,
+        })
     }
 
     pub(crate) fn program(&self) -> String {

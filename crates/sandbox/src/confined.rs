@@ -1,6 +1,6 @@
 //! A command that runs in a sandbox.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -167,12 +167,33 @@ impl Confined {
         }
     }
 
-    pub(crate) fn wait_blocking(&mut self) -> Ended {
+    /// [`wait`](Self::wait) for whoever has no runtime. Does not block when [`AsFd`] gives something readable.
+    pub fn wait_blocking(&mut self) -> Ended {
+        if let Some(ended) = &self.ended {
+            return ended.clone();
+        }
         let word = self.last_word();
         if word.is_none() {
             let _until_it_ended = is_readable(&self.pidfd, None);
         }
         self.finish(word)
+    }
+
+    /// Kills everything for whoever has no runtime, and waits until it is gone, twice this long at most.
+    pub fn kill_blocking(&mut self, patience: Duration) -> Ended {
+        if let Some(ended) = &self.ended {
+            return ended.clone();
+        }
+        self.order(KILL_ALL);
+        if !is_readable(&self.control, Some(patience)) {
+            let _already_gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        }
+        if is_readable(&self.control, Some(patience)) { self.wait_blocking() } else { self.give_up() }
+    }
+
+    /// After the end: waits until the init has folded up its namespaces as well. Says whether it has.
+    pub fn is_gone_within(&self, patience: Duration) -> bool {
+        is_readable(&self.pidfd, Some(patience))
     }
 
     fn order(&self, byte: u8) {
@@ -243,18 +264,16 @@ impl Confined {
     }
 }
 
+/// Readable when it has ended.
+impl AsFd for Confined {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+}
+
 impl Drop for Confined {
     fn drop(&mut self) {
-        if self.ended.is_some() {
-            return;
-        }
-        self.order(KILL_ALL);
-        if !is_readable(&self.control, Some(KILL_TAKES)) {
-            let _already_gone = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        }
-        if is_readable(&self.control, Some(KILL_TAKES)) {
-            self.wait_blocking();
-        }
+        self.kill_blocking(KILL_TAKES);
     }
 }
 

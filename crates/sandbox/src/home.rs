@@ -92,6 +92,12 @@ pub(crate) const SYSTEM_SECRETS: &[&str] = &[
     "/sys/kernel/tracing",
 ];
 
+/// Whether a policy for this home cannot show a path, because it is a known place of secrets.
+pub fn holds_secrets(home: &Utf8Path, path: &Utf8Path) -> bool {
+    let real = |path: &Utf8Path| path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
+    is_secret(home, path) || is_secret(&real(home), &real(path))
+}
+
 /// Whether a path is a place of secrets of this home, or inside of one.
 pub(crate) fn is_secret(home: &Utf8Path, path: &Utf8Path) -> bool {
     SECRETS.iter().any(|secret| path.starts_with(home.join(secret)))

@@ -92,7 +92,7 @@ impl Layout {
             trees.push((path.clone(), Source::Tree(self.copy(path)?)));
         }
         self.steps.push(MountStep::ReadOnly);
-        for path in after {
+        for path in after.chain(&places.protected) {
             trees.push((path.clone(), Source::Tree(self.copy(path)?)));
         }
         Ok(trees)

@@ -15,7 +15,7 @@ use crate::sys;
 type Means<T = ()> = Result<T, String>;
 
 /// The layers that are used: at first all, then those that did not fail when they were tried.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Available {
     pub(crate) namespaces: Means,
     pub(crate) fresh_proc: Means,
@@ -41,8 +41,7 @@ impl Available {
             namespaces: used_at(Rung::NoProc),
             fresh_proc: used_at(Rung::Full),
             overlay: used_at(Rung::NoProc),
-            bubblewrap: used_at(Rung::Bwrap)
-                .and_then(|()| which::which("bwrap").map_err(|_| "bwrap is not installed".to_owned())),
+            bubblewrap: used_at(Rung::Bwrap).and_then(|()| find_bubblewrap()),
             landlock: used_at(Rung::Lsm).and(landlock),
             filter: used_at(Rung::Lsm),
             privileges: used_at(Rung::Rlimits),
@@ -118,7 +117,7 @@ impl Available {
         let rung = self.rung(policy);
         let project = self.project_mode(policy.mode);
         let layers = Layers {
-            files: self.files(policy.mode, project),
+            files: self.files(policy, project),
             network: self.network(policy.network),
             memory: self.memory(policy, pool),
             processes: self.processes(policy, pool),
@@ -131,7 +130,7 @@ impl Available {
         SandboxReport { requested: policy.demand, rung, project, layers }
     }
 
-    fn files(&self, wanted: ProjectMode, project: ProjectMode) -> LayerReport {
+    fn files(&self, policy: &Policy, project: ProjectMode) -> LayerReport {
         let landlock = self.landlock.as_ref().ok().filter(|_| !self.uses_bubblewrap()).map(|_| "landlock");
         let layer = match (&self.namespaces, &self.bubblewrap) {
             (Ok(()), _) => LayerReport::enforced(["mount-namespace"]).also(landlock),
@@ -140,7 +139,7 @@ impl Available {
             (Err(why), Err(_)) => return LayerReport::unavailable(why),
         };
         let mut whys = Vec::new();
-        if wanted != project {
+        if policy.mode != project {
             let why = self.namespaces.as_ref().err().or(self.overlay.as_ref().err());
             whys.push(format!(
                 "the project is read-only, without an overlay ({})",
@@ -151,6 +150,10 @@ impl Available {
             (Ok(()), Ok(())) => {}
             (Ok(()), Err(why)) => whys.push(format!("/proc shows the processes of the machine ({why})")),
             (Err(_), _) => whys.push("the size of private files is not limited".to_owned()),
+        }
+        if self.namespaces.is_err() && self.bubblewrap.is_err() && !policy.protected.is_empty() {
+            let protected: Vec<_> = policy.protected.iter().map(|path| path.as_str()).collect();
+            whys.push(format!("not protected below what can be written: {}", protected.join(", ")));
         }
         if whys.is_empty() {
             layer
@@ -240,6 +243,14 @@ impl Available {
         let why = "other processes of the same user can be signalled".to_owned();
         LayerReport { state: State::Partial, why: Some(why), ..layer }
     }
+}
+
+/// A supervisor has no PATH of its own.
+fn find_bubblewrap() -> Means<PathBuf> {
+    const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+    which::which("bwrap")
+        .or_else(|_| which::which_in("bwrap", Some(USUAL), "/"))
+        .map_err(|_| "bwrap is not installed".to_owned())
 }
 
 fn give_up<T>(means: &mut Means<T>, why: String, failure: Failure) -> Result<(), Failure> {

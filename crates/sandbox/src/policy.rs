@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::home;
 
 /// What a confined process may see, write and use. Paths are absolute.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     /// The directory that the work is about.
     pub project: Utf8PathBuf,
@@ -22,6 +22,12 @@ pub struct Policy {
     pub readable: Vec<Utf8PathBuf>,
     /// Directories that can be written, such as caches: they are the machine's own, and what is written stays.
     pub writable: Vec<Utf8PathBuf>,
+    /// What the confined program keeps of its own, readable and writable for it even if it is a known place of secrets; a
+    /// relative path is below the home. What does not exist is passed over.
+    pub own: Vec<Utf8PathBuf>,
+    /// What stays read-only below something that can be written, because others obey it, such as the hooks of a repository; a
+    /// relative path is below the home. What does not exist is passed over. Needs namespaces.
+    pub protected: Vec<Utf8PathBuf>,
     /// How much of the machine may be used.
     pub limits: Limits,
     /// What to do when a layer is not to be had.
@@ -38,6 +44,8 @@ impl Policy {
             home: None,
             readable: home::READABLE_IN_HOME.iter().map(Utf8PathBuf::from).collect(),
             writable: Vec::new(),
+            own: Vec::new(),
+            protected: Vec::new(),
             limits: Limits::default(),
             demand: Demand::BestEffort,
         }

@@ -44,6 +44,19 @@ pub enum Rung {
     Off,
 }
 
+impl std::fmt::Display for Rung {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::NoProc => "no-proc",
+            Self::Bwrap => "bwrap",
+            Self::Lsm => "lsm",
+            Self::Rlimits => "rlimits",
+            Self::Off => "off",
+        })
+    }
+}
+
 /// Each layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Layers {

@@ -1,7 +1,7 @@
 //! Preparing a sandbox, and starting commands in it.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use camino::Utf8Path;
 use rustix::io::Errno;
@@ -20,6 +20,7 @@ use crate::layout::{Layout, Places};
 use crate::means::Available;
 use crate::plan::{LandlockRules, Namespaces, Plan};
 use crate::policy::{Demand, Limits, Network, Policy, ProjectMode};
+use crate::proven::{self, Shape};
 use crate::report::{Rung, SandboxReport};
 use crate::scratch::Scratch;
 
@@ -35,6 +36,16 @@ pub struct Sandbox {
     wrapper: Option<Wrapper>,
     /// For temporary files, where there is no private file system.
     scratch: Option<Scratch>,
+    /// Set if this is as one of the same shape was found to be, and was not tried out itself.
+    untried: Option<Untried>,
+}
+
+#[derive(Debug)]
+struct Untried {
+    policy: Policy,
+    highest: Rung,
+    /// What takes its place if it turns out not to hold.
+    tried: OnceLock<Box<Sandbox>>,
 }
 
 #[derive(Debug)]
@@ -55,12 +66,27 @@ impl Sandbox {
     pub fn prepare_at_most(policy: &Policy, highest: Rung) -> Result<Self, SandboxError> {
         check_limits(&policy.limits)?;
         let highest = if policy.demand == Demand::Off { Rung::Off } else { highest };
+        // What is required is seen, not remembered.
+        let known = if policy.demand == Demand::Required {
+            None
+        } else {
+            proven::recall(&Shape::of(policy, highest))
+        };
+        let Some(available) = known else { return Self::prepare_by_trying(policy, highest) };
+        let untried = Untried { policy: policy.clone(), highest, tried: OnceLock::new() };
+        Ok(Self { untried: Some(untried), ..Self::with(policy, &Places::resolve(policy)?, &available)? })
+    }
+
+    fn prepare_by_trying(policy: &Policy, highest: Rung) -> Result<Self, SandboxError> {
         let places = Places::resolve(policy)?;
         let mut available = Available::up_to(highest);
         loop {
             let sandbox = Self::with(policy, &places, &available)?;
             match sandbox.try_out() {
-                Ok(()) => return sandbox.if_demanded(policy.demand),
+                Ok(()) => {
+                    proven::remember(Shape::of(policy, highest), &available);
+                    return sandbox.if_demanded(policy.demand);
+                }
                 Err(failure) => available.give_up(failure).map_err(|failure| set_up_error(failure, ""))?,
             }
         }
@@ -68,11 +94,32 @@ impl Sandbox {
 
     /// What holds for all that runs in it.
     pub fn report(&self) -> &SandboxReport {
-        &self.report
+        match self.untried.as_ref().and_then(|untried| untried.tried.get()) {
+            Some(tried) => &tried.report,
+            None => &self.report,
+        }
     }
 
     /// Starts a command. Blocks for the few milliseconds until it was executed.
     pub fn spawn(&self, command: Command) -> Result<Confined, SandboxError> {
+        let Some(untried) = &self.untried else { return self.execute(command) };
+        if let Some(tried) = untried.tried.get() {
+            return tried.execute(command);
+        }
+        let again = command.try_clone()?;
+        match self.execute(command) {
+            // Unless what is to be shown has become something else meanwhile: somebody may want to be let in.
+            Err(SandboxError::SetUp { .. })
+                if Places::resolve(&untried.policy).is_ok_and(|now| now == self.places) =>
+            {
+                let tried = Box::new(Self::prepare_by_trying(&untried.policy, untried.highest)?);
+                untried.tried.get_or_init(|| tried).execute(again)
+            }
+            started => started,
+        }
+    }
+
+    fn execute(&self, command: Command) -> Result<Confined, SandboxError> {
         let program = command.program();
         let executable = self.wrapped(command)?.into_executable()?;
         self.start(Job::Run(executable)).map_err(|failure| set_up_error(failure, &program))
@@ -107,6 +154,7 @@ impl Sandbox {
             pool: Arc::new(pool),
             wrapper,
             scratch,
+            untried: None,
         })
     }
 

@@ -83,6 +83,26 @@ pub struct FailureAnalysis {
 }
 
 impl FailureAnalysis {
+    /// Of several projects. A cause is common to all that failed only if no other has one.
+    pub fn together<'a>(analyses: impl Iterator<Item = &'a Self>) -> Self {
+        let mut whole = Self::default();
+        let mut causes = Vec::new();
+        for analysis in analyses {
+            let one = analysis.clone();
+            whole.failed_tests.extend(one.failed_tests);
+            whole.error_patterns.extend(one.error_patterns);
+            whole.suggestions.extend(one.suggestions);
+            whole.affected_files.extend(one.affected_files);
+            whole.groups.extend(one.groups);
+            whole.cascades.extend(one.cascades);
+            whole.denials.extend(one.denials);
+            whole.changed.extend(one.changed);
+            causes.extend(one.root_cause);
+        }
+        whole.root_cause = causes.pop().filter(|_| causes.is_empty());
+        whole
+    }
+
     /// The cause, unless the first group or a denial says as much.
     pub(crate) fn cause_beyond_the_first(&self) -> Option<&str> {
         let cause = self.root_cause.as_deref()?;

@@ -103,6 +103,27 @@ impl Changes {
         self.all.keys().map(String::as_str)
     }
 
+    /// Those below a directory, named within it.
+    pub(crate) fn below(&self, directory: &Utf8Path) -> Self {
+        let below = |hunks: &Hunks| {
+            let inside = |(file, lines): (&String, &ChangedLines)| {
+                let name = Utf8Path::new(file).strip_prefix(directory).ok()?;
+                Some((name.to_string(), lines.clone()))
+            };
+            hunks.iter().filter_map(inside).collect()
+        };
+        let (all, uncommitted) = (below(&self.all), below(&self.uncommitted));
+        Self { since: self.since.clone(), all, uncommitted, cut: self.cut }
+    }
+
+    /// Since when, as it stands behind "changed".
+    pub(crate) fn since_words(&self) -> String {
+        match &self.since {
+            Since::LastCommit => "in the last commit or after it".to_owned(),
+            Since::Base(base) => format!("since `{base}`"),
+        }
+    }
+
     /// Whether a file is gone.
     pub fn is_deleted(&self, file: &str) -> bool {
         self.all.get(file).is_some_and(|lines| lines.deleted)

@@ -20,17 +20,18 @@ mod shell;
 mod tasks;
 mod tree;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use candidate::{Candidate, Confidence, Evidence, Invocation};
-use tree::Tree;
+pub(crate) use cmake::BUILD_DIRECTORIES;
+pub(crate) use tree::Tree;
 
 use crate::Framework;
 
 /// Projects in such directories are the material of other projects' tests.
-const FIXTURES: [&str; 4] = ["testdata", "fixtures", "__fixtures__", "test-fixtures"];
+pub(crate) const FIXTURES: [&str; 4] = ["testdata", "fixtures", "__fixtures__", "test-fixtures"];
 /// More are not listed: nobody runs the tests of so many projects at once.
 const MOST_CANDIDATES: usize = 1000;
 
@@ -82,6 +83,13 @@ pub fn detect(root: &Utf8Path, has_program: &dyn Fn(&str) -> bool) -> Detection 
     perl::detect(&mut found);
     tasks::detect(&mut found);
     found.settle()
+}
+
+/// Where cargo is called: packages and workspaces that are no members of another.
+pub(crate) fn cargo_roots(tree: &Tree) -> Vec<Utf8PathBuf> {
+    let mut found = Found { tree, candidates: Vec::new(), notes: Vec::new() };
+    cargo::detect(&mut found, &|_| false);
+    found.settle().chosen().map(|candidate| candidate.root.clone()).collect()
 }
 
 /// What the detectors have found so far.

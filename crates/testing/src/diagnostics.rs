@@ -3,6 +3,7 @@
 mod json;
 mod many_lines;
 mod one_line;
+mod python;
 mod rustc;
 mod tools;
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Line, Lines, Stream, strip_ansi};
 pub(crate) use rustc::{RustcText, compiler_message};
-pub use tools::{parser_for, tool_of};
+pub use tools::{is_known_tool, known_tools, parser_for, tool_of};
 
 /// One thing that a compiler or linter says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -64,10 +64,12 @@ pub enum Framework {
     /// Any command: its exit status decides, its text gives hints.
     #[default]
     Generic,
+    /// Not one runner: the results of several projects, together.
+    Several,
 }
 
 impl Framework {
-    /// Every one, in the order of the list above.
+    /// Every runner, in the order of the list above.
     pub const ALL: [Self; 27] = [
         Self::Go,
         Self::Jest,
@@ -128,6 +130,7 @@ impl Framework {
             Self::Exunit => "exunit",
             Self::Busted => "busted",
             Self::Generic => "generic",
+            Self::Several => "several",
         }
     }
 

@@ -24,8 +24,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cargo::cargo;
 pub use coverage::{CoverageFile, CoverageFormat};
+pub(crate) use javascript::{linked, program as node_program, version as node_version};
+pub(crate) use jvm::start as jvm_start;
 pub use machine::Machine;
+pub(crate) use python::{start as python, tool as python_tool};
+pub(crate) use ruby::bundled;
 pub use select::{Pattern, Selection};
 
 use crate::reporters::{EnvChange, Injection};
@@ -76,6 +81,9 @@ pub struct RunPlan {
     /// Why it cannot run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// Whether only some of the tests are wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub selected: bool,
     /// Whether it is no fault if there is nothing to run (doctests beside tests).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,
@@ -216,7 +224,7 @@ pub fn plan(
         Framework::Tap => vec![shell::prove(&planner)],
         Framework::Exunit => vec![shell::mix(&planner)],
         Framework::Busted => vec![shell::busted(&planner)],
-        Framework::Junit | Framework::Gtest | Framework::Catch2 | Framework::Generic => {
+        Framework::Junit | Framework::Gtest | Framework::Catch2 | Framework::Generic | Framework::Several => {
             vec![command::plan(&planner)]
         }
     };
@@ -230,7 +238,7 @@ pub fn plan(
 
 impl Planner<'_> {
     /// A plan with a program that may not be there; `name` is what people call it.
-    fn start(&self, program: Option<Utf8PathBuf>, name: &str) -> RunPlan {
+    pub(crate) fn start(&self, program: Option<Utf8PathBuf>, name: &str) -> RunPlan {
         let missing = program.is_none().then(|| format!("`{name}` is not installed"));
         let program = program.map_or_else(|| name.to_owned(), Utf8PathBuf::into_string);
         RunPlan {
@@ -248,12 +256,13 @@ impl Planner<'_> {
             readable: Vec::new(),
             coverage: None,
             missing,
+            selected: !self.selection().is_everything(),
             may_be_empty: false,
             notes: Vec::new(),
         }
     }
 
-    fn find(&self, program: &str) -> Option<Utf8PathBuf> {
+    pub(crate) fn find(&self, program: &str) -> Option<Utf8PathBuf> {
         self.machine.find(program, &self.root)
     }
 
@@ -291,19 +300,19 @@ impl Planner<'_> {
 }
 
 impl RunPlan {
-    fn arg(&mut self, arg: impl Into<String>) {
+    pub(crate) fn arg(&mut self, arg: impl Into<String>) {
         self.command.args.push(arg.into());
     }
 
-    fn args<A: Into<String>>(&mut self, args: impl IntoIterator<Item = A>) {
+    pub(crate) fn args<A: Into<String>>(&mut self, args: impl IntoIterator<Item = A>) {
         self.command.args.extend(args.into_iter().map(Into::into));
     }
 
-    fn set(&mut self, name: &str, value: impl Into<String>) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.env.insert(name.to_owned(), value.into());
     }
 
-    fn note(&mut self, note: impl Into<String>) {
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 

@@ -3,20 +3,19 @@
 use std::io::Read;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_sandbox::Written;
 
 use crate::combine::{Telling, combine};
 use crate::parse::{Format, Head, Stream, Trust};
+use crate::raw_ends::RawEnds;
 use crate::telling::Teller;
 use crate::verdict::judge;
 use crate::{
-    Collected, Collector, Ending, Framework, HeadTail, Limits, ProblemScope, TestReport, Verdict, strip_ansi,
+    Collected, Collector, Ending, Framework, Limits, ProblemScope, TestReport, Verdict, regular_file,
+    strip_ansi,
 };
 
 /// Enough of a text to tell its format by.
 pub(crate) const HEAD: usize = 64 << 10;
-/// Of the printed output, this much at each end stands in the report.
-pub(crate) const RAW_OUTPUT: usize = 8 << 10;
 
 /// A recorded run.
 #[derive(Debug, Clone, Default)]
@@ -46,20 +45,23 @@ pub fn read(recorded: &Recorded) -> std::io::Result<TestReport> {
         sources.into_iter().partition(|it| it.format.trust <= Trust::Text);
     for report in reports {
         let format = report.format;
-        tellings.push(telling(format, vec![report], collector(), &recorded.ending)?);
+        tellings.push(telling(format, vec![report], collector(), &recorded.ending, &mut |_| {})?);
     }
-    let mut raw = HeadTail::new(RAW_OUTPUT);
-    for source in &printed {
-        raw.push(&source.head);
-    }
+    let mut raw = RawEnds::new();
     if let Some(format) = printed_format(&printed, framework) {
         // What stands on standard error is often about what comes on standard output: which binary it is of.
         let (errors, output): (Vec<_>, Vec<_>) =
             printed.into_iter().partition(|it| it.stream() == Stream::Err);
         let printed = errors.into_iter().chain(output).collect();
-        tellings.push(telling(format, printed, collector(), &recorded.ending)?);
+        tellings.push(telling(format, printed, collector(), &recorded.ending, &mut |bytes| raw.push(bytes))?);
     }
-    Ok(conclude(framework, combine(tellings), &recorded.ending, raw.into_text()))
+    let mut run = combine(tellings);
+    // Of a file alone nobody knows that it is of tests at all: without one that it names, its run is not green.
+    let is_command = recorded.framework == Some(Framework::Generic);
+    if recorded.ending.exit.is_some_and(rehearsal_core::Exit::is_success) && !is_command {
+        run.exit_decides = false;
+    }
+    Ok(conclude(framework, run, &recorded.ending, raw.into_text()))
 }
 
 /// A report of a run, from all that is known of it.
@@ -77,50 +79,42 @@ pub(crate) fn conclude(
     let partial = run.summary.not_run > 0
         || run.summary.crashed > 0
         || run.declared.is_some_and(|declared| declared > run.summary.total)
-        || !run.ended;
+        || !run.ended
+        || ending.stopped.is_some();
     TestReport {
-        root: None,
-        command: None,
-        framework,
         framework_version: run.version,
-        success: verdict == Verdict::Passed,
+        success: verdict.is_green(),
         verdict,
         reasons,
         duration: run.tests.iter().map(|test| test.duration).sum(),
         tests: run.tests,
-        tests_file: None,
         summary: run.summary,
         build_errors,
         suite_errors,
         run_errors,
         raw_output,
-        raw_output_file: None,
         exit_code: ending.exit_code(),
         signal: ending.signal(),
         timed_out: verdict == Verdict::TimedOut,
         partial,
-        coverage: None,
-        sandbox: None,
-        files_written: Written::default(),
-        notes: Vec::new(),
+        ..TestReport::empty(framework)
     }
 }
 
 /// A file of a run.
 pub(crate) struct Source {
     path: Utf8PathBuf,
-    head: String,
     pub(crate) format: &'static Format,
 }
 
 impl Source {
     pub(crate) fn open(path: Utf8PathBuf, framework: Option<Framework>) -> std::io::Result<Self> {
         let mut bytes = Vec::with_capacity(HEAD);
-        fs_err::File::open(&path)?.take(HEAD as u64).read_to_end(&mut bytes)?;
-        let head = String::from_utf8_lossy(&bytes).into_owned();
+        regular_file::open(&path)?.take(HEAD as u64).read_to_end(&mut bytes)?;
+        let head = String::from_utf8_lossy(&bytes);
         let file_name = path.file_name().unwrap_or_default();
         let format = Format::of(&Head { file_name, text: &strip_ansi(&head) }, framework);
-        Ok(Self { path, head, format })
+        Ok(Self { path, format })
     }
 
     fn stream(&self) -> Stream {
@@ -166,23 +160,31 @@ fn printed_format(printed: &[Source], framework: Framework) -> Option<&'static F
     Format::text_of(framework).or(Some(recognised))
 }
 
+/// Reads files as one telling of a run; `each` takes their bytes as they are.
 pub(crate) fn telling(
     format: &'static Format,
     sources: Vec<Source>,
     collector: Collector,
     ending: &Ending,
+    each: &mut dyn FnMut(&[u8]),
 ) -> std::io::Result<Telling> {
     let mut teller = Teller::new(format, collector);
     let mut buffer = vec![0; 128 << 10];
     for source in sources {
-        let mut file = fs_err::File::open(&source.path)?;
+        let mut file = regular_file::open(&source.path)?;
         loop {
             let count = file.read(&mut buffer)?;
             if count == 0 {
                 break;
             }
-            teller.feed(source.stream(), &buffer[..count]);
+            // A report may have any name.
+            let stream = if format.trust > Trust::Text { Stream::Out } else { source.stream() };
+            teller.feed(stream, &buffer[..count]);
+            each(&buffer[..count]);
         }
     }
     Ok(teller.finish(ending))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,12 @@
 //! What a test run says in the end, in one form for every runner.
 
+use camino::Utf8Path;
+use rehearsal_core::{RunId, Timestamp};
 use rehearsal_sandbox::{SandboxReport, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Framework, Problem, TestStatus, Verdict};
+use crate::{Affected, Framework, Problem, TestStatus, Verdict};
 
 /// The whole result of one run. It always comes back, whatever happened to the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +22,7 @@ pub struct TestReport {
     /// Its version, where it told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framework_version: Option<String>,
-    /// Whether the verdict is `passed`. Nothing else is green.
+    /// Whether the verdict is `passed`, or `unaffected`. Nothing else is green.
     pub success: bool,
     /// What to think of the run.
     pub verdict: Verdict,
@@ -59,9 +61,18 @@ pub struct TestReport {
     /// How much of the code the tests reach, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// Which tests were chosen, and why, if only those were wanted that a change reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affected: Option<Affected>,
+    /// The run that these results are of, if nothing was run since nothing changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_run: Option<EarlierRun>,
     /// What confined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxReport>,
+    /// Why the sandbox that was demanded could not be had, so that nothing ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_refused: Option<String>,
     /// What it wrote into the project, where that was caught.
     #[serde(default, skip_serializing_if = "nothing_written")]
     pub files_written: Written,
@@ -72,6 +83,15 @@ pub struct TestReport {
 
 fn nothing_written(written: &Written) -> bool {
     *written == Written::default()
+}
+
+/// A run that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierRun {
+    /// Its id.
+    pub run: RunId,
+    /// When it began.
+    pub at: Timestamp,
 }
 
 /// How much of the code the tests reach.
@@ -101,6 +121,46 @@ pub struct FileCoverage {
 }
 
 impl TestReport {
+    /// Several projects as one: the worst verdict, all tests, all problems.
+    pub fn together<'a>(reports: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let worst = reports.clone().max_by_key(|report| report.verdict.weight());
+        let mut whole = Self::empty(Framework::Several);
+        if let Some(worst) = worst {
+            (whole.verdict, whole.success) = (worst.verdict, worst.success);
+            whole.reasons.clone_from(&worst.reasons);
+            (whole.exit_code, whole.signal) = (worst.exit_code, worst.signal);
+        } else {
+            whole.reasons.push("no tests were found".to_owned());
+        }
+        for report in reports {
+            whole.duration += report.duration;
+            whole.summary.merge(&report.summary);
+            whole.tests.extend(report.tests.iter().cloned());
+            whole.build_errors.extend(report.build_errors.iter().cloned());
+            whole.suite_errors.extend(report.suite_errors.iter().cloned());
+            whole.run_errors.extend(report.run_errors.iter().cloned());
+            whole.timed_out |= report.timed_out;
+            whole.partial |= report.partial;
+            whole.notes.extend(report.notes.iter().cloned());
+        }
+        whole
+    }
+
+    /// Of tests that were not run, since the change cannot reach them.
+    pub fn unaffected(root: &Utf8Path, affected: Affected) -> Self {
+        let mut report = Self::empty(affected.framework);
+        report.root = Some(root.to_string());
+        report.become_unaffected(affected.words());
+        report.affected = Some(affected);
+        report
+    }
+
+    /// Nothing ran, and nothing had to.
+    pub(crate) fn become_unaffected(&mut self, why: String) {
+        (self.verdict, self.success) = (Verdict::Unaffected, true);
+        self.reasons = vec![why];
+    }
+
     /// Of a run without any result.
     pub fn empty(framework: Framework) -> Self {
         Self {
@@ -125,7 +185,10 @@ impl TestReport {
             timed_out: false,
             partial: false,
             coverage: None,
+            affected: None,
+            earlier_run: None,
             sandbox: None,
+            sandbox_refused: None,
             files_written: Written::default(),
             notes: Vec::new(),
         }

@@ -29,7 +29,7 @@ fn by_name(framework: Framework, tests: &[&TestCase]) -> Option<Vec<String>> {
                 .collect()
         }
         Framework::Pytest => command(&["pytest"], names()),
-        Framework::Unittest => command(&["python", "-m", "unittest"], names()),
+        Framework::Unittest => command(&["python3", "-m", "unittest"], names()),
         Framework::CargoTest => command(&["cargo", "test", "--", "--exact"], names()),
         Framework::Nextest => {
             let exact: Vec<String> = names().iter().map(|name| format!("test(={name})")).collect();
@@ -78,7 +78,8 @@ fn by_name(framework: Framework, tests: &[&TestCase]) -> Option<Vec<String>> {
         | Framework::Catch2
         | Framework::Tap
         | Framework::Busted
-        | Framework::Generic => return None,
+        | Framework::Generic
+        | Framework::Several => return None,
     })
 }
 

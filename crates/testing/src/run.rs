@@ -4,6 +4,7 @@
 //! for a reader of ours that breaks. No process of a run outlives it.
 
 mod coverage;
+mod dependencies;
 mod drive;
 mod execute;
 mod follow;
@@ -17,20 +18,25 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use dependencies::{KnownDependencies, dependencies};
 pub use spawn::{Launch, SandboxSpawner, SpawnEnd, SpawnError, Spawned, Spawner};
 
 use crate::read::conclude;
 use crate::{
-    Candidate, Framework, Limits, Machine, Pattern, Progress, RunPlan, Selection, Stream, TestReport,
-    TestSummary, Verdict, Wish, detect, plan,
+    Affected, Candidate, Framework, Limits, Machine, Pattern, Progress, RunPlan, Selection, Stream,
+    TestReport, TestSummary, Verdict, Wish, detect, plan,
 };
+pub(crate) use drive::{Driven, Listener, Surroundings, drive};
 use execute::{Outcome, execute};
+pub(crate) use execute::{in_words, lay_out};
+pub(crate) use raw::Raw;
 
 /// Without a word of the user.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -101,11 +107,48 @@ impl TestRequest {
         (candidates, detection.notes)
     }
 
-    /// What is wanted of each project.
-    pub fn wish(&self) -> Wish {
-        let selection =
-            Selection { patterns: self.patterns.clone(), exclude: self.exclude.clone(), tests: Vec::new() };
+    /// Everything that was found, also what is not to be run.
+    pub fn found(&self) -> Vec<Candidate> {
+        detect(&self.root, &|program| self.machine.has(program)).candidates
+    }
+
+    /// What is wanted of a project.
+    pub fn wish(&self, project: &Project) -> Wish {
+        let (patterns, exclude) = (self.patterns.clone(), self.exclude.clone());
+        let mut selection = Selection { patterns, exclude, ..Selection::default() };
+        if let Some(affected) = &project.affected {
+            selection.narrow(affected);
+        }
         Wish { selection, parallel: self.parallel, coverage: self.coverage }
+    }
+
+    /// What would run of a project, with its own files in that directory.
+    pub fn plans(&self, project: &Project, scratch: &Utf8Path) -> Vec<RunPlan> {
+        plan(&project.candidate, &self.wish(project), &self.machine(), &self.root, scratch)
+    }
+
+    /// Names all that a project's tests run with beside the repository's files: commands and variables.
+    pub fn fingerprint(&self, candidate: &Candidate) -> String {
+        /// They tell where the user sits, not what the tests do.
+        const OF_THE_TERMINAL: [&str; 7] =
+            ["COLORTERM", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM"];
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update(text.as_bytes());
+            hash.update([0]);
+        };
+        for (name, value) in self.machine().variables {
+            if !OF_THE_TERMINAL.contains(&name.as_str()) {
+                add(&name);
+                add(&value);
+            }
+        }
+        for plan in self.plans(&Project::from(candidate.clone()), Utf8Path::new("SCRATCH")) {
+            add(plan.framework.name());
+            plan.prepare.iter().chain([&plan.command]).for_each(|command| add(&command.to_string()));
+            plan.env.iter().for_each(|(name, value)| add(&format!("{name}={value}")));
+        }
+        hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The machine with the variables of this request.
@@ -113,6 +156,21 @@ impl TestRequest {
         let mut machine = self.machine.clone();
         machine.variables.extend(self.environment.clone());
         machine
+    }
+}
+
+/// A project whose tests are to be run.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// How they run.
+    pub candidate: Candidate,
+    /// Which of them, if only those are wanted that a change reaches.
+    pub affected: Option<Affected>,
+}
+
+impl From<Candidate> for Project {
+    fn from(candidate: Candidate) -> Self {
+        Self { candidate, affected: None }
     }
 }
 
@@ -133,7 +191,9 @@ pub enum RunEvent<'a> {
 
 /// Watches a run.
 #[derive(Clone)]
-pub struct RunWatcher(Arc<Mutex<dyn FnMut(RunEvent<'_>) + Send>>);
+pub struct RunWatcher(Arc<Mutex<Watch>>);
+
+type Watch = dyn FnMut(RunEvent<'_>) + Send;
 
 impl RunWatcher {
     /// Tells this one.
@@ -146,7 +206,7 @@ impl RunWatcher {
         Self::new(|_| {})
     }
 
-    fn tell(&self, event: RunEvent<'_>) {
+    pub(crate) fn tell(&self, event: RunEvent<'_>) {
         // A watcher that panicked once may do so again: it is no reason to lose the run.
         (self.0.lock().unwrap_or_else(PoisonError::into_inner))(event);
     }
@@ -188,35 +248,52 @@ pub async fn run(
     watcher: &RunWatcher,
     cancel: &CancellationToken,
 ) -> TestRun {
+    let (candidates, notes) = request.candidates();
+    let projects: Vec<Project> = candidates.into_iter().map(Project::from).collect();
+    let mut run = run_projects(request, &projects, spawner, watcher, cancel).await;
+    run.notes.extend(notes);
+    run
+}
+
+/// Runs the tests of these projects.
+pub async fn run_projects(
+    request: &TestRequest,
+    projects: &[Project],
+    spawner: &dyn Spawner,
+    watcher: &RunWatcher,
+    cancel: &CancellationToken,
+) -> TestRun {
     let began = Instant::now();
     let session = Session { request, machine: request.machine(), spawner, watcher, cancel };
-    let (candidates, notes) = request.candidates();
-    let mut projects = Vec::new();
-    for candidate in &candidates {
-        if cancel.is_cancelled() && !projects.is_empty() {
+    let mut reports = Vec::new();
+    for project in projects {
+        if cancel.is_cancelled() && !reports.is_empty() {
             break;
         }
-        projects.extend(session.run_candidate(candidate, projects.len()).await);
+        reports.extend(session.run_project(project, reports.len()).await);
     }
-    together(projects, notes, milliseconds(began))
+    together(reports, milliseconds(began))
 }
 
 impl Session<'_> {
-    async fn run_candidate(&self, candidate: &Candidate, already: usize) -> Vec<TestReport> {
+    async fn run_project(&self, project: &Project, already: usize) -> Vec<TestReport> {
+        let candidate = &project.candidate;
         let mut reports: Vec<TestReport> = Vec::new();
         let scratch = match tempfile::Builder::new().prefix("rehearsal-test-").tempdir() {
             Ok(scratch) => scratch,
             Err(error) => return vec![self.not_started(candidate, &error.to_string())],
         };
-        let Some(directory) = camino::Utf8Path::from_path(scratch.path()) else {
+        let Some(directory) = Utf8Path::from_path(scratch.path()) else {
             return vec![self.not_started(candidate, "the temporary directory has no UTF-8 name")];
         };
-        let plans = plan(candidate, &self.request.wish(), &self.machine, &self.request.root, directory);
-        for plan in plans {
+        for plan in self.request.plans(project, directory) {
             let began = Instant::now();
             let mut outcome = execute(self, &plan, directory, already + reports.len()).await;
             retry::retry(self, candidate, &plan, &mut outcome).await;
-            let report = report_of(&plan, outcome, milliseconds(began));
+            let mut report = report_of(&plan, outcome, milliseconds(began));
+            if let Some(affected) = &project.affected {
+                selected(&mut report, affected);
+            }
             let nothing =
                 plan.may_be_empty && report.verdict == Verdict::NoTests && report.exit_code == Some(0);
             if !nothing {
@@ -248,12 +325,39 @@ fn report_of(plan: &RunPlan, outcome: Outcome, duration: u64) -> TestReport {
     report.tests_file = outcome.tests_file.map(Utf8PathBuf::into_string);
     report.coverage = outcome.coverage;
     report.sandbox = outcome.sandbox;
+    report.sandbox_refused = outcome.sandbox_refused;
     report.files_written = outcome.written;
     report.notes = plan.notes.iter().cloned().chain(outcome.notes).collect();
+    let asked =
+        |sandbox: &&rehearsal_sandbox::SandboxReport| sandbox.requested != rehearsal_sandbox::Demand::Off;
+    report.notes.extend(report.sandbox.iter().filter(asked).flat_map(lacking));
     report
 }
 
-fn together(projects: Vec<TestReport>, notes: Vec<String>, duration: u64) -> TestRun {
+/// Says which tests were chosen. That a runner finds none among those that a change may reach is no fault.
+fn selected(report: &mut TestReport, affected: &Affected) {
+    /// pytest and unittest have a status for it.
+    const NO_TESTS: i32 = 5;
+    let by_python = matches!(report.framework, Framework::Pytest | Framework::Unittest);
+    let calm = report.exit_code == Some(0) || by_python && report.exit_code == Some(NO_TESTS);
+    if !affected.all && report.verdict == Verdict::NoTests && report.summary.total == 0 && calm {
+        report.become_unaffected(format!("{}: the runner found no tests there", affected.words()));
+    }
+    report.affected = Some(affected.clone());
+}
+
+/// The layers that the sandbox could not give, or not fully.
+fn lacking(sandbox: &rehearsal_sandbox::SandboxReport) -> Vec<String> {
+    let words = |(layer, report): (rehearsal_sandbox::Layer, &rehearsal_sandbox::LayerReport)| {
+        let partial = report.state == rehearsal_sandbox::State::Partial;
+        let how = if partial { "holds only in part" } else { "is missing" };
+        let why = report.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+        format!("the sandbox's layer `{layer}` {how}{why}")
+    };
+    sandbox.missing().into_iter().map(words).collect()
+}
+
+fn together(projects: Vec<TestReport>, duration: u64) -> TestRun {
     let mut summary = TestSummary::default();
     for project in &projects {
         summary.merge(&project.summary);
@@ -263,10 +367,11 @@ fn together(projects: Vec<TestReport>, notes: Vec<String>, duration: u64) -> Tes
         Some(project) => (project.verdict, project.reasons.clone()),
         None => (Verdict::NoTests, vec!["no tests were found".to_owned()]),
     };
-    TestRun { success: verdict == Verdict::Passed, verdict, reasons, summary, duration, projects, notes }
+    let success = verdict.is_green();
+    TestRun { success, verdict, reasons, summary, duration, projects, notes: Vec::new() }
 }
 
-fn milliseconds(since: Instant) -> u64 {
+pub(crate) fn milliseconds(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 

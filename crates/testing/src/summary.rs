@@ -10,7 +10,7 @@ use crate::analyse::FailureGroup;
 use crate::text::strip_ansi;
 use crate::words::{count, duration, one_line, plain_line};
 use crate::{
-    AgainstBase, Comparison, Denial, FailureAnalysis, TestCase, TestReport, TestStatus, TestSummary,
+    AgainstBase, Comparison, Denial, FailureAnalysis, TestCase, TestReport, TestStatus, TestSummary, Verdict,
     rerun_command,
 };
 
@@ -51,6 +51,7 @@ pub fn summary(report: &TestReport, analysis: &FailureAnalysis, extras: &Summary
     flaky(&mut text, report);
     counts(&mut text, report);
     reasons(&mut text, report, analysis);
+    chosen(&mut text, report);
     behind(&mut text, analysis);
     slowest(&mut text, &report.tests);
     if let Some(comparison) = extras.comparison {
@@ -128,11 +129,16 @@ fn names(group: &FailureGroup) -> String {
 }
 
 fn standing(group: &FailureGroup, report: &TestReport, comparison: &Comparison) -> Option<&'static str> {
-    let test = first_test(report, group)?;
-    match comparison.of(&test.package, &test.name)? {
-        AgainstBase::New => Some("new"),
-        AgainstBase::Known => Some("failed before"),
-        AgainstBase::Fixed => None,
+    let failed =
+        |test: &&TestCase| group.test_names.contains(&test.name) && crate::analyse::failed(test.status);
+    let tests = report.tests.iter().filter(failed).filter(|_| group.scope.is_none());
+    let standings: Vec<_> = tests.filter_map(|test| comparison.of(&test.package, &test.name)).collect();
+    let has = |which| standings.contains(&which);
+    match (has(AgainstBase::New), has(AgainstBase::Known)) {
+        (true, true) => Some("new in part"),
+        (true, false) => Some("new"),
+        (false, true) => Some("failed before"),
+        (false, false) => None,
     }
 }
 
@@ -174,13 +180,30 @@ fn counts(text: &mut StyledText, report: &TestReport) {
     let mark = if report.success { Mark::Good } else { Mark::Bad };
     text.push(mark, &report.verdict.name().replace('_', " ").to_uppercase());
     text.push(Mark::Plain, &format!("  {}  ", report.framework));
-    if report.summary.total + report.summary.not_run == 0 {
+    if report.verdict == Verdict::Unaffected {
+        text.push(Mark::Plain, "the change reaches no tests");
+        return text.end_line();
+    }
+    if report.success && report.summary.total == 0 {
+        text.push(Mark::Plain, "the command ended well, and named no tests");
+    } else if report.summary.total + report.summary.not_run == 0 {
         text.push(Mark::Plain, "no tests ran");
     } else {
         text.push(Mark::Plain, &counted(&report.summary));
     }
     text.push(Mark::Quiet, &format!(" in {}", duration(report.duration)));
     text.end_line();
+}
+
+/// Which tests were chosen, and what was left out.
+fn chosen(text: &mut StyledText, report: &TestReport) {
+    let Some(affected) = &report.affected else { return };
+    if report.verdict != Verdict::Unaffected {
+        labelled(text, "chosen", &one_line(&affected.words(), LINE), Mark::Plain);
+    }
+    if let Some(skipped) = affected.skipped_words() {
+        labelled(text, "skipped", &one_line(&skipped, LINE), Mark::Quiet);
+    }
 }
 
 fn counted(summary: &TestSummary) -> String {
@@ -206,9 +229,10 @@ fn reasons(text: &mut StyledText, report: &TestReport, analysis: &FailureAnalysi
     let denied: Vec<String> = analysis.denials.iter().map(Denial::fact).collect();
     let seen = |reason: &&String| **reason == failed || denied.contains(reason);
     for reason in report.reasons.iter().filter(|reason| !seen(reason)) {
-        labelled(text, "why", &one_line(reason, LINE), Mark::Bad);
+        let mark = if report.success { Mark::Plain } else { Mark::Bad };
+        labelled(text, "why", &one_line(reason, LINE), mark);
     }
-    if report.partial && !report.success {
+    if report.partial && !report.success && report.verdict != Verdict::RunnerMissing {
         labelled(text, "why", "the run did not come to its own end: tests may be missing", Mark::Caution);
     }
 }

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::collect::{Collected, Ending, Stopped};
 use crate::{FailureKind, ProblemScope};
 
-/// What to think of a run. Only `passed` is green.
+/// What to think of a run. Only `passed` is green, and `unaffected`, of which nothing had to be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The runner came to its end, said so, exited with 0, and every test it ran (at least one) was good.
     Passed,
+    /// No test can tell anything about the change that was asked about: none was run.
+    Unaffected,
     /// Tests failed, or the runner reported an error of its own.
     Failed,
     /// Something does not compile.
@@ -39,8 +41,9 @@ pub enum Verdict {
 
 impl Verdict {
     /// Every one.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Passed,
+        Self::Unaffected,
         Self::Failed,
         Self::BuildFailed,
         Self::CollectFailed,
@@ -63,6 +66,7 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
+            Self::Unaffected => "unaffected",
             Self::Failed => "failed",
             Self::BuildFailed => "build_failed",
             Self::CollectFailed => "collect_failed",
@@ -82,19 +86,25 @@ impl Verdict {
     /// Of several, the heaviest is that of all together.
     pub const fn weight(self) -> u8 {
         match self {
-            Self::Passed => 0,
-            Self::NoTests => 1,
-            Self::RunnerMissing => 2,
-            Self::Inconsistent => 3,
-            Self::SandboxBlocked => 4,
-            Self::Failed => 5,
-            Self::CollectFailed => 6,
-            Self::BuildFailed => 7,
-            Self::Limit => 8,
-            Self::OutOfMemory => 9,
-            Self::TimedOut => 10,
-            Self::Crashed => 11,
+            Self::Unaffected => 0,
+            Self::Passed => 1,
+            Self::NoTests => 2,
+            Self::RunnerMissing => 3,
+            Self::Inconsistent => 4,
+            Self::SandboxBlocked => 5,
+            Self::Failed => 6,
+            Self::CollectFailed => 7,
+            Self::BuildFailed => 8,
+            Self::Limit => 9,
+            Self::OutOfMemory => 10,
+            Self::TimedOut => 11,
+            Self::Crashed => 12,
         }
+    }
+
+    /// Whether nothing speaks against what was tested.
+    pub const fn is_green(self) -> bool {
+        matches!(self, Self::Passed | Self::Unaffected)
     }
 }
 

@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use crate::changes::{ChangesError, answer};
+use crate::regular_file;
 
 /// The files of a repository at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,20 +50,17 @@ impl WorkingTree {
 
 /// What we keep in the repository ourselves changes with every run.
 fn is_theirs(entry: &str) -> bool {
-    !entry[3..].starts_with(".rehearsal/state/")
+    !entry.get(3..).is_some_and(|path| path.starts_with(".rehearsal/state/"))
 }
 
 /// The hash of a file's content; of what is no file, or cannot be read, nothing.
 fn content(path: &Utf8Path) -> Vec<u8> {
     let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    let Ok(mut file) = fs_err::File::open(path) else { return Vec::new() };
+    let Some(mut file) = is_file.then(|| regular_file::open(path).ok()).flatten() else { return Vec::new() };
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
-    while is_file {
-        match file.read(&mut buffer) {
-            Ok(0) | Err(_) => break,
-            Ok(count) => hash.update(&buffer[..count]),
-        }
+    while let Ok(count @ 1..) = file.read(&mut buffer) {
+        hash.update(&buffer[..count]);
     }
     hash.finalize().to_vec()
 }

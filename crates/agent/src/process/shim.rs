@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::sandboxed::Sandboxed;
 use super::sweep::sweep;
 use super::sys::{Signals, Told, confine};
 use super::table;
@@ -41,14 +42,16 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     // Whoever stopped us must not keep us from seeing that our parent is gone.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
     while let Some((order, pipes)) = receive_order(control)? {
-        let agent = match start(&order, pipes) {
-            Ok(agent) => agent,
+        let (agent, sandboxed) = match start(&order, pipes) {
+            Ok(started) => started,
             Err(failure) => return send(control, &Report::Failed(failure)),
         };
         drop(order);
+        let sandbox = sandboxed.as_ref().map(|sandboxed| Box::new(sandboxed.report().clone()));
         // Should nobody listen any more, the closed socket ends the run below.
-        let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get() });
-        let mut watch = Supervision { control, signals: &signals, agent, exit: None, kill_at: None };
+        let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get(), sandbox });
+        let (signals, exit, kill_at) = (&signals, None, None);
+        let mut watch = Supervision { control, signals, agent, sandboxed, exit, kill_at };
         let end = watch.until_killed_or_over();
         let report = watch.clear(end);
         let serves_on = report.serves_on;
@@ -60,10 +63,10 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-struct Pipes {
-    stdin: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+pub(super) struct Pipes {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
 }
 
 /// The order: its length with the pipes attached, then the rest. None when there is nobody who could give one.
@@ -117,10 +120,24 @@ fn send(control: BorrowedFd<'_>, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-fn start(order: &Order, pipes: Pipes) -> Result<Pid, Failure> {
+/// The process to watch: the agent, or the init of its sandbox.
+fn start(order: &Order, pipes: Pipes) -> Result<(Pid, Option<Sandboxed>), Failure> {
     if !order.cwd.is_dir() {
         return Err(Failure::WorkingDirMissing);
     }
+    let (pid, sandboxed) = match &order.sandbox {
+        None => (start_plain(order, pipes)?, None),
+        Some(policy) => {
+            let sandboxed = Sandboxed::start(policy, order, pipes)?;
+            (sandboxed.pid(), Some(sandboxed))
+        }
+    };
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| Failure::Other { reason: "the process has no number".to_owned() })?;
+    Ok((pid, sandboxed))
+}
+
+fn start_plain(order: &Order, pipes: Pipes) -> Result<u32, Failure> {
     let mut program = Program::new(&order.program);
     program
         .args(&order.args)
@@ -132,14 +149,10 @@ fn start(order: &Order, pipes: Pipes) -> Result<Pid, Failure> {
         .stderr(Stdio::from(pipes.stderr))
         .process_group(0);
     confine(&mut program);
-    let child = program.spawn().map_err(|error| failure(&error, order))?;
-    i32::try_from(child.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or_else(|| Failure::Other { reason: "the process has no number".to_owned() })
+    program.spawn().map(|child| child.id()).map_err(|error| failure(&error, order))
 }
 
-fn failure(error: &io::Error, order: &Order) -> Failure {
+pub(super) fn failure(error: &io::Error, order: &Order) -> Failure {
     let reason = error.to_string();
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) if !order.cwd.is_dir() => Failure::WorkingDirMissing,
@@ -167,6 +180,7 @@ struct Supervision<'a> {
     control: BorrowedFd<'a>,
     signals: &'a Signals,
     agent: Pid,
+    sandboxed: Option<Sandboxed>,
     exit: Option<Exit>,
     kill_at: Option<Instant>,
 }
@@ -185,12 +199,12 @@ impl Supervision<'_> {
                 return End::Killed;
             }
             let timeout = self.kill_at.map(|at| timespec(at.saturating_duration_since(Instant::now())));
-            let mut fds = [
-                PollFd::from_borrowed_fd(self.control, PollFlags::IN),
-                PollFd::from_borrowed_fd(self.signals.fd.as_fd(), PollFlags::IN),
-            ];
+            // An end in the sandbox is told by its init; without one, by a signal.
+            let ending = self.sandboxed.as_ref().map_or(self.signals.fd.as_fd(), Sandboxed::ending);
+            let mut fds = [self.control, self.signals.fd.as_fd(), ending]
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             let polled = poll(&mut fds, timeout.as_ref());
-            let (control, signals) = (fds[0].revents(), fds[1].revents());
+            let [control, signals, ending] = fds.map(|fd| fd.revents());
             if polled.is_err() {
                 continue;
             }
@@ -206,7 +220,7 @@ impl Supervision<'_> {
                 // Also orphans of a run that goes on are reaped, or a long run would pile up zombies.
                 self.reap();
             }
-            if self.exit.is_some() {
+            if self.exit.is_some() || (self.sandboxed.is_some() && !ending.is_empty()) {
                 return End::Over;
             }
         }
@@ -218,7 +232,12 @@ impl Supervision<'_> {
         let command = read_exact(self.control, &mut bytes).ok().and_then(|()| Command::decode(bytes));
         match command {
             Some(Command::Terminate { grace }) => {
-                let _ = rustix::process::kill_process_group(self.agent, Signal::TERM);
+                match &self.sandboxed {
+                    Some(sandboxed) => sandboxed.terminate(),
+                    None => {
+                        let _ = rustix::process::kill_process_group(self.agent, Signal::TERM);
+                    }
+                }
                 let at = Instant::now() + grace;
                 self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
                 None
@@ -230,7 +249,7 @@ impl Supervision<'_> {
     fn reap(&mut self) -> Children {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.agent => {
+                Ok(Some((pid, status))) if pid == self.agent && self.sandboxed.is_none() => {
                     self.exit = status
                         .exit_status()
                         .map(Exit::Code)
@@ -247,12 +266,22 @@ impl Supervision<'_> {
     fn clear(&mut self, end: End) -> EndReport {
         let mut escaped = Escaped::default();
         let mut left = 0;
-        if end == End::Killed {
+        let mut limits = Vec::new();
+        if let Some(sandboxed) = &mut self.sandboxed {
+            let ended = match end {
+                End::Over => sandboxed.wait(),
+                End::Killed => sandboxed.kill(),
+            };
+            self.exit = ended.exit;
+            escaped.count = ended.left_running;
+            limits = ended.limits;
+        } else if end == End::Killed {
             let _ = rustix::process::kill_process_group(self.agent, Signal::KILL);
         }
         if self.reap() == Children::Some {
             let me = HashSet::from([rustix::process::getpid().as_raw_nonzero().get()]);
             let agent = self.agent.as_raw_nonzero().get();
+            let init = self.sandboxed.as_ref().map(|_| agent);
             left = sweep(
                 || {
                     let mut found = table::descendants(&table::all(), &me);
@@ -261,14 +290,14 @@ impl Supervision<'_> {
                 },
                 // Those killed together with the agent have not outlived it.
                 |entry| {
-                    if end == End::Over || entry.group != agent {
+                    if init != Some(entry.id.pid) && (end == End::Over || entry.group != agent) {
                         escaped.add(&entry.name);
                     }
                 },
                 |_| self.settle(),
             );
         }
-        EndReport { exit: self.exit, escaped, left, serves_on: end == End::Over && left == 0 }
+        EndReport { exit: self.exit, escaped, left, limits, serves_on: end == End::Over && left == 0 }
     }
 
     /// Waits for deaths, but not for ever: whether no child is left. Only the kernel's answer to that is

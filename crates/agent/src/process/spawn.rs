@@ -8,8 +8,9 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Exit, RunId};
+use rehearsal_sandbox::{Limit, Policy, SandboxReport};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::{AsyncWriteExt, Interest};
@@ -80,26 +81,44 @@ impl IdleShim {
         };
         let run = spec.env.get(RUN_ID_VARIABLE).and_then(|id| RunId::new(id.as_str()).ok());
         let name = spec.program;
-        let order = Order { program: native_binary(&found), args: spec.args, cwd: spec.cwd, env: spec.env };
+        let mut program = native_binary(&found);
+        let mut sandbox = spec.sandbox;
+        if let Some(policy) = &mut sandbox {
+            program = shown(program, policy);
+        }
+        let order = Order { program, args: spec.args, cwd: spec.cwd, env: spec.env, sandbox };
         let session = shim.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(-1);
         let pipes = control.send_order(&order).await.map_err(|error| launcher.broken(&error))?;
         let answer = tokio::time::timeout(SHIM_START_LIMIT, control.report())
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        let pid = match answer.map_err(|error| launcher.broken(&error))? {
-            Report::Started { pid } => pid,
+        let (pid, sandbox) = match answer.map_err(|error| launcher.broken(&error))? {
+            Report::Started { pid, sandbox } => (pid, sandbox),
             Report::Failed(failure) => return Err(spawn_error(failure, name, &order)),
             Report::Ended(_) => return Err(launcher.broken(&io::ErrorKind::InvalidData.into())),
         };
         let Pipes { stdin, stdout, stderr } = pipes;
         let (stdin, stdout, stderr) = (Some(stdin), Some(stdout), Some(stderr));
         let (state, sweeping) = (State::Running, None);
-        Ok(Supervised { stdin, stdout, stderr, pid, launcher, control, shim, session, run, state, sweeping })
+        Ok(Supervised {
+            stdin,
+            stdout,
+            stderr,
+            pid,
+            sandbox,
+            launcher,
+            control,
+            shim,
+            session,
+            run,
+            state,
+            sweeping,
+        })
     }
 }
 
 /// What to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SpawnSpec {
     /// A name, looked up on the PATH in `env`, or a path.
     pub program: String,
@@ -109,6 +128,8 @@ pub struct SpawnSpec {
     pub cwd: Utf8PathBuf,
     /// Its whole environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
+    /// What confines it; the program itself can always be read.
+    pub sandbox: Option<Policy>,
 }
 
 /// Why a process could not be started.
@@ -150,6 +171,12 @@ pub enum SpawnError {
         /// What the system said.
         reason: String,
     },
+    /// It is to be confined, and cannot be as it was asked for.
+    #[error("{reason}")]
+    Sandbox {
+        /// Which layer is missing, and why.
+        reason: String,
+    },
     /// The shim could not be started, or broke down before the agent ran.
     #[error("the supervisor `{program}` does not work: {reason}")]
     Supervisor {
@@ -177,6 +204,8 @@ pub struct Ended {
     pub escaped: Escaped,
     /// Processes that not even SIGKILL ended: stuck in the kernel.
     pub left: u32,
+    /// Limits of its sandbox that it ran into.
+    pub limits: Vec<Limit>,
     /// Whether the shim was lost, so that we had to clean up after it.
     pub supervisor_lost: bool,
 }
@@ -191,6 +220,7 @@ pub struct Supervised {
     /// Its standard error.
     pub stderr: Option<pipe::Receiver>,
     pid: i32,
+    sandbox: Option<Box<SandboxReport>>,
     launcher: Launcher,
     control: Control,
     shim: Child,
@@ -217,9 +247,14 @@ impl Supervised {
         launcher.start()?.run(spec).await
     }
 
-    /// The agent's process number.
+    /// The agent's process number; that of its init, if it is confined.
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// What confines it.
+    pub fn sandbox(&self) -> Option<&SandboxReport> {
+        self.sandbox.as_deref()
     }
 
     /// Asks the process group to end, and after a grace ends all by force. [`wait`](Self::wait) tells when.
@@ -237,13 +272,13 @@ impl Supervised {
     /// Waits until the process and everything it started is gone. May be dropped and called again.
     pub async fn wait(&mut self) -> Ended {
         match self.control.report().await {
-            Ok(Report::Ended(EndReport { exit, escaped, left, serves_on })) => {
+            Ok(Report::Ended(EndReport { exit, escaped, left, limits, serves_on })) => {
                 // What we told a shim that was no longer listening would be taken for the next order.
                 if self.state == State::Running && serves_on {
                     self.state = State::EndedByItself;
                 }
                 let exit = exit.unwrap_or(KILLED);
-                Ended { exit, escaped, left, supervisor_lost: false }
+                Ended { exit, escaped, left, limits, supervisor_lost: false }
             }
             Ok(Report::Started { .. } | Report::Failed(_)) | Err(_) => self.take_over().await,
         }
@@ -268,11 +303,24 @@ impl Supervised {
         let escaped = sweeping.await.unwrap_or_default();
         self.sweeping = None;
         // The agent dies with its shim, by SIGKILL.
-        Ended { exit: KILLED, escaped, left: 0, supervisor_lost: true }
+        Ended { exit: KILLED, escaped, left: 0, limits: Vec::new(), supervisor_lost: true }
     }
 }
 
 const KILLED: Exit = Exit::Signal(libc::SIGKILL);
+
+/// The program as it is to be executed in a sandbox, which is made to show it: with all packages around it, if it is one of Node's.
+fn shown(program: Utf8PathBuf, policy: &mut Policy) -> Utf8PathBuf {
+    let real = program.canonicalize_utf8().unwrap_or_else(|_| program.clone());
+    let is_package = |dir: &&Utf8Path| dir.file_name() == Some("node_modules");
+    policy.readable.push(real.ancestors().filter(is_package).last().unwrap_or(&real).to_owned());
+    // A name can matter to a program. Where it would not be seen, it cannot.
+    if program.parent().is_some_and(|dir| policy.readable.iter().any(|path| path == dir)) {
+        program
+    } else {
+        real
+    }
+}
 
 fn not_found(spec: SpawnSpec) -> SpawnError {
     if !spec.cwd.is_dir() {
@@ -292,6 +340,7 @@ fn spawn_error(failure: Failure, program: String, order: &Order) -> SpawnError {
         Failure::NotExecutable => SpawnError::NotExecutable { program },
         Failure::WorkingDirMissing => SpawnError::WorkingDirMissing { path: order.cwd.clone() },
         Failure::TooLong => SpawnError::TooLong { program },
+        Failure::Sandbox { reason } => SpawnError::Sandbox { reason },
         Failure::NoResources { reason } => SpawnError::NoResources { reason },
         Failure::Other { reason } => SpawnError::Other { program, reason },
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::Exit;
+use rehearsal_sandbox::{Limit, Policy, SandboxReport};
 use serde::{Deserialize, Serialize};
 
 use crate::policy::MAX_FRAME;
@@ -20,12 +21,14 @@ pub(super) struct Order {
     pub(super) args: Vec<String>,
     pub(super) cwd: Utf8PathBuf,
     pub(super) env: BTreeMap<String, String>,
+    /// What confines it.
+    pub(super) sandbox: Option<Policy>,
 }
 
 /// What the shim has to say.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    Started { pid: i32 },
+    Started { pid: i32, sandbox: Option<Box<SandboxReport>> },
     Failed(Failure),
     Ended(EndReport),
 }
@@ -37,6 +40,8 @@ pub(super) struct EndReport {
     pub(super) escaped: Escaped,
     /// Processes that not even SIGKILL ended in time.
     pub(super) left: u32,
+    /// Limits of its sandbox that it ran into.
+    pub(super) limits: Vec<Limit>,
     /// Whether the shim waits for another order.
     pub(super) serves_on: bool,
 }
@@ -50,6 +55,7 @@ pub(super) enum Failure {
     WorkingDirMissing,
     TooLong,
     NoResources { reason: String },
+    Sandbox { reason: String },
     Other { reason: String },
 }
 
@@ -73,6 +79,9 @@ impl Escaped {
 
 impl fmt::Display for Escaped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.names.is_empty() {
+            return write!(f, "{}", self.count);
+        }
         let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
         write!(f, "{} ({}", self.count, names.join(", "))?;
         if self.names.len() < self.count as usize {
@@ -172,14 +181,14 @@ mod tests {
 
     #[test]
     fn a_report_is_read_only_when_it_is_whole() {
-        let frame = encode(&Report::Started { pid: 7 }).unwrap();
+        let frame = encode(&Report::Started { pid: 7, sandbox: None }).unwrap();
         let mut received = Vec::new();
         for byte in &frame[..frame.len() - 1] {
             received.push(*byte);
             assert!(take_report(&mut received).unwrap().is_none());
         }
         received.extend_from_slice(&frame[frame.len() - 1..]);
-        assert!(matches!(take_report(&mut received), Ok(Some(Report::Started { pid: 7 }))));
+        assert!(matches!(take_report(&mut received), Ok(Some(Report::Started { pid: 7, .. }))));
         assert!(received.is_empty());
     }
 

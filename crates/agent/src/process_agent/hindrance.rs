@@ -80,6 +80,12 @@ impl From<SpawnError> for Hindrance {
                 let advice = "no agent runs without its supervisor; check that `/proc` is mounted".to_owned();
                 (Outcome::SandboxUnavailable { reason }, advice)
             }
+            SpawnError::Sandbox { .. } => {
+                let advice =
+                    "`rehearsal doctor` shows what the sandbox lacks; `sandbox: best_effort` runs without it"
+                        .to_owned();
+                (Outcome::SandboxUnavailable { reason }, advice)
+            }
             SpawnError::Other { .. } => {
                 let advice = "try the agent's command by hand in the same directory".to_owned();
                 (Outcome::Failed { reason }, advice)

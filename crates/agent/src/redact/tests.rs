@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::environment::Variables;
 
 fn redactor(variables: &[(&str, &str)]) -> Redactor {
     let variables: Vec<(String, String)> =
@@ -126,4 +127,19 @@ proptest! {
         let streamed = String::from_utf8(out).unwrap();
         prop_assert_eq!(redactor.redact(&text).into_owned(), streamed);
     }
+}
+
+#[test]
+fn a_redactor_is_kept_for_the_same_secrets_and_no_others() {
+    let of =
+        |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into_iter().collect::<Variables>();
+    let (first, renamed, changed) =
+        (of("A_KEY", "hunter2-hunter2"), of("B_KEY", "hunter2-hunter2"), of("A_KEY", "other-other-other"));
+    let redactor = Redactor::new(&first);
+    let again = Redactor::renewed(Some(redactor.clone()), &first);
+    assert!(Arc::ptr_eq(&redactor.inner, &again.inner));
+    let text = "hunter2-hunter2 other-other-other";
+    let shown = |variables| Redactor::renewed(Some(redactor.clone()), variables).redact(text).into_owned();
+    assert_eq!(shown(&renamed), "[redacted:B_KEY] other-other-other");
+    assert_eq!(shown(&changed), "hunter2-hunter2 [redacted:A_KEY]");
 }

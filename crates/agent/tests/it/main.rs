@@ -6,6 +6,7 @@ mod git_facts;
 mod hindrances;
 mod line_driver;
 mod parent_killed;
+mod sandboxed;
 mod secrets;
 mod supervision;
 mod support;

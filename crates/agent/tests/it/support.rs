@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
-use rehearsal_agent::{Agent, Graces, Permission, ProcessAgent, RunReport, RunRequest};
+use rehearsal_agent::{Agent, Confinement, Graces, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +55,7 @@ pub(crate) struct Bench {
     pub(crate) request: RunRequest,
     pub(crate) ours: BTreeMap<String, String>,
     pub(crate) graces: Graces,
+    pub(crate) confinement: Option<Confinement>,
     pub(crate) cancel: CancellationToken,
     pub(crate) seen: Arc<Mutex<Vec<Activity>>>,
 }
@@ -85,7 +86,7 @@ impl Bench {
         let ours = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
         let graces = Graces { terminate: FOR_EVER, linger: FOR_EVER };
         let (cancel, seen) = (CancellationToken::new(), Arc::default());
-        Self { _dir: dir, root, run, request, ours, graces, cancel, seen }
+        Self { _dir: dir, root, run, request, ours, graces, confinement: None, cancel, seen }
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
@@ -107,7 +108,8 @@ impl Bench {
         let clock = Arc::new(VirtualClock::starting_at(Timestamp(1_000)));
         let agent = ProcessAgent::new(Box::new(driver), self.ours.clone(), clock)
             .with_launcher(launcher())
-            .with_graces(self.graces);
+            .with_graces(self.graces)
+            .with_confinement(self.confinement.clone());
         let seen = self.seen.clone();
         let watch = Arc::new(move |activity| seen.lock().unwrap().push(activity));
         agent.run(self.request.clone(), watch, self.cancel.clone()).await
@@ -123,6 +125,7 @@ impl Bench {
                 ("PATH".to_owned(), std::env::var("PATH").unwrap()),
                 (RUN_ID_VARIABLE.to_owned(), self.run.to_string()),
             ]),
+            sandbox: None,
         }
     }
 

@@ -1,14 +1,18 @@
 //! `doctor`: what works, what does not, what to do.
 
+mod sandbox;
+
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
 use rehearsal_core::config::{DriverKind, Overrides, Settings};
 use rehearsal_engine::LoopLock;
+use rehearsal_sandbox::SandboxReport;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::test::{found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -26,6 +30,8 @@ pub(crate) struct DoctorDocument {
     /// Whether all that is needed works.
     healthy: bool,
     checks: Vec<Check>,
+    /// What confines tests and agents here, layer by layer; none if it could not be tried.
+    sandbox: Option<SandboxReport>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -66,7 +72,7 @@ impl Check {
 
 pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
     let mut checks = vec![check_git().await, check_supervision()];
-    match context.project() {
+    let sandbox = match context.project() {
         Ok(project) => check_project(&project, context, &mut checks).await,
         Err(error) => {
             checks.push(Check::bad(
@@ -74,8 +80,9 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
                 error.in_a_line(),
                 "go to a git repository, or run `git init`",
             ));
+            sandbox::check(&context.directory, None, &mut checks)
         }
-    }
+    };
     let healthy = checks.iter().all(|check| check.health != Health::Bad);
     let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
     for check in &checks {
@@ -89,13 +96,18 @@ pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
             context.ui.say(format!("      hint: {}", harmless(hint)));
         }
     }
-    context.ui.document(DoctorDocument { healthy, checks });
+    context.ui.document(DoctorDocument { healthy, checks, sandbox });
     Ok(if healthy { Exit::Ok } else { Exit::Red })
 }
 
-async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Check>) {
+async fn check_project(
+    project: &Project,
+    context: &Context,
+    checks: &mut Vec<Check>,
+) -> Option<SandboxReport> {
     checks.push(Check::ok("repository", project.root.to_string()));
-    match project.settings(Overrides::default()) {
+    let settings = project.settings(Overrides::default());
+    match &settings {
         Ok(settings) => {
             let found = if project.config_path().exists() {
                 project.shown(&project.config_path())
@@ -103,7 +115,7 @@ async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Ch
                 "defaults only".into()
             };
             checks.push(Check::ok("configuration", found));
-            check_agents(&settings, checks);
+            check_agents(settings, checks);
         }
         Err(error) => checks.push(Check::bad(
             "configuration",
@@ -111,9 +123,18 @@ async fn check_project(project: &Project, context: &Context, checks: &mut Vec<Ch
             "mend the file; `rehearsal schema config` has its form",
         )),
     }
+    checks.push(check_tests(&project.root));
     check_flows(project, checks);
     check_store(project, context, checks).await;
     check_disk(&project.root, checks);
+    sandbox::check(&project.root, settings.as_ref().ok(), checks)
+}
+
+fn check_tests(root: &Utf8Path) -> Check {
+    match in_words(&found_tests(root)) {
+        Some(found) => Check::ok("tests", found),
+        None => Check::note("tests", "none found", "set `command:` under `testing:` in the configuration"),
+    }
 }
 
 async fn check_git() -> Check {

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::test::{FoundTests, found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -37,8 +38,8 @@ pub(crate) struct InitDocument {
 struct Findings {
     /// The branch that work starts from.
     base_branch: Option<String>,
-    /// How the tests run.
-    test_command: Option<String>,
+    /// Whose tests there are.
+    tests: Vec<FoundTests>,
     /// Agent CLIs on the PATH.
     agents: Vec<DriverKind>,
 }
@@ -60,7 +61,7 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none found".into());
     let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
     ui.say(format!("base branch: {}", or_none(&found.base_branch)));
-    ui.say(format!("tests: {}", or_none(&found.test_command)));
+    ui.say(format!("tests: {}", or_none(&in_words(&found.tests))));
     ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
     ui.say(format!("{} is written; read it, then:", project.shown(&path)));
     ui.say("next: rehearsal session new NAME");
@@ -73,42 +74,18 @@ async fn look(root: &Utf8Path) -> Findings {
     let on_path = |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
     Findings {
         base_branch: git::base_branch(root).await.ok(),
-        test_command: test_command(root),
+        tests: found_tests(root),
         agents: DriverKind::ALL.into_iter().filter(on_path).collect(),
     }
 }
 
-/// Files that give a test runner away, in the order of how sure they make us.
-const TEST_RUNNERS: &[(&str, &str)] = &[
-    ("Cargo.toml", "cargo test"),
-    ("go.mod", "go test ./..."),
-    ("pytest.ini", "pytest"),
-    ("conftest.py", "pytest"),
-    ("pyproject.toml", "pytest"),
-    ("pom.xml", "mvn --batch-mode test"),
-    ("gradlew", "./gradlew test"),
-    (".rspec", "bundle exec rspec"),
-    ("phpunit.xml", "vendor/bin/phpunit"),
-    ("phpunit.xml.dist", "vendor/bin/phpunit"),
-    ("CTestTestfile.cmake", "ctest"),
-];
-
-fn test_command(root: &Utf8Path) -> Option<String> {
-    let has = |file: &str| root.join(file).is_file();
-    let contains = |file: &str, text: &str| {
-        fs_err::read_to_string(root.join(file))
-            .is_ok_and(|content| content.lines().any(|line| line.contains(text)))
-    };
-    if has("package.json") && contains("package.json", "\"test\":") {
-        return Some("npm test".into());
+/// The one runner is named. Of several, detection goes on to decide.
+fn tests_line(tests: &[FoundTests]) -> String {
+    match tests {
+        [FoundTests { command: Some(command), .. }] => format!("command: {}", yaml_string(command)),
+        [one] => format!("framework: {}", one.framework),
+        _ => "# command: ./run-tests      # agents are told to use it".to_owned(),
     }
-    if let Some((_, command)) = TEST_RUNNERS.iter().find(|(file, _)| has(file)) {
-        return Some((*command).to_owned());
-    }
-    if has("Makefile") && contains("Makefile", "test:") {
-        return Some("make test".into());
-    }
-    ["test", "test.sh", "run-tests.sh"].iter().find(|file| has(file)).map(|file| format!("./{file}"))
 }
 
 fn config_text(found: &Findings) -> String {
@@ -151,7 +128,7 @@ testing:
   {}
 ",
         optional("base_branch", &found.base_branch, "main"),
-        optional("command", &found.test_command, "./run-tests      # agents are told to use it"),
+        tests_line(&found.tests),
     );
     text
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::process::{self, SpawnError};
-use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile};
+use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, TestingSettings};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
 use rehearsal_engine::{
     AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop, SetupError,
@@ -167,12 +167,18 @@ async fn prepare(
             max_wait: settings.max_wait.value.0,
             accept_complete: settings.accept_complete.value,
             message: args.message.clone(),
-            test_command: settings.testing.command.value,
+            test_command: test_command(&settings.testing),
         },
         reporter: reporter(args.follow, context),
         stop: StopSwitch::default(),
     };
     Ok((session_loop, setup))
+}
+
+/// What agents are told to run: the command, or ours, which knows the runner.
+fn test_command(testing: &TestingSettings) -> Option<String> {
+    let ours = || testing.framework.value.as_ref().map(|_| "rehearsal test --agent".to_owned());
+    testing.command.value.clone().or_else(ours)
 }
 
 /// What is only shown need not be here.
@@ -186,7 +192,7 @@ async fn set_up(
     let clock = || Arc::clone(&context.clock);
     match AgentSetup::new(profile, ours.clone(), clock(), &project.root).await {
         Err(SetupError::Program(SpawnError::ProgramMissing { .. })) if args.dry_run => {
-            AgentSetup::of_missing_program(profile, ours, clock())
+            AgentSetup::of_missing_program(profile, ours, clock(), &project.root)
         }
         done => done,
     }

@@ -2,15 +2,17 @@
 
 use clap::Args;
 use rehearsal_agent::mock::ScriptFile;
-use rehearsal_core::config::ConfigFile;
+use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
+use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, config, demo, doctor, flow, generate, init, logs, run, runs, session, status, task,
+    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, run, runs, session, status,
+    task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -55,6 +57,17 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run", "run", document::<LoopSummary>),
     ("run-event", "a line of run --follow", document::<LoopEvent>),
     ("run-dry", "run --dry-run", document::<run::DryRun>),
+    ("test", "test", document::<test::TestDocument>),
+    ("test-event", "a line of test --follow", document::<test::TestEvent>),
+    ("test-explain", "test --explain", document::<test::ExplainDocument>),
+    ("test-history", "test history", document::<test::HistoryDocument>),
+    ("test-list", "test flaky, slow", document::<test::TestsDocument>),
+    ("check", "check", document::<CheckReport>),
+    ("check-explain", "check --explain", document::<check::CheckExplanation>),
+    ("test-history-tool", "the tool test_history of mcp", document::<mcp::TestHistoryDocument>),
+    ("run-tests", "the request of test --action", || schema_for!(RunTests)),
+    ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
+    ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

@@ -1,24 +1,35 @@
 //! `test`: runs the repository's tests, or reads the output of others, and says what is behind the failures.
 
+mod action;
 mod answer;
+mod counts;
 mod explain;
+mod for_model;
+mod found;
 mod from;
 mod history;
 mod live;
+mod setup;
+mod stop;
 
 use std::str::FromStr;
 
+use camino::Utf8PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
-use rehearsal_core::config::HumanDuration;
+use rehearsal_core::config::{HumanDuration, SandboxLevel, check_timeout};
 use rehearsal_core::nearest;
 use rehearsal_testing::Framework;
 
 use super::Done;
 use crate::context::Context;
-pub(crate) use answer::TestDocument;
+pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, coloured, for_agent};
+pub(crate) use counts::Counts;
 pub(crate) use explain::ExplainDocument;
+pub(crate) use for_model::{LISTED_FOR_MODEL, shorten};
+pub(crate) use found::{FoundTests, found_tests, in_words};
 pub(crate) use history::{HistoryDocument, TestsDocument};
 pub(crate) use live::TestEvent;
+pub(crate) use setup::{Choices, sandbox_refused, tester, tester_with, unless_refused};
 
 #[derive(Debug, Args)]
 #[command(
@@ -26,12 +37,15 @@ pub(crate) use live::TestEvent;
     after_help = "Examples:
   rehearsal test                                   # everything, in a sandbox
   rehearsal test 'TestCart*' --retries 2
+  rehearsal test --affected                        # only what your changes can reach
   rehearsal test --explain                         # what was found, and what would run
   rehearsal test --agent --budget 1000             # failures first, for a coding agent
   rehearsal test --baseline main                   # which failures are new
   rehearsal test --from ci.log --exit 1 --json     # read the output of a run elsewhere
+  rehearsal test --action request.json             # the action `run_tests`, answered as JSON
   rehearsal test flaky"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TestArgs {
     #[command(subcommand)]
     about: Option<AboutTests>,
@@ -44,7 +58,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
     /// The longest it may take, at most 15m
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<HumanDuration>,
     /// A variable for the tests; may be given again
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
@@ -58,6 +72,12 @@ pub(crate) struct TestArgs {
     /// Measure how much of the code the tests reach
     #[arg(long)]
     coverage: bool,
+    /// Only tests that your branch's changes can reach; none if these files passed before
+    #[arg(long)]
+    affected: bool,
+    /// The same for what changed since this branch or commit
+    #[arg(long, value_name = "REV")]
+    changed_since: Option<String>,
     /// Say which failures are new since this branch or commit
     #[arg(long, value_name = "REV")]
     baseline: Option<String>,
@@ -73,6 +93,9 @@ pub(crate) struct TestArgs {
     /// Say what was found, from which file, and what would run; run nothing
     #[arg(long)]
     explain: bool,
+    /// Do what this request for `run_tests` asks, and answer it; `-` reads it from standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "from", "explain", "watch", "follow"])]
+    action: Option<Utf8PathBuf>,
     #[command(flatten)]
     recorded: from::FromArgs,
     #[command(flatten)]
@@ -97,13 +120,37 @@ enum AboutTests {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum SandboxArg {
+pub(crate) enum SandboxArg {
     /// Confine nothing
     Off,
     /// Confine as far as the system can
     BestEffort,
     /// Confine wholly, or run nothing
     Required,
+}
+
+impl From<SandboxArg> for SandboxLevel {
+    fn from(arg: SandboxArg) -> Self {
+        match arg {
+            SandboxArg::Off => Self::Off,
+            SandboxArg::BestEffort => Self::BestEffort,
+            SandboxArg::Required => Self::Required,
+        }
+    }
+}
+
+impl TestArgs {
+    fn choices(&self) -> Choices {
+        Choices {
+            framework: self.framework.map(|framework| framework.0),
+            command: self.command.clone(),
+            timeout: self.timeout,
+            environment: self.environment.clone(),
+            parallel: self.parallel,
+            retries: self.retries,
+            sandbox: self.sandbox.map(SandboxLevel::from),
+        }
+    }
 }
 
 pub(crate) async fn run(args: TestArgs, context: &Context) -> Done {
@@ -115,6 +162,9 @@ pub(crate) async fn run(args: TestArgs, context: &Context) -> Done {
     }
     if !args.recorded.from.is_empty() {
         return from::run(&args.recorded, args.framework, &args.form, context);
+    }
+    if let Some(request) = &args.action {
+        return action::run(request, &args, context).await;
     }
     if args.explain {
         return explain::run(&args, context).await;
@@ -136,6 +186,12 @@ impl FromStr for FrameworkArg {
             format!("{}there are {}", near.unwrap_or_default(), names.join(", "))
         })
     }
+}
+
+fn timeout(text: &str) -> Result<HumanDuration, String> {
+    let timeout = text.parse().map_err(|error: <HumanDuration as FromStr>::Err| error.to_string())?;
+    check_timeout(timeout)?;
+    Ok(timeout)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -30,7 +30,7 @@ fn broken_yaml_is_shown_with_its_place() {
 fn an_unknown_key_is_an_error_with_what_was_meant() {
     assert_snapshot!(with_config("agnts:\n  implementer: {}\n").run(&["run"]), @r"
     [stderr]
-    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing
+    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing, check
       --> .rehearsal/config.yaml:1:1
     hint: did you mean `agents`?
     [exit 2]
@@ -138,6 +138,8 @@ fn each_setting_says_where_it_comes_from() {
     testing.sandbox.max_memory        2GB           default
     testing.sandbox.max_cpus          2             default
     testing.sandbox.max_processes     1024          default
+    check.build                       -             default
+    check.lint                        -             default
     agents.implementer.driver         claude        default
     agents.implementer.program        -             default
     agents.implementer.args           -             default

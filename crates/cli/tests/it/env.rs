@@ -170,6 +170,28 @@ impl TestEnv {
         self
     }
 
+    /// Writes a shell script of the repository that can be executed.
+    pub(crate) fn script(&self, path: &str, lines: &str) -> &Self {
+        use std::os::unix::fs::PermissionsExt;
+        self.file(path, format!("#!/bin/sh\n{lines}\n"));
+        std::fs::set_permissions(self.repo.join(path), std::fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    /// Puts one more program of this machine on the PATH. Says aloud if there is none.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        let path = std::env::var("PATH").unwrap();
+        // What is installed for all users works without the home of one.
+        let found = std::env::split_paths(&format!("/usr/bin:{path}"))
+            .map(|directory| directory.join(name))
+            .find(|file| file.is_file());
+        match found {
+            Some(file) => std::os::unix::fs::symlink(file, self.scratch.join("bin").join(name)).unwrap(),
+            None => drop(writeln!(std::io::stderr(), "left out: `{name}` is not installed")),
+        }
+        self.scratch.join("bin").join(name).exists()
+    }
+
     /// Commits all that is there.
     pub(crate) fn commit(&self, message: &str) {
         self.git(&["add", "--all"]);
@@ -209,6 +231,14 @@ impl TestEnv {
     /// The same with something on standard input.
     pub(crate) fn run_with_input(&self, args: &[&str], input: impl AsRef<[u8]>) -> Output {
         self.finish(self.command(PROGRAM).args(args), input.as_ref())
+    }
+
+    /// Runs the program where the kernel allows no more namespaces.
+    pub(crate) fn run_without_namespaces(&self, args: &[&str]) -> Output {
+        let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+        let mut command = self.command("/usr/bin/unshare");
+        command.args(["--user", "--map-root-user", "/bin/sh", "-c", script, "sh", PROGRAM]).args(args);
+        self.finish(&mut command, b"")
     }
 
     /// Runs the program as an agent of a run would: with the variables of that run.

@@ -19,7 +19,7 @@ fn a_shell_script_that_calls_gh_gets_the_stand_in() {
         cat ../gh.log";
     let output = env.command("sh").args(["-c", script]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert_snapshot!(said, @r#"
+    assert_snapshot!(said, @r##"
     https://github.com/test/repo/pull/42
     {"mergeStateStatus":"CLEAN","number":42,"url":"https://github.com/test/repo/pull/42"}
     Say hello
@@ -34,7 +34,7 @@ fn a_shell_script_that_calls_gh_gets_the_stand_in() {
     {"args":["pr","merge","42","--merge"],"exit":0}
     {"args":["pr","view","--json","state"],"exit":0}
     {"args":["pr","frobnicate","42"],"exit":2}
-    "#);
+    "##);
 }
 
 #[test]

@@ -96,14 +96,26 @@ fn every_command_answers_with_one_document_of_its_schema() {
         &["agent", "explain", "claude", "--stdout", "-", "--exit", "1"],
         "junk",
     );
+    calls.call("test-history", &["test", "history"]);
+    calls.call("test-list", &["test", "flaky"]);
+    calls.call("test-list", &["test", "slow"]);
+    calls.call("check-explain", &["check", "--explain"]);
+    calls.call("check", &["check"]).ends_with(3);
     calls.call("doctor", &["doctor"]);
     calls.call("init", &["init", "--force"]);
     calls.call("demo", &["demo"]);
     calls.call("schema-list", &["schema"]);
     calls.call("generate", &["generate", "out"]);
     calls.call("completions", &["completions", "bash"]);
-    // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays.
-    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into()]);
+    calls.env.script("test", "echo 1..1\necho ok 1 - adds");
+    calls.call("test", &["test"]).ends_with(0);
+    calls.call("test-explain", &["test", "--explain"]);
+    calls.call("test-history", &["test", "history"]);
+    calls.call("test-list", &["test", "flaky"]);
+    calls.call("test-list", &["test", "slow"]);
+    // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays, and the MCP server
+    // that of its protocol.
+    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into(), "mcp".into()]);
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))
@@ -157,6 +169,18 @@ fn files_that_people_write_have_schemas_that_fit_them() {
         }),
     );
     assert!(!config.is_valid(&serde_json::json!({ "agnts": {} })));
+    let testing = schema(&env, "testing");
+    validate(
+        &testing,
+        &serde_json::json!({
+            "testing": {
+                "framework": "go", "timeout": "300s", "patterns": ["Test*"], "environment": { "CGO_ENABLED": "0" },
+                "sandbox": { "allow_network": false, "max_memory": "1GB" },
+            },
+        }),
+    );
+    validate(&testing, &serde_json::json!({ "testing": { "sandbox": "required" } }));
+    assert!(!testing.is_valid(&serde_json::json!({ "testing": { "timout": "5m" } })));
     let script = schema(&env, "mock-script");
     validate(
         &script,

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agents;
+mod check;
 mod configuration;
 mod env;
 mod failures;
@@ -10,15 +11,22 @@ mod help;
 mod importing;
 mod inside;
 mod json;
+mod mcp;
 mod meanwhile;
 mod prompt;
 mod real_agents;
 mod running;
+mod sandboxed_agents;
 mod session_loop;
 mod setting_up;
 mod signals;
 mod stable;
 mod tasks;
+mod testing;
+mod testing_confined;
+mod testing_from;
+mod testing_history;
+mod testing_settings;
 mod why;
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::env::TestEnv;
 
 /// The directory with the real CLIs.
-fn agents() -> Option<String> {
+pub(crate) fn agents() -> Option<String> {
     let directory = std::env::var("REHEARSAL_TEST_AGENTS").ok();
     if directory.is_none() {
         let _ = writeln!(
@@ -65,12 +65,21 @@ fn claude_that_cannot_reach_its_model_is_waited_for() {
 
 #[test]
 fn claude_really_edits_a_file_and_the_loop_goes_to_its_end() {
+    claude_writes_a_file("");
+}
+
+#[test]
+fn claude_works_in_a_sandbox_as_well() {
+    claude_writes_a_file("\n    sandbox: required");
+}
+
+fn claude_writes_a_file(more: &str) {
     let Some(directory) = agents() else { return };
     let model = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = model.local_addr().unwrap().port();
-    std::thread::spawn(move || play_model(&model));
+    std::thread::spawn(move || play_model(&model, write_a_file));
     let offline = format!(
-        "    env: {{ ANTHROPIC_API_KEY: not-a-key, ANTHROPIC_BASE_URL: 'http://127.0.0.1:{port}', CLAUDE_CODE_MAX_RETRIES: '0' }}"
+        "    env: {{ ANTHROPIC_API_KEY: not-a-key, ANTHROPIC_BASE_URL: 'http://127.0.0.1:{port}', CLAUDE_CODE_MAX_RETRIES: '0' }}{more}"
     );
     let env = env_with("claude", &directory, &offline).session("greet").task("Write hello.txt");
     env.run(&["run", "--accept-complete", "--iterations", "3"])
@@ -86,15 +95,46 @@ fn claude_really_edits_a_file_and_the_loop_goes_to_its_end() {
     assert!(end["agent_session"].is_string());
 }
 
-/// A model that writes a file in its first answer and is done in its second. It serves until the test ends.
-fn play_model(listener: &TcpListener) {
+/// A model: what it says to each request. It serves until the test ends.
+pub(crate) fn play_model(listener: &TcpListener, says: impl Fn(&Value) -> Turn + Clone + Send + 'static) {
     for stream in listener.incoming().flatten() {
-        std::thread::spawn(move || while answer(&stream).is_some() {});
+        let says = says.clone();
+        std::thread::spawn(move || while answer(&stream, &says).is_some() {});
     }
 }
 
+/// What a model says.
+pub(crate) struct Turn {
+    block: Value,
+    delta: Value,
+    reason: &'static str,
+}
+
+/// It says its last word.
+pub(crate) fn said(text: &str) -> Turn {
+    let delta = json!({"type": "text_delta", "text": text});
+    Turn { block: json!({"type": "text", "text": ""}), delta, reason: "end_turn" }
+}
+
+/// It wants a tool to be used.
+pub(crate) fn uses(tool: &str, input: &Value) -> Turn {
+    let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
+    let block = json!({"type": "tool_use", "id": "toolu_1", "name": tool, "input": {}});
+    Turn { block, delta, reason: "tool_use" }
+}
+
+/// Writes a file in its first answer and is done in its second.
+fn write_a_file(request: &Value) -> Turn {
+    let request = request.to_string();
+    if request.contains("tool_result") {
+        return said("Done.\n<promise>COMPLETE</promise>");
+    }
+    let directory = working_directory(&request);
+    uses("Write", &json!({"file_path": format!("{directory}/hello.txt"), "content": "hello world\n"}))
+}
+
 /// Answers one request; none if there are no more.
-fn answer(mut stream: &TcpStream) -> Option<()> {
+fn answer(mut stream: &TcpStream, says: &impl Fn(&Value) -> Turn) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     let mut first = String::new();
@@ -111,7 +151,8 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    let body = if first.starts_with("POST /v1/messages") { messages(&body) } else { String::new() };
+    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let body = if first.starts_with("POST /v1/messages") { messages(says(&request)) } else { String::new() };
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -121,19 +162,8 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
 }
 
 /// The answer of the Messages API, as server-sent events.
-fn messages(request: &[u8]) -> String {
-    let request = String::from_utf8_lossy(request);
-    let has_written = request.contains("tool_result");
-    let (block, delta, reason) = if has_written {
-        let text = json!({"type": "text_delta", "text": "Done.\n<promise>COMPLETE</promise>"});
-        (json!({"type": "text", "text": ""}), text, "end_turn")
-    } else {
-        let request: Value = serde_json::from_str(&request).unwrap_or_default();
-        let directory = working_directory(&request.to_string());
-        let input = json!({"file_path": format!("{directory}/hello.txt"), "content": "hello world\n"});
-        let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
-        (json!({"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {}}), delta, "tool_use")
-    };
+fn messages(turn: Turn) -> String {
+    let Turn { block, delta, reason } = turn;
     let usage = json!({"input_tokens": 100, "output_tokens": 20});
     let start = json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",
         "model": "claude-opus-5-5", "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage}});

@@ -7,16 +7,17 @@ use crate::env::TestEnv;
 #[test]
 fn init_looks_around_and_writes_a_configuration_once() {
     let env = TestEnv::new();
-    env.file("Cargo.toml", "");
-    assert_snapshot!(env.run(&["init"]), @r"
+    env.file("Cargo.toml", "[package]\nname = \"greetings\"\n")
+        .file("src/lib.rs", "#[test]\nfn greets() {}\n");
+    assert_snapshot!(env.run(&["init"]), @"
     base branch: main
-    tests: cargo test
+    tests: cargo-test (Cargo.toml)
     agents: none found
     .rehearsal/config.yaml is written; read it, then:
     next: rehearsal session new NAME
     next: rehearsal doctor
     ");
-    assert_snapshot!(env.read(".rehearsal/config.yaml"), @r"
+    assert_snapshot!(env.read(".rehearsal/config.yaml"), @"
     # yaml-language-server: $schema=config.schema.json
     # Settings of this repository for `rehearsal`. Everything is optional; `rehearsal config show --origin` shows
     # what holds and why, and `rehearsal schema config` the JSON Schema of this file.
@@ -44,7 +45,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
       # max_wait: 6h                  # for rate limits and quotas
 
     testing:
-      command: cargo test
+      framework: cargo-test
     ");
     assert_snapshot!(env.run(&["init"]), @r"
     [stderr]
@@ -63,12 +64,14 @@ fn a_healthy_repository_has_nothing_bad() {
         .session("greet")
         .agent_script("runs: []")
         .var("ANTHROPIC_API_KEY", "sk-ant-api03-Zq3vT8xYw1LmN5pR7sUb");
-    assert_snapshot!(env.run(&["doctor"]), @r"
+    assert_snapshot!(env.run(&["doctor"]), @"
     ok    git                [VERSION]
     ok    supervision        agents and all that they start can be ended
     ok    repository         [REPO]
     ok    configuration      .rehearsal/config.yaml
     ok    agent implementer  claude: [PROGRAM]
+    note  tests              none found
+          hint: set `command:` under `testing:` in the configuration
     ok    flows              0 of your own
     ok    store              every task is what its events say
     ok    disk               [SIZE] free
@@ -78,13 +81,15 @@ fn a_healthy_repository_has_nothing_bad() {
 #[test]
 fn what_does_not_work_is_told_with_what_to_do() {
     let env = TestEnv::new();
-    assert_snapshot!(env.run(&["doctor"]), @r"
+    assert_snapshot!(env.run(&["doctor"]), @"
     ok    git                [VERSION]
     ok    supervision        agents and all that they start can be ended
     ok    repository         [REPO]
     ok    configuration      defaults only
     bad   agent implementer  claude: `claude` is not on the PATH
           hint: install it, or set `program:`; `rehearsal agent list` shows what is found
+    note  tests              none found
+          hint: set `command:` under `testing:` in the configuration
     ok    flows              0 of your own
     ok    store              every task is what its events say
     ok    disk               [SIZE] free
@@ -94,24 +99,28 @@ fn what_does_not_work_is_told_with_what_to_do() {
     env.file(".rehearsal/config.yaml", "agnts: {}\n");
     env.file(".rehearsal/flows/mine.yaml", "name: [\n");
     env.file(".rehearsal/state/rehearsal.db", "this is no database, and long enough to be looked at");
-    assert_snapshot!(env.run(&["doctor"]), @r"
+    assert_snapshot!(env.run(&["doctor"]), @"
     ok    git            [VERSION]
     ok    supervision    agents and all that they start can be ended
     ok    repository     [REPO]
     bad   configuration  .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing
           hint: mend the file; `rehearsal schema config` has its form
+    note  tests          none found
+          hint: set `command:` under `testing:` in the configuration
     bad   flows          .rehearsal/flows/mine.yaml:1:7: expected string scalar
           hint: `rehearsal flow check` shows it whole
-    bad   store          `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
+    bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
           hint: restore `.rehearsal/state` from a backup, or move it away
-    ok    disk           [SIZE] free
+    ok    disk                [SIZE] free
+    [SANDBOX]
     [exit 3]
     ");
     assert_snapshot!(TestEnv::without_repository().run(&["doctor"]), @r"
-    ok    git          [VERSION]
-    ok    supervision  agents and all that they start can be ended
-    bad   repository   `[REPO]` is not inside a git repository
+    ok    git                 [VERSION]
+    ok    supervision         agents and all that they start can be ended
+    bad   repository          `[REPO]` is not inside a git repository
           hint: go to a git repository, or run `git init`
+    [SANDBOX]
     [exit 3]
     ");
 }

@@ -23,9 +23,14 @@ static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\b\d+ h \d+ min\b", "[TIME]"),
         (r"\b\d+ min \d+ s\b", "[TIME]"),
         (r"\b\d+(\.\d)? s\b", "[TIME]"),
+        (r"\b(in|Duration:|\() ?\d+(\.\d+)?m?s\b", "$1 [TIME]"),
+        (r"(state/tests/)[0-9a-z]{8}/", "$1[KEPT]/"),
+        (r"(?m)^[0-9a-z]{8}( .* ago  )", "[RUN-ID]$1"),
         (r"\bprocess \d+", "process [PID]"),
         (r"\b\d+ GiB free", "[SIZE] free"),
         (r"(?m)^(ok    git +)[\w.]+", "$1[VERSION]"),
+        // What a machine gives to the sandbox is its own; one line stands for all.
+        (r"(?m)^(ok  |note|bad )(  sandbox +)\w[\w-]*: .*\n((ok  |note|bad )  sandbox \w+ .*\n(      hint: .*\n)?)+", "[SANDBOX]\n"),
         (r"\brehearsal \d+\.\d+\.\d+", "rehearsal [VERSION]"),
         (r"version [0-9a-f]{12}\b", "version [HASH]"),
     ]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{HumanDuration, SandboxConfig, TestingConfig};
+use super::{CheckConfig, HumanDuration, SandboxConfig, TestingConfig};
 use crate::source::{nearest, yaml_error};
 use crate::{AgentName, Budget, SourceError};
 
@@ -27,6 +27,8 @@ pub struct ConfigFile {
     pub loop_: LoopConfig,
     /// How the repository's tests run.
     pub testing: TestingConfig,
+    /// How the repository is built and linted.
+    pub check: CheckConfig,
 }
 
 /// An agent: a role, and how it is run.
@@ -55,7 +57,9 @@ pub struct AgentConfig {
     pub pass_env: Option<Vec<String>>,
     /// Variables set for it. Not for secrets: this file is committed.
     pub env: Option<BTreeMap<String, String>>,
-    /// How it is confined. Without it, not at all: agents have rules of their own.
+    /// How it is confined. Without it, not at all: agents have rules of their own. It can then write its working tree, its
+    /// repository (not its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches the
+    /// network unless you say `allow_network: false`, and has no limits but those that you set.
     pub sandbox: Option<SandboxConfig>,
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    AgentConfig, ConfigFile, DriverKind, HumanDuration, LoopConfig, PermissionMode, SandboxConfig,
-    TestingConfig, TestingSettings,
+    AgentConfig, CheckConfig, CheckSettings, ConfigFile, DriverKind, HumanDuration, LoopConfig,
+    PermissionMode, SandboxSettings, TestingConfig, TestingSettings,
 };
 use crate::{AgentName, Budget, SourceError};
 
@@ -98,6 +98,7 @@ impl Overrides {
                 accept_complete: self.accept_complete,
             },
             testing: TestingConfig { command: self.test_command, ..TestingConfig::default() },
+            check: CheckConfig::default(),
         };
         Layer { origin, file }
     }
@@ -124,6 +125,8 @@ pub struct Settings {
     pub accept_complete: Setting<bool>,
     /// How the repository's tests run.
     pub testing: TestingSettings,
+    /// How the repository is built and linted.
+    pub check: CheckSettings,
 }
 
 /// An agent, resolved.
@@ -152,7 +155,7 @@ pub struct Profile {
     /// Variables set for it.
     pub env: Setting<BTreeMap<String, String>>,
     /// How it is confined; none: not at all.
-    pub sandbox: Setting<Option<SandboxConfig>>,
+    pub sandbox: Option<SandboxSettings>,
 }
 
 /// The agent there is without any configuration.
@@ -192,7 +195,8 @@ pub fn resolve(
         max_cost: layers.optional(|file| file.loop_.max_cost),
         max_wait: layers.pick(|file| file.loop_.max_wait, DEFAULT_MAX_WAIT),
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
-        testing: TestingSettings::of(&layers)?,
+        testing: TestingSettings::of(&layers),
+        check: CheckSettings::of(&layers),
     })
 }
 
@@ -249,7 +253,7 @@ impl Layers {
             budget: self.pick(of_agent!(budget), Budget::default()),
             pass_env: self.pick(of_agent!(pass_env), Vec::new()),
             env: self.pick(of_agent!(env), BTreeMap::new()),
-            sandbox: self.optional(of_agent!(sandbox)),
+            sandbox: SandboxSettings::of_agent(self, |file| file.agents.get(name)?.sandbox.as_ref()),
         }
     }
 }
@@ -292,6 +296,9 @@ impl Settings {
         for (key, value, origin) in self.testing.lines() {
             put(format!("testing.{key}"), value, origin);
         }
+        for (key, value, origin) in self.check.lines() {
+            put(format!("check.{key}"), value, origin);
+        }
         for (name, profile) in &self.agents {
             for (key, value, origin) in profile.lines() {
                 put(format!("agents.{name}.{key}"), value, origin);
@@ -302,13 +309,12 @@ impl Settings {
 }
 
 impl Profile {
-    fn lines(&self) -> Vec<(&'static str, String, &Origin)> {
+    fn lines(&self) -> Vec<(String, String, &Origin)> {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
         let list = |values: &[String]| {
             if values.is_empty() { "-".into() } else { values.join(" ") }
         };
         let env: Vec<String> = self.env.value.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let sandbox = if self.sandbox.value.is_some() { "on" } else { "-" };
         let budget = &self.budget.value;
         let limits: Vec<String> = [
             budget.usd.map(|usd| format!("{usd} usd")),
@@ -318,7 +324,7 @@ impl Profile {
         .into_iter()
         .flatten()
         .collect();
-        vec![
+        let mut lines: Vec<_> = [
             ("driver", self.driver.value.to_string(), &self.driver.origin),
             ("program", text(&self.program.value), &self.program.origin),
             ("args", list(&self.args.value), &self.args.origin),
@@ -330,7 +336,14 @@ impl Profile {
             ("budget", list(&limits), &self.budget.origin),
             ("pass_env", list(&self.pass_env.value), &self.pass_env.origin),
             ("env", list(&env), &self.env.origin),
-            ("sandbox", sandbox.to_owned(), &self.sandbox.origin),
         ]
+        .into_iter()
+        .map(|(key, value, origin)| (key.to_owned(), value, origin))
+        .collect();
+        match &self.sandbox {
+            Some(sandbox) => lines.extend(sandbox.lines()),
+            None => lines.push(("sandbox".to_owned(), "-".to_owned(), &Origin::Default)),
+        }
+        lines
     }
 }

@@ -130,28 +130,62 @@ impl JsonSchema for SandboxConfig {
 #[allow(missing_docs, reason = "each field is explained by its twin in the file")]
 pub struct SandboxSettings {
     pub level: Setting<SandboxLevel>,
-    /// None: as the runner needs it.
+    /// None: as the process needs it.
     pub project: Setting<Option<ProjectAccess>>,
     pub allow_network: Setting<bool>,
-    pub max_memory: Setting<HumanSize>,
-    pub max_cpus: Setting<f64>,
-    pub max_processes: Setting<u32>,
+    /// None: no limit, here and below.
+    pub max_memory: Setting<Option<HumanSize>>,
+    pub max_cpus: Setting<Option<f64>>,
+    pub max_processes: Setting<Option<u32>>,
 }
 
-const DEFAULT_MEMORY: HumanSize = HumanSize(2 << 30);
-const DEFAULT_CPUS: f64 = 2.0;
-/// Test runners start many workers with many threads; a fork bomb passes this in a blink.
-const DEFAULT_PROCESSES: u32 = 1024;
+/// For a test run: nothing but itself is needed.
+const TESTS: SandboxConfig = SandboxConfig {
+    level: None,
+    project: None,
+    allow_network: Some(false),
+    max_memory: Some(HumanSize(2 << 30)),
+    max_cpus: Some(2.0),
+    // Test runners start many workers with many threads; a fork bomb passes this in a blink.
+    max_processes: Some(1024),
+};
+/// For an agent: it edits the project, reaches its model, and builds as its user would.
+const AGENTS: SandboxConfig = SandboxConfig {
+    level: None,
+    project: Some(ProjectAccess::Writable),
+    allow_network: Some(true),
+    max_memory: None,
+    max_cpus: None,
+    max_processes: None,
+};
 
 impl SandboxSettings {
-    pub(super) fn of(layers: &Layers, get: impl Fn(&ConfigFile) -> Option<&SandboxConfig>) -> Self {
+    /// Those of test runs.
+    pub(super) fn of_tests(layers: &Layers, get: impl Fn(&ConfigFile) -> Option<&SandboxConfig>) -> Self {
+        Self::of(layers, get, &TESTS)
+    }
+
+    /// Those of an agent; none if nobody speaks of a sandbox.
+    pub(super) fn of_agent(
+        layers: &Layers,
+        get: impl Fn(&ConfigFile) -> Option<&SandboxConfig>,
+    ) -> Option<Self> {
+        layers.optional(|file| get(file).map(drop)).value.map(|()| Self::of(layers, get, &AGENTS))
+    }
+
+    fn of(
+        layers: &Layers,
+        get: impl Fn(&ConfigFile) -> Option<&SandboxConfig>,
+        default: &SandboxConfig,
+    ) -> Self {
         Self {
-            level: layers.pick(|file| get(file)?.level, SandboxLevel::default()),
-            project: layers.optional(|file| get(file)?.project),
-            allow_network: layers.pick(|file| get(file)?.allow_network, false),
-            max_memory: layers.pick(|file| get(file)?.max_memory, DEFAULT_MEMORY),
-            max_cpus: layers.pick(|file| get(file)?.max_cpus, DEFAULT_CPUS),
-            max_processes: layers.pick(|file| get(file)?.max_processes, DEFAULT_PROCESSES),
+            level: layers.pick(|file| get(file)?.level, default.level.unwrap_or_default()),
+            project: layers.pick(|file| get(file)?.project.map(Some), default.project),
+            allow_network: layers
+                .pick(|file| get(file)?.allow_network, default.allow_network.unwrap_or_default()),
+            max_memory: layers.pick(|file| get(file)?.max_memory.map(Some), default.max_memory),
+            max_cpus: layers.pick(|file| get(file)?.max_cpus.map(Some), default.max_cpus),
+            max_processes: layers.pick(|file| get(file)?.max_processes.map(Some), default.max_processes),
         }
     }
 
@@ -167,6 +201,7 @@ impl SandboxSettings {
             Some(ProjectAccess::ReadOnly) => "read_only",
             Some(ProjectAccess::Writable) => "writable",
         };
+        let (memory, cpus, processes) = (&self.max_memory, &self.max_cpus, &self.max_processes);
         vec![
             ("sandbox.level".to_owned(), level.to_owned(), &self.level.origin),
             ("sandbox.project".to_owned(), project.to_owned(), &self.project.origin),
@@ -175,13 +210,13 @@ impl SandboxSettings {
                 self.allow_network.value.to_string(),
                 &self.allow_network.origin,
             ),
-            ("sandbox.max_memory".to_owned(), self.max_memory.value.to_string(), &self.max_memory.origin),
-            ("sandbox.max_cpus".to_owned(), self.max_cpus.value.to_string(), &self.max_cpus.origin),
-            (
-                "sandbox.max_processes".to_owned(),
-                self.max_processes.value.to_string(),
-                &self.max_processes.origin,
-            ),
+            ("sandbox.max_memory".to_owned(), limit(memory.value), &memory.origin),
+            ("sandbox.max_cpus".to_owned(), limit(cpus.value), &cpus.origin),
+            ("sandbox.max_processes".to_owned(), limit(processes.value), &processes.origin),
         ]
     }
+}
+
+fn limit(limit: Option<impl ToString>) -> String {
+    limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string())
 }

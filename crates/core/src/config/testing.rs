@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 use super::HumanDuration;
 use super::file::ConfigFile;
@@ -22,6 +23,7 @@ pub struct TestingConfig {
     /// The command; without it, the runner's own. Agents are told to use it.
     pub command: Option<String>,
     /// The longest a run of the tests may take, at most 15 minutes.
+    #[serde(deserialize_with = "possible_timeout")]
     pub timeout: Option<HumanDuration>,
     /// Only tests that match one of these.
     pub patterns: Option<Vec<String>>,
@@ -76,16 +78,30 @@ const DEFAULT_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(5 * 60)
 /// A suite that needs longer is split, or run where nobody waits for it.
 const LONGEST_TIMEOUT: HumanDuration = HumanDuration(Duration::from_secs(15 * 60));
 
+/// Refused where it is written, so that the place is known.
+fn possible_timeout<'de, D: Deserializer<'de>>(input: D) -> Result<Option<HumanDuration>, D::Error> {
+    let timeout = Option::<HumanDuration>::deserialize(input)?;
+    timeout.map_or(Ok(()), check_timeout).map_err(D::Error::custom)?;
+    Ok(timeout)
+}
+
+/// Whether the tests can be given this much time.
+pub fn check_timeout(timeout: HumanDuration) -> Result<(), String> {
+    if timeout.0.is_zero() {
+        return Err("the tests need some time: write `90s` or `5m`".to_owned());
+    }
+    if timeout > LONGEST_TIMEOUT {
+        return Err(format!(
+            "{timeout} is too long, at most {LONGEST_TIMEOUT}: run a part of the tests at a time, by a pattern"
+        ));
+    }
+    Ok(())
+}
+
 impl TestingSettings {
-    pub(super) fn of(layers: &Layers) -> Result<Self, SourceError> {
+    pub(super) fn of(layers: &Layers) -> Self {
         let timeout = layers.pick(|file| file.testing.timeout, DEFAULT_TIMEOUT);
-        if timeout.value > LONGEST_TIMEOUT {
-            let message = format!("testing.timeout is {}, and at most {LONGEST_TIMEOUT}", timeout.value);
-            return Err(
-                SourceError::at(None, message).hint("run a part of the tests at a time, by a pattern")
-            );
-        }
-        Ok(Self {
+        Self {
             framework: layers.optional(|file| file.testing.framework.clone()),
             command: layers.optional(|file| file.testing.command.clone()),
             timeout,
@@ -94,8 +110,8 @@ impl TestingSettings {
             environment: layers.pick(|file| file.testing.environment.clone(), BTreeMap::new()),
             retries: layers.pick(|file| file.testing.retries, 0),
             parallel: layers.optional(|file| file.testing.parallel),
-            sandbox: SandboxSettings::of(layers, |file| Some(&file.testing.sandbox)),
-        })
+            sandbox: SandboxSettings::of_tests(layers, |file| Some(&file.testing.sandbox)),
+        }
     }
 
     pub(super) fn lines(&self) -> Vec<(String, String, &Origin)> {

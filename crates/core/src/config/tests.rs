@@ -108,15 +108,36 @@ fn a_testing_file_as_the_wild_has_it_is_read() {
     assert_eq!(testing.framework.value.as_deref(), Some("go"));
     assert_eq!(testing.timeout.value.to_string(), "5m");
     assert_eq!(testing.environment.value["CGO_ENABLED"], "0");
-    assert_eq!(testing.sandbox.max_memory.value.to_string(), "1GB");
+    assert_eq!(testing.sandbox.max_memory.value, Some(HumanSize(1 << 30)));
     assert_eq!(testing.sandbox.max_cpus.origin, Origin::Default);
     assert!(parse_testing("agent: x\n").unwrap_err().message.starts_with("unknown field `agent`"));
 }
 
 #[test]
 fn tests_may_take_a_quarter_of_an_hour_and_no_more() {
-    let file = parse_testing("testing: { timeout: 16m }").unwrap();
-    let layer = Layer { origin: Origin::Project("testing.yaml".into()), file };
-    let error = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap_err();
-    assert_eq!(error.message, "testing.timeout is 16m, and at most 15m");
+    let error = parse_testing("testing:\n  timeout: 16m\n").unwrap_err();
+    assert_eq!(
+        error.message,
+        "16m is too long, at most 15m: run a part of the tests at a time, by a pattern"
+    );
+    assert_eq!(error.place.unwrap().to_string(), "2:12");
+    assert_eq!(
+        parse("testing: { timeout: 0s }").unwrap_err().message,
+        "the tests need some time: write `90s` or `5m`"
+    );
+    assert!(parse("testing: { timeout: 15m }").is_ok());
+}
+
+#[test]
+fn an_agent_is_confined_only_if_somebody_says_so_and_then_with_its_own_defaults() {
+    let implementer = |text: &str| {
+        let settings = resolve(vec![project(text)], Overrides::default(), Overrides::default()).unwrap();
+        settings.profile().unwrap().sandbox.clone()
+    };
+    assert_eq!(implementer("agents: { implementer: {} }"), None);
+    let sandbox = implementer("agents: { implementer: { sandbox: { max_cpus: 4 } } }").unwrap();
+    assert_eq!(sandbox.level.value, SandboxLevel::BestEffort);
+    assert_eq!(sandbox.project.value, Some(ProjectAccess::Writable));
+    assert!(sandbox.allow_network.value);
+    assert_eq!((sandbox.max_memory.value, sandbox.max_cpus.value), (None, Some(4.0)));
 }

@@ -6,22 +6,36 @@ use rehearsal_store::TestQuery;
 use rehearsal_testing::{Framework, RunWatcher, TestCase, TestReport, TestRequest, Verdict, compare};
 use tokio_util::sync::CancellationToken;
 
+use super::remember::Ran;
 use super::{TestedProject, Tester, TesterError};
 
+/// What the failures are compared with.
+pub(super) struct Base {
+    /// As it was named.
+    revision: String,
+    commit: String,
+}
+
 impl Tester {
+    /// Finds the commit, before anything runs: a slip would cost the whole run.
+    pub(super) async fn base(&self, revision: &str) -> Result<Base, TesterError> {
+        let asked = format!("{revision}^{{commit}}");
+        let commit = git(&self.root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked])
+            .await
+            .map_err(|reason| baseline_error(revision, &reason))?;
+        Ok(Base { revision: revision.to_owned(), commit: commit.trim().to_owned() })
+    }
+
     /// Compares each project with itself on the base.
     pub(super) async fn compare(
         &self,
-        base: &str,
+        base: &Base,
         request: &TestRequest,
         projects: &mut [TestedProject],
         notes: &mut Vec<String>,
         cancel: &CancellationToken,
     ) -> Result<(), TesterError> {
-        let commit = git(&self.root, &["rev-parse", "--verify", "--quiet", &format!("{base}^{{commit}}")])
-            .await
-            .map_err(|reason| baseline_error(base, &reason))?;
-        let commit = commit.trim();
+        let Base { revision: base, commit } = base;
         let mut before = self.remembered(commit).await?;
         if before.is_empty() {
             before = self.run_on(base, commit, request, cancel).await?;
@@ -31,7 +45,7 @@ impl Tester {
         for project in projects {
             let same = |report: &&TestReport| {
                 report.framework == project.report.framework
-                    && self.place(report, &self.root) == self.place(&project.report, &self.root)
+                    && place(report, &self.root) == place(&project.report, &self.root)
             };
             match before.iter().find(same) {
                 Some(report) => project.comparison = Some(compare(base, report, &project.report)),
@@ -43,19 +57,13 @@ impl Tester {
         Ok(())
     }
 
-    /// Where a project is within its checkout.
-    fn place(&self, report: &TestReport, checkout: &Utf8Path) -> String {
-        let root = Utf8Path::new(report.root.as_deref().unwrap_or_default());
-        root.strip_prefix(checkout).unwrap_or(root).to_string()
-    }
-
     /// Whole runs of this very commit, the newest of each project.
     async fn remembered(&self, commit: &str) -> Result<Vec<TestReport>, TesterError> {
         let mut reports: Vec<TestReport> = Vec::new();
         for tested in self.store.test_runs(&TestQuery::default()).await? {
             let run = &tested.run;
             let known = reports.iter().any(|report| {
-                report.framework.name() == run.framework && self.place(report, &self.root) == run.root
+                report.framework.name() == run.framework && place(report, &self.root) == run.root
             });
             if run.whole && run.commit.as_deref() == Some(commit) && !known {
                 reports.extend(self.report_of(run, &tested.results));
@@ -64,10 +72,10 @@ impl Tester {
         Ok(reports)
     }
 
-    fn report_of(&self, run: &TestRun, results: &[TestResult]) -> Option<TestReport> {
+    pub(super) fn report_of(&self, run: &TestRun, results: &[TestResult]) -> Option<TestReport> {
         let mut report = TestReport::empty(Framework::named(&run.framework)?);
         let verdict = Verdict::named(&run.verdict)?;
-        (report.verdict, report.success) = (verdict, verdict == Verdict::Passed);
+        (report.verdict, report.success) = (verdict, verdict.is_green());
         report.root = Some(self.root.join(&run.root).to_string().trim_end_matches('/').to_owned());
         report.duration = run.duration;
         for result in results {
@@ -91,8 +99,8 @@ impl Tester {
         cancel: &CancellationToken,
     ) -> Result<Vec<TestReport>, TesterError> {
         let scratch = tempfile::Builder::new().prefix("rehearsal-baseline-").tempdir()?;
-        let checkout =
-            Utf8PathBuf::try_from(scratch.path().join("tree")).map_err(|error| error.into_io_error())?;
+        let checkout = Utf8PathBuf::try_from(scratch.path().join("tree"))
+            .map_err(camino::FromPathBufError::into_io_error)?;
         git(&self.root, &["worktree", "add", "--detach", "--force", checkout.as_str(), commit])
             .await
             .map_err(|reason| baseline_error(base, &reason))?;
@@ -104,7 +112,7 @@ impl Tester {
         let _ = git(&self.root, &["worktree", "remove", "--force", checkout.as_str()]).await;
         let mut reports = run.projects;
         for report in &mut reports {
-            let place = self.place(report, &checkout);
+            let place = place(report, &checkout);
             report.root = Some(self.root.join(place).to_string().trim_end_matches('/').to_owned());
         }
         let tree = rehearsal_testing::WorkingTree {
@@ -112,10 +120,16 @@ impl Tester {
             hash: commit.to_owned(),
             clean: true,
         };
-        let whole = request.patterns.is_empty() && request.exclude.is_empty();
-        self.remember(&reports, Some(&tree), began, whole, &mut Vec::new()).await;
+        let ran = Ran { request, projects: &[], tree: Some(&tree), began };
+        self.remember(&reports, &ran, &mut Vec::new()).await;
         Ok(reports)
     }
+}
+
+/// Where a project is within its checkout.
+fn place(report: &TestReport, checkout: &Utf8Path) -> String {
+    let root = Utf8Path::new(report.root.as_deref().unwrap_or_default());
+    root.strip_prefix(checkout).unwrap_or(root).to_string()
 }
 
 fn baseline_error(base: &str, reason: &str) -> TesterError {
@@ -124,7 +138,7 @@ fn baseline_error(base: &str, reason: &str) -> TesterError {
 }
 
 /// Asks git, where outside variables cannot turn it to another repository and hooks cannot run.
-async fn git(directory: &Utf8Path, args: &[&str]) -> Result<String, String> {
+pub(super) async fn git(directory: &Utf8Path, args: &[&str]) -> Result<String, String> {
     let mut command = tokio::process::Command::new("git");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);

@@ -4,13 +4,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::error::SandboxError;
 use crate::home;
-use crate::policy::{Network, Policy};
+use crate::policy::{Network, Policy, ProjectMode};
 
 /// The paths of a policy as they really are: absolute, without links.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     pub(crate) project: Utf8PathBuf,
     pub(crate) writable: Vec<Utf8PathBuf>,
+    /// Read-only below something writable.
+    pub(crate) protected: Vec<Utf8PathBuf>,
     /// Shown although it lies below something hidden.
     pub(crate) readable: Vec<Utf8PathBuf>,
     /// Directories that are replaced by empty ones.
@@ -27,6 +29,7 @@ impl Places {
             writable: writable(policy, &project, home.as_deref())?,
             hidden: hidden(home.as_deref()),
             readable: Vec::new(),
+            protected: Vec::new(),
             masked: Vec::new(),
             project,
         };
@@ -35,9 +38,20 @@ impl Places {
                 return Err(SandboxError::TooWide(path.clone()));
             }
         }
+        let own = existing(&policy.own, home.as_deref());
+        places.writable.extend(own.iter().cloned());
+        let mut protected = existing(&policy.protected, home.as_deref());
+        protected.retain(|path| places.is_below_writable(policy.mode, path));
+        places.protected = protected;
         places.readable = places.shown(policy, home.as_deref())?;
         places.masked = places.secrets(home.as_deref());
+        places.masked.retain(|(secret, _)| !own.iter().any(|own| secret.starts_with(own)));
         Ok(places)
+    }
+
+    fn is_below_writable(&self, mode: ProjectMode, path: &Utf8Path) -> bool {
+        let project = Some(&self.project).filter(|_| mode == ProjectMode::Writable);
+        self.writable.iter().chain(project).any(|around| path.starts_with(around))
     }
 
     /// What the policy names and a hidden directory would hide.
@@ -121,6 +135,11 @@ fn refuse_secret(home: Option<&Utf8Path>, path: &Utf8Path, real: &Utf8Path) -> R
         }
         _ => Ok(()),
     }
+}
+
+/// The real places of what is there.
+fn existing(paths: &[Utf8PathBuf], home: Option<&Utf8Path>) -> Vec<Utf8PathBuf> {
+    paths.iter().filter_map(|path| resolve(&below_home(home, path)?).ok()).collect()
 }
 
 fn below_home(home: Option<&Utf8Path>, path: &Utf8Path) -> Option<Utf8PathBuf> {

@@ -1,6 +1,6 @@
 //! Reading what is private, writing what is not one's own.
 
-use rehearsal_sandbox::{Change, Layer, Policy, ProjectMode, Sandbox, WrittenFile};
+use rehearsal_sandbox::{Change, Layer, Policy, ProjectMode, Rung, Sandbox, WrittenFile};
 
 use crate::support::{Escape, Place, Without, is_root, read, read_only};
 
@@ -62,6 +62,50 @@ fn a_policy_that_shows_a_secret_is_refused() {
     let error = Sandbox::prepare(&place.policy).unwrap_err();
     let path = place.path("home/.ssh");
     assert_eq!(error.to_string(), format!("`{path}` holds secrets and is never shown to a confined process"));
+}
+
+#[test]
+fn what_is_a_programs_own_can_be_written_even_if_it_holds_secrets() {
+    let place = Place::new().with(|policy| policy.own.extend([".ssh".into(), ".no-such-thing".into()]));
+    let sandbox = place.prepare();
+    let key = sandbox.path("home/.ssh/id_ed25519");
+    assert_eq!(sandbox.attempt("read", &key).outcome(), "the secret");
+    assert_eq!(sandbox.shell("echo new > ~/.ssh/known_hosts").code(), Some(0));
+    assert_eq!(read(sandbox.path("home/.ssh/known_hosts")), "new\n");
+    assert_eq!(sandbox.attempt("list", &sandbox.path("home")).outcome(), ".cargo .ssh");
+}
+
+#[test]
+fn what_is_protected_stays_read_only_inside_of_what_can_be_written() {
+    for highest in [Rung::Full, Rung::Bwrap] {
+        let place = Place::new().at_most(highest);
+        let hooks = place.root.join("project/hooks");
+        std::fs::create_dir_all(hooks.join("allowed")).unwrap();
+        let sandbox = place
+            .with(|policy| {
+                policy.mode = ProjectMode::Writable;
+                policy.protected.extend([hooks.clone(), hooks.join("no-such-thing")]);
+                policy.writable.push(hooks.join("allowed"));
+            })
+            .prepare();
+        let refused = sandbox.shell("echo x > hooks/file || mv hooks away || rm -r hooks");
+        assert_ne!(refused.code(), Some(0), "{highest}: {}", refused.output);
+        let allowed = sandbox.shell("echo x > hooks/allowed/file && echo x > beside");
+        assert_eq!(allowed.code(), Some(0), "{highest}: {}", allowed.output);
+        assert!(!hooks.join("file").exists() && hooks.join("allowed/file").exists());
+    }
+}
+
+#[test]
+fn where_protection_is_not_to_be_had_the_report_says_so() {
+    let place = Place::new().at_most(Rung::Lsm).with(|policy| {
+        policy.mode = ProjectMode::Writable;
+        policy.protected.push(policy.project.join("source"));
+    });
+    let source = place.path("project/source");
+    let sandbox = place.prepare();
+    let why = sandbox.report().layers.files.why.clone().unwrap();
+    assert!(why.ends_with(&format!("; not protected below what can be written: {source}")), "{why}");
 }
 
 #[test]

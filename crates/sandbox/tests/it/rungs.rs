@@ -225,3 +225,40 @@ fn the_report_is_a_document() {
     assert_eq!(serde_json::from_str::<SandboxReport>(&json).unwrap(), report);
     assert!(json.starts_with(r#"{"requested":"best-effort","rung":"lsm","project":"read-only","layers":{"files":{"state":"partial","by":["landlock"]"#), "{json}");
 }
+
+#[test]
+fn what_was_proven_is_tried_again_where_it_does_not_hold() {
+    let place = Place::new();
+    assert_eq!(Sandbox::prepare(&place.policy).unwrap().report().rung, Rung::Full);
+    // Of the same shape; but this cannot be put into its place in a private `/proc`.
+    let sandbox = place.with(|policy| policy.writable.push("/proc/sys".into())).prepare();
+    assert_eq!(sandbox.report().rung, Rung::Full);
+    assert_eq!(sandbox.shell("echo ran").output, "ran\n");
+    assert!(sandbox.report().rung > Rung::Full, "{:?}", sandbox.report());
+    assert_eq!(sandbox.shell("echo again").output, "again\n");
+}
+
+#[test]
+fn a_directory_that_became_a_link_after_it_was_looked_at_is_refused() {
+    let place = Place::new();
+    Sandbox::prepare(&place.policy).unwrap();
+    let cache = place.root.join("cache");
+    let sandbox = place.with(|policy| policy.writable.push(cache.clone())).prepare();
+    std::fs::remove_dir(&cache).unwrap();
+    std::os::unix::fs::symlink("/etc", &cache).unwrap();
+    let (command, _) = sandbox.command("/bin/true", &[]);
+    let error = sandbox.sandbox.spawn(command).unwrap_err();
+    assert_eq!(error.to_string(), "cannot set up the sandbox: laying out the file system");
+}
+
+#[test]
+fn what_is_required_is_never_taken_from_memory() {
+    let place = Place::new();
+    Sandbox::prepare(&place.policy).unwrap();
+    let required = place.with(|policy| {
+        policy.demand = Demand::Required;
+        policy.writable.push("/proc/sys".into());
+    });
+    let error = Sandbox::prepare(&required.policy).unwrap_err();
+    assert!(error.to_string().starts_with("the sandbox is required, and does not hold: files ("), "{error}");
+}

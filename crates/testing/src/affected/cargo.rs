@@ -1,5 +1,6 @@
 //! Rust: the graph of a workspace's packages, from `cargo metadata`.
 
+use rehearsal_core::TestResult;
 use serde::Deserialize;
 
 use super::graph::{Graph, directory, upwards};
@@ -18,6 +19,13 @@ struct Package {
     id: String,
     name: String,
     manifest_path: String,
+    #[serde(default)]
+    targets: Vec<Target>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -31,7 +39,13 @@ struct Node {
     dependencies: Vec<String>,
 }
 
-pub(super) fn reach(framework: Framework, files: &[&str], json: &str, root: &str) -> Reached {
+pub(super) fn reach(
+    framework: Framework,
+    files: &[&str],
+    failed_before: &[TestResult],
+    json: &str,
+    root: &str,
+) -> Reached {
     let metadata: Metadata = serde_json::from_str(json)
         .map_err(|error| format!("the answer of `cargo metadata` cannot be read: {error}"))?;
     let resolve = metadata.resolve.ok_or("cargo did not tell what depends on what")?;
@@ -53,18 +67,44 @@ pub(super) fn reach(framework: Framework, files: &[&str], json: &str, root: &str
     }
     let reached = graph.reached_from(changed.iter().map(|package| package.id.as_str()));
     let mut reach = Reach::default();
+    let mut again: Vec<&Package> = Vec::new();
+    for test in failed_before {
+        let owners: Vec<&Package> = members.iter().copied().filter(|member| member.has(test)).collect();
+        if owners.is_empty() {
+            return Err(format!("`{}` failed before, in a package that is not there", test.name));
+        }
+        if owners.iter().any(|owner| !graph.is_reached(&reached, &owner.id)) {
+            reach.failed_before += 1;
+            // cargo selects packages, or tests of all: not both at once. And it alone runs tests of documentation.
+            if framework == Framework::CargoTest || test.package.ends_with(DOCUMENTATION) {
+                again.extend(owners);
+            } else {
+                reach.selectors.push(Selector::of(test));
+            }
+        }
+    }
     for member in members {
-        if graph.is_reached(&reached, &member.id) {
+        if graph.is_reached(&reached, &member.id) || again.iter().any(|package| package.id == member.id) {
             reach.selectors.push(Selector::Package(member.name.clone()));
         } else {
             reach.skipped.push(member.name.clone());
         }
     }
-    if framework == Framework::Nextest {
-        let filters = changed.iter().map(|package| Selector::Filter(format!("rdeps(={})", package.name)));
-        reach.selectors = filters.collect();
-    }
     Ok(reach)
+}
+
+/// How a binary of documentation's tests is told from others.
+const DOCUMENTATION: &str = " (doc)";
+
+impl Package {
+    /// Whether a test of an earlier run is one of its own. nextest names the package (`shop-core::it`), cargo the binary
+    /// (`shop_core`, `it`, `shop_core (doc)`), which several packages may have.
+    fn has(&self, test: &TestResult) -> bool {
+        let named = test.package.trim_end_matches(DOCUMENTATION);
+        let package = named.split_once("::").map_or(named, |(package, _)| package);
+        let is_target = |target: &Target| target.name.replace('-', "_") == named;
+        self.name == package || self.name.replace('-', "_") == named || self.targets.iter().any(is_target)
+    }
 }
 
 /// The directory of a package within the project.

@@ -1,5 +1,6 @@
 //! Go: the exact graph of packages, from `go list`.
 
+use rehearsal_core::TestResult;
 use serde::Deserialize;
 
 use super::graph::{Graph, directory, upwards};
@@ -67,7 +68,7 @@ impl Package {
     }
 }
 
-pub(super) fn reach(files: &[&str], json: &str, root: &str) -> Reached {
+pub(super) fn reach(files: &[&str], failed_before: &[TestResult], json: &str, root: &str) -> Reached {
     let packages: Result<Vec<Package>, _> = serde_json::Deserializer::from_str(json).into_iter().collect();
     let packages = packages.map_err(|error| format!("the answer of `go list` cannot be read: {error}"))?;
     let own: Vec<&Package> = packages.iter().filter(|package| package.is_own(root)).collect();
@@ -88,6 +89,10 @@ pub(super) fn reach(files: &[&str], json: &str, root: &str) -> Reached {
         }
         changed.extend(owners.iter().map(|package| package.import_path.as_str()));
     }
+    let unknown = |test: &&TestResult| !own.iter().any(|package| package.import_path == test.package);
+    if let Some(test) = failed_before.iter().find(unknown) {
+        return Err(format!("`{}` failed before, in a package that is not there", test.name));
+    }
     let reached = graph.reached_from(changed);
     let mut reach = Reach::default();
     for package in own.iter().filter(|package| package.has_tests()) {
@@ -96,7 +101,10 @@ pub(super) fn reach(files: &[&str], json: &str, root: &str) -> Reached {
         let is_reached = graph.is_reached(&reached, &package.import_path)
             || of_tests.into_iter().any(|import| graph.is_reached(&reached, import))
             || tests.iter().any(|file| super::graph::directory(file) == directory);
-        if is_reached {
+        // go runs packages: one test of some and all of others cannot be asked for at once.
+        let failed = failed_before.iter().filter(|test| test.package == package.import_path).count();
+        reach.failed_before += if is_reached { 0 } else { failed };
+        if is_reached || failed > 0 {
             let directory = if directory.is_empty() { "." } else { directory };
             reach.selectors.push(Selector::Directory(directory.to_owned()));
         } else {

@@ -1,12 +1,14 @@
 //! Jest and Vitest know their graph themselves: they are asked with the changed files.
 
+use rehearsal_core::TestResult;
+
 use super::{Reach, Reached, Selector};
 use crate::Changes;
 
 const SOURCES: [&str; 12] =
     [".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".json", ".vue", ".svelte", ".css"];
 
-pub(super) fn reach(files: &[&str], changes: &Changes) -> Reached {
+pub(super) fn reach(files: &[&str], failed_before: &[TestResult], changes: &Changes) -> Reached {
     let mut reach = Reach::default();
     for file in files {
         if let Some(test) = test_of_snapshot(file) {
@@ -21,9 +23,21 @@ pub(super) fn reach(files: &[&str], changes: &Changes) -> Reached {
         }
         reach.selectors.push(Selector::RelatedTo((*file).to_owned()));
     }
-    reach.reasons.push("the runner follows imports that are written out, not computed ones".to_owned());
+    // Tests are asked for by files here, and a test stands in one.
+    for test in failed_before {
+        if test.package.is_empty() {
+            return Err(format!("`{}` failed before, and its file is not known", test.name));
+        }
+        reach.selectors.push(Selector::File(test.package.clone()));
+    }
+    reach.failed_before = failed_before.len();
+    if !files.is_empty() {
+        reach.reasons.push(FOLLOWS.to_owned());
+    }
     Ok(reach)
 }
+
+const FOLLOWS: &str = "the runner follows imports that are written out, not computed ones";
 
 /// `test/__snapshots__/cart.test.js.snap` belongs to `test/cart.test.js`.
 fn test_of_snapshot(file: &str) -> Option<String> {

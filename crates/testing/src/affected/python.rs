@@ -4,8 +4,11 @@ mod scan;
 
 use std::collections::{BTreeMap, HashMap};
 
+use rehearsal_core::TestResult;
+
 use super::graph::{Graph, directory, upwards};
 use super::{Reach, Reached, Selector};
+use crate::Framework;
 use crate::analyse::is_test_file;
 use scan::{Import, scan};
 
@@ -22,7 +25,12 @@ impl PythonImports {
     }
 }
 
-pub(super) fn reach(changed: &[&str], imports: &PythonImports) -> Reached {
+pub(super) fn reach(
+    framework: Framework,
+    changed: &[&str],
+    failed_before: &[TestResult],
+    imports: &PythonImports,
+) -> Reached {
     if let Some(data) = changed.iter().find(|file| !file.ends_with(".py")) {
         return Err(format!("`{data}` changed, and any test may read it"));
     }
@@ -66,11 +74,27 @@ pub(super) fn reach(changed: &[&str], imports: &PythonImports) -> Reached {
             reach.skipped.push(file.clone());
         }
     }
+    for test in failed_before {
+        // pytest names the file, and would refuse one that is gone; unittest takes parts of names, found or not.
+        let file = test.name.split("::").next().unwrap_or_default();
+        let is_there = framework == Framework::Unittest || imports.files.contains_key(file);
+        let is_reached = reach.selectors.contains(&Selector::File(file.to_owned()));
+        if is_there && !is_reached {
+            reach.selectors.push(without_parameters(test));
+            reach.failed_before += 1;
+        }
+    }
     let computed = imports.files.values().flatten().filter(|import| **import == Import::Computed).count();
-    if computed > 0 {
+    if computed > 0 && !changed.is_empty() {
         reach.reasons.push("files that compute what they import count as depending on everything".to_owned());
     }
     Ok(reach)
+}
+
+/// The function with all its parameters: they may be others now.
+fn without_parameters(test: &TestResult) -> Selector {
+    let name = test.name.split_once('[').map_or(test.name.as_str(), |(name, _)| name);
+    Selector::Test { package: test.package.clone(), name: name.to_owned() }
 }
 
 fn holds_tests(file: &str) -> bool {

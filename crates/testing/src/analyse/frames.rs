@@ -1,5 +1,7 @@
 //! Frames of stack traces, as any of the runners' languages print them.
 
+use crate::parse::frames::{is_source, number};
+
 /// One frame: where, and in which function if that is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
@@ -10,14 +12,6 @@ pub(crate) struct Frame<'a> {
 
 /// More frames than this say nothing new: a recursion repeats itself.
 const MOST_FRAMES: usize = 64;
-
-/// Names that end in one of these are files of source; `example.com:80` is not one.
-const SOURCES: &[&str] = &[
-    "bash", "bats", "c", "cc", "cjs", "clj", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs", "fs",
-    "go", "h", "hpp", "hs", "java", "jl", "js", "jsx", "kt", "kts", "lua", "m", "mjs", "ml", "mm", "mts",
-    "nim", "php", "pl", "pm", "py", "pyx", "rb", "rs", "scala", "sh", "svelte", "swift", "t", "ts", "tsx",
-    "vb", "vue", "zig",
-];
 
 /// The frames of a text, the deepest first.
 pub(crate) fn frames(text: &str) -> Vec<Frame<'_>> {
@@ -54,18 +48,18 @@ fn frame(line: &str) -> Option<Frame<'_>> {
 /// `File "shop/cart.py", line 12, in total`
 fn python(line: &str) -> Option<Frame<'_>> {
     let (file, rest) = line.strip_prefix("File \"")?.split_once('"')?;
-    let (number, rest) = leading_number(rest.strip_prefix(", line ")?)?;
-    Some(Frame { file, line: number, function: rest.strip_prefix(", in ").unwrap_or("").trim() })
+    let (line_number, rest) = number(rest.strip_prefix(", line ")?)?;
+    Some(Frame { file, line: line_number, function: rest.strip_prefix(", in ").unwrap_or("").trim() })
 }
 
 /// `#0 /shop/src/Cart.php(12): Cart->total()`
 fn php(line: &str) -> Option<Frame<'_>> {
-    let (_, rest) = leading_number(line.strip_prefix('#')?)?;
+    let (_, rest) = number(line.strip_prefix('#')?)?;
     let (file, rest) = rest.trim_start().split_once('(')?;
-    let (number, rest) = leading_number(rest)?;
+    let (line_number, rest) = number(rest)?;
     let function = rest.strip_prefix("): ").unwrap_or("");
     let function = function.split('(').next().unwrap_or("").trim();
-    is_source(file).then_some(Frame { file, line: number, function })
+    is_source(file).then_some(Frame { file, line: line_number, function })
 }
 
 /// `at total (src/cart.js:6:12)`, `at shop.Cart.total(Cart.java:6)`, `in /shop/Cart.cs:line 14`,
@@ -75,7 +69,7 @@ fn with_colon(line: &str) -> Option<Frame<'_>> {
     while let Some(colon) = line[from..].find(':').map(|at| from + at) {
         let after = &line[colon + 1..];
         let after = after.strip_prefix("line ").unwrap_or(after);
-        if let Some((number, rest)) = leading_number(after) {
+        if let Some((number, rest)) = number(after) {
             let start = file_start(&line[..colon]);
             let file = &line[start..colon];
             if is_source(file) {
@@ -135,16 +129,6 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-pub(crate) fn is_source(file: &str) -> bool {
-    let Some((stem, extension)) = file.rsplit_once('.') else { return false };
-    !stem.is_empty() && SOURCES.binary_search(&extension).is_ok()
-}
-
-fn leading_number(text: &str) -> Option<(u32, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    Some((text[..end].parse().ok()?, &text[end..]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,11 +176,6 @@ mod tests {
     #[test]
     fn an_address_is_no_file() {
         assert_eq!(frames("dial tcp: lookup example.com on 10.0.0.1:53: example.com:80 at 12:30:05"), []);
-    }
-
-    #[test]
-    fn the_list_of_sources_is_sorted_for_its_search() {
-        assert!(SOURCES.is_sorted());
     }
 
     proptest! {

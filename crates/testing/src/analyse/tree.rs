@@ -1,6 +1,7 @@
 //! Which files are the project's own, and how they are called within it.
 
-use super::frames::{frames, is_source};
+use super::frames::frames;
+use crate::parse::frames::is_source;
 use crate::{TestReport, is_foreign};
 
 /// The project's root, as far as it is known.

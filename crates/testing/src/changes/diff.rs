@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::ChangedLines;
 
-/// The changed lines of each file, by its name now (a deleted one by its old name).
+/// The changed lines of each file, by its name now (a deleted one by its old name). A file that moved is there twice: it
+/// is gone from where it was.
 pub(crate) type Hunks = BTreeMap<String, ChangedLines>;
 
 /// Reads a diff without context lines.
@@ -22,6 +23,7 @@ pub(crate) fn hunks(diff: &str) -> Hunks {
 struct Reader {
     old: Option<String>,
     new: Option<String>,
+    moved_from: Option<String>,
     lines: ChangedLines,
     /// Lines of the present hunk that are still to come: a text in them may look like a header.
     removed: u32,
@@ -42,7 +44,7 @@ impl Reader {
         } else if line.starts_with("deleted file mode") {
             self.lines.deleted = true;
         } else if let Some(name) = line.strip_prefix("rename from ") {
-            self.old = Some(unquoted(name));
+            self.moved_from = Some(unquoted(name));
         } else if let Some(name) = line.strip_prefix("rename to ") {
             self.new = Some(unquoted(name));
         } else if let Some(name) = line.strip_prefix("--- ") {
@@ -65,7 +67,10 @@ impl Reader {
     }
 
     fn end_file(&mut self, files: &mut Hunks) {
-        let Self { old, new, lines, .. } = std::mem::take(self);
+        let Self { old, new, moved_from, lines, .. } = std::mem::take(self);
+        if let Some(old) = moved_from {
+            files.insert(old, ChangedLines { deleted: true, ..ChangedLines::default() });
+        }
         let name = if lines.deleted { old.or(new) } else { new.or(old) };
         if let Some(name) = name {
             files.insert(name, lines);

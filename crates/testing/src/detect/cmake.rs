@@ -5,7 +5,7 @@ use crate::Framework;
 use crate::detect::file::read_inside;
 
 /// Where builds usually are; they are ignored by git, so the walk does not see them.
-const BUILD_DIRECTORIES: [&str; 6] =
+pub(crate) const BUILD_DIRECTORIES: [&str; 6] =
     ["build", "_build", "out", "cmake-build-debug", "cmake-build-release", "build/Debug"];
 
 pub(super) fn detect(found: &mut Found<'_>) {

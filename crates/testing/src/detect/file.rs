@@ -1,16 +1,15 @@
 //! Reading a project's files: they may be of any size, no files at all, or links to anywhere.
 
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 
 use camino::Utf8Path;
-use rustix::fs::OFlags;
+
+use crate::regular_file;
 
 /// No file by which a project describes itself is larger; of a larger one the beginning is read.
 const LARGEST: u64 = 1 << 20;
 
-/// A file's text; nothing if it is no regular file inside `root`. Never waits: a FIFO is opened without blocking
-/// and then refused.
+/// A file's text; nothing if it is no regular file inside `root`.
 pub(crate) fn read_inside(root: &Utf8Path, path: &Utf8Path) -> Option<String> {
     let path = if path.is_symlink() {
         let target = path.canonicalize_utf8().ok()?;
@@ -23,12 +22,7 @@ pub(crate) fn read_inside(root: &Utf8Path, path: &Utf8Path) -> Option<String> {
 
 /// The text of a regular file, at most so much of it.
 pub(crate) fn read_regular(path: &Utf8Path, most: u64) -> Option<String> {
-    let no_wait = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
-    let file = std::fs::File::options().read(true).custom_flags(no_wait).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).ok()?;
+    regular_file::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

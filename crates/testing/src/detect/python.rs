@@ -35,7 +35,9 @@ const READ: usize = 20;
 
 pub(super) fn detect(found: &mut Found<'_>) {
     let tree = found.tree;
-    let is_project = |path: &Utf8Path| tree.first_of(path, &MARKERS).is_some();
+    let is_marked = |path: &Utf8Path| tree.first_of(path, &MARKERS).is_some();
+    let packages = package_roots(found, &is_marked);
+    let is_project = |path: &Utf8Path| is_marked(path) || packages.iter().any(|root| root == path);
     let mut roots: Vec<Utf8PathBuf> = tree
         .directories()
         .map(|(path, _)| path)
@@ -52,6 +54,21 @@ pub(super) fn detect(found: &mut Found<'_>) {
         found.candidates.extend(candidate);
     }
     leave_to_nested(&mut found.candidates[first_own..]);
+}
+
+/// Directories that hold packages of tests, where no project does: what is below can be imported only from there.
+fn package_roots(found: &Found<'_>, is_marked: &dyn Fn(&Utf8Path) -> bool) -> Vec<Utf8PathBuf> {
+    let is_package = |path: &Utf8Path| found.tree.has(path, "__init__.py");
+    let mut roots: Vec<Utf8PathBuf> = test_files(found, Utf8Path::new(""), is_marked)
+        .iter()
+        .filter_map(|test| test.parent().filter(|directory| is_package(directory)))
+        .filter_map(|directory| directory.ancestors().find(|path| !is_package(path)))
+        .filter(|root| !root.as_str().is_empty() && !is_marked(Utf8Path::new("")))
+        .map(Utf8Path::to_owned)
+        .collect();
+    roots.sort();
+    roots.dedup();
+    roots
 }
 
 fn candidate_of(found: &Found<'_>, root: &Utf8Path, stop: &dyn Fn(&Utf8Path) -> bool) -> Option<Candidate> {

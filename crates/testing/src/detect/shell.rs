@@ -6,14 +6,18 @@ use super::{Candidate, Confidence, Found};
 use crate::Framework;
 
 /// Bats and its libraries, kept in the repository: their own tests are not the project's.
-const LIBRARIES: [&str; 6] = ["bats", "bats-core", "bats-assert", "bats-support", "bats-file", "test_helper"];
+const LIBRARIES: [&str; 5] = ["bats-core", "bats-assert", "bats-support", "bats-file", "test_helper"];
 
 /// One run for all files: Bats has no projects.
 pub(super) fn detect(found: &mut Found<'_>) {
     let tree = found.tree;
+    // A directory `bats` may hold the project's tests, or Bats itself.
+    let holds_bats = |path: &Utf8Path| path.file_name() == Some("bats") && tree.has(path, "install.sh");
     let is_library = |path: &Utf8Path| {
-        path.components()
-            .any(|part| LIBRARIES.contains(&part.as_str()) || super::FIXTURES.contains(&part.as_str()))
+        path.ancestors().any(holds_bats)
+            || path
+                .components()
+                .any(|part| LIBRARIES.contains(&part.as_str()) || super::FIXTURES.contains(&part.as_str()))
     };
     let directories: Vec<Utf8PathBuf> = tree
         .directories()

@@ -174,6 +174,24 @@ fn python_projects_are_told_apart_by_their_files_and_by_how_their_tests_are_writ
 }
 
 #[test]
+fn a_package_of_tests_outside_of_any_project_is_run_from_where_it_can_be_imported() {
+    let repo = repo(&[
+        ("tools/report/tests/__init__.py", ""),
+        ("tools/report/tests/test_a.py", "import unittest\n"),
+        ("README.md", ""),
+    ]);
+    assert_snapshot!(repo.told(), @"unittest in tools/report [tools/report/tests/test_a.py: uses unittest, and nothing names pytest]");
+}
+
+#[test]
+fn a_directory_named_after_bats_holds_tests_unless_it_is_bats_itself() {
+    let own = repo(&[("test/bats/a.bats", ""), ("README.md", "")]);
+    assert_snapshot!(own.told(), @"bats in . [test/bats/a.bats] targets: test/bats");
+    let vendored = repo(&[("test/bats/install.sh", ""), ("test/bats/test/a.bats", ""), ("test/x.bats", "")]);
+    assert_snapshot!(vendored.told(), @"bats in . [test/x.bats] targets: test");
+}
+
+#[test]
 fn members_of_a_cargo_workspace_are_run_with_it() {
     let files = [
         ("Cargo.toml", "[workspace]\nmembers = ['crates/*']\nexclude = ['fuzz']\n"),

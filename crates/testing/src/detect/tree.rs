@@ -43,12 +43,12 @@ const SKIPPED: [&str; 23] = [
 /// The directories of a repository with the names of their files; what git ignores is not there, links are not
 /// followed.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: Utf8PathBuf,
     /// By path relative to the root; the root itself is empty.
     directories: BTreeMap<Utf8PathBuf, Vec<String>>,
     /// Whether something was left out for its depth or number.
-    pub cut: bool,
+    pub(crate) cut: bool,
 }
 
 struct Pending {
@@ -58,7 +58,7 @@ struct Pending {
 }
 
 impl Tree {
-    pub(super) fn walk(root: &Utf8Path) -> Self {
+    pub(crate) fn walk(root: &Utf8Path) -> Self {
         let mut tree = Self { root: root.to_owned(), directories: BTreeMap::new(), cut: false };
         let mut pending =
             VecDeque::from([Pending { path: Utf8PathBuf::new(), depth: 0, ignores: Vec::new() }]);
@@ -68,6 +68,11 @@ impl Tree {
             tree.visit(directory, &mut pending, &mut room);
         }
         tree
+    }
+
+    /// Of which nothing needs to be known.
+    pub(crate) fn none(root: &Utf8Path) -> Self {
+        Self { root: root.to_owned(), directories: BTreeMap::new(), cut: false }
     }
 
     fn visit(&mut self, mut directory: Pending, pending: &mut VecDeque<Pending>, room: &mut usize) {
@@ -106,39 +111,39 @@ impl Tree {
     }
 
     /// Every directory with its files, parents before children.
-    pub(super) fn directories(&self) -> impl Iterator<Item = (&Utf8Path, &[String])> {
+    pub(crate) fn directories(&self) -> impl Iterator<Item = (&Utf8Path, &[String])> {
         self.directories.iter().map(|(path, files)| (path.as_path(), files.as_slice()))
     }
 
     /// The directories that have a file of this name.
-    pub(super) fn having<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Utf8Path> {
+    pub(crate) fn having<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Utf8Path> {
         self.directories().filter(move |(_, files)| has(files, name)).map(|(path, _)| path)
     }
 
-    pub(super) fn has(&self, directory: &Utf8Path, name: &str) -> bool {
+    pub(crate) fn has(&self, directory: &Utf8Path, name: &str) -> bool {
         self.directories.get(directory).is_some_and(|files| has(files, name))
     }
 
     /// The first of these files that the directory has.
-    pub(super) fn first_of<'a>(&self, directory: &Utf8Path, names: &[&'a str]) -> Option<&'a str> {
+    pub(crate) fn first_of<'a>(&self, directory: &Utf8Path, names: &[&'a str]) -> Option<&'a str> {
         names.iter().copied().find(|name| self.has(directory, name))
     }
 
-    pub(super) fn has_directory(&self, directory: &Utf8Path) -> bool {
+    pub(crate) fn has_directory(&self, directory: &Utf8Path) -> bool {
         self.directories.contains_key(directory)
     }
 
-    pub(super) fn files(&self, directory: &Utf8Path) -> &[String] {
+    pub(crate) fn files(&self, directory: &Utf8Path) -> &[String] {
         self.directories.get(directory).map_or(&[], Vec::as_slice)
     }
 
     /// The text of a file.
-    pub(super) fn read(&self, directory: &Utf8Path, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, directory: &Utf8Path, name: &str) -> Option<String> {
         read_inside(&self.root, &self.root.join(directory).join(name))
     }
 
     /// The directory and all below it, without what `stop` says belongs to something else.
-    pub(super) fn below<'a>(
+    pub(crate) fn below<'a>(
         &'a self,
         directory: &'a Utf8Path,
         stop: impl Fn(&Utf8Path) -> bool + 'a,
@@ -159,7 +164,7 @@ impl Tree {
     }
 
     /// The first file below that fits.
-    pub(super) fn find_below(
+    pub(crate) fn find_below(
         &self,
         directory: &Utf8Path,
         stop: impl Fn(&Utf8Path) -> bool,
@@ -169,7 +174,7 @@ impl Tree {
             .find_map(|(path, files)| files.iter().find(|name| fits(name)).map(|name| path.join(name)))
     }
 
-    pub(super) fn root(&self) -> &Utf8Path {
+    pub(crate) fn root(&self) -> &Utf8Path {
         &self.root
     }
 }

@@ -107,6 +107,8 @@ struct Span {
     line_start: u32,
     column_start: u32,
     is_primary: bool,
+    #[serde(default)]
+    label: Option<String>,
 }
 
 /// A line of `--message-format=json`: cargo's, or rustc's own.
@@ -130,9 +132,15 @@ pub(crate) fn compiler_message(line: &str) -> Option<Diagnostic> {
     let span = message.spans.into_iter().find(|span| span.is_primary);
     let tool = "rustc".to_owned();
     let code = message.code.map(|code| code.code);
+    let mut said = message.said;
+    // `mismatched types` alone says little: which they are stands at the place.
+    let label = span.as_ref().and_then(|span| span.label.as_deref());
+    if let Some(label) = label.filter(|label| severity == Severity::Error && !said.contains(label)) {
+        said = format!("{said}: {label}");
+    }
     let (file, line, column) = match span {
         Some(span) => (Some(span.file_name), Some(span.line_start), Some(span.column_start)),
         None => (None, None, None),
     };
-    Some(Diagnostic { tool, severity, code, message: message.said, file, line, column })
+    Some(Diagnostic { tool, severity, code, message: said, file, line, column })
 }

@@ -108,6 +108,19 @@ fn linters_of_javascript_are_read() {
 }
 
 #[test]
+fn what_pythons_compiler_says_is_read() {
+    let text = "*** Error compiling 'a.py'...\n  File \"a.py\", line 2\n    def f(:\n          ^\nSyntaxError: invalid syntax\n\n\
+                *** Error compiling 'b.py'...\nValueError: source code string cannot contain null bytes\n\
+                c.py:3: SyntaxWarning: invalid escape sequence '\\d'\nprint('Error: x')\n";
+    assert_snapshot!(said("python", text), @r"
+    python error a.py:2 SyntaxError: invalid syntax
+    python error b.py ValueError: source code string cannot contain null bytes
+    python warning c.py:3 SyntaxWarning: invalid escape sequence '\d'
+    ");
+    assert_eq!(tool_of(text), "python");
+}
+
+#[test]
 fn checkers_of_python_are_read() {
     assert_snapshot!(said("ruff", sample!("ruff-concise")), @r"
     ruff warning a.py:1:1 [I001] Import block is un-sorted or un-formatted

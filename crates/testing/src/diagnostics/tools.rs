@@ -2,6 +2,7 @@
 
 use super::many_lines::{Biome, EslintStylish, Prettier, Ruff, Rustc, ShellCheck};
 use super::one_line::{Compiler, Linter};
+use super::python::PythonCompiler;
 use super::{ByLine, DiagnosticParser, json::Json};
 
 struct Tool {
@@ -128,6 +129,12 @@ static TOOLS: &[Tool] = &[
         looks_like: |text| text.lines().any(|line| line.contains(" - error: ") && line.contains(".py:")),
         parser: |name| Box::new(ByLine::<Compiler>::new(name)),
     },
+    Tool {
+        name: "python",
+        also: &["python3", "compileall"],
+        looks_like: |text| text.lines().any(|line| line.starts_with("*** Error compiling '")),
+        parser: |name| Box::new(ByLine::<PythonCompiler>::new(name)),
+    },
     named_compiler("gcc", &["clang", "cc", "g++", "clang++", "make", "cmake"]),
     named_compiler("go", &["go-build"]),
     named_compiler("javac", &["maven", "mvn", "gradle", "kotlinc"]),
@@ -153,6 +160,16 @@ pub fn parser_for(tool: &str) -> Box<dyn DiagnosticParser> {
     let known = TOOLS.iter().find(|known| known.name == tool || known.also.contains(&tool));
     let known = known.unwrap_or(&TOOLS[TOOLS.len() - 1]);
     (known.parser)(known.also.iter().find(|name| **name == tool).unwrap_or(&known.name))
+}
+
+/// Whether there is a parser for this tool in particular.
+pub fn is_known_tool(tool: &str) -> bool {
+    known_tools().any(|known| known == tool)
+}
+
+/// The names of all tools with parsers of their own.
+pub fn known_tools() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().flat_map(|known| std::iter::once(known.name).chain(known.also.iter().copied()))
 }
 
 /// The tool that prints a text which begins like this.

@@ -2,7 +2,7 @@
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, js_error, milliseconds};
+use super::{Head, Stream, js_failure, milliseconds};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -130,15 +130,15 @@ impl Bun {
     fn settle(&mut self, sink: &mut dyn Sink) {
         let Some(failed) = self.failed.take() else { return };
         let error = error_in(&failed.text);
-        let (said, stack) = js_error::message_and_stack(error);
-        let (class, message) = js_error::class_and_message(said);
+        let (said, stack) = js_failure::message_and_stack(error);
+        let (class, message) = js_failure::class_and_message(said);
         let fallback = Place { file: (!self.file.is_empty()).then_some(self.file.as_str()), line: None };
         let hook = failed.name.ends_with("(unnamed)").then_some(FailureKind::Setup);
         let failure = Failure {
-            kind: Some(hook.unwrap_or_else(|| js_error::kind_of(class, message))),
+            kind: Some(hook.unwrap_or_else(|| js_failure::kind_of(class, message))),
             message: if class == "error" { message } else { said },
             stack,
-            at: js_error::place_of(stack).unwrap_or(fallback),
+            at: js_failure::place_of(stack).unwrap_or(fallback),
             expected: value(said, "Expected: "),
             actual: value(said, "Received: "),
         };
@@ -170,11 +170,11 @@ impl Bun {
     }
 
     fn problem(&self, text: &str) -> Problem {
-        let (said, stack) = js_error::message_and_stack(error_in(text));
-        let (class, message) = js_error::class_and_message(said);
-        let at = js_error::place_of(stack);
+        let (said, stack) = js_failure::message_and_stack(error_in(text));
+        let (class, message) = js_failure::class_and_message(said);
+        let at = js_failure::place_of(stack);
         let own = at.and_then(|at| at.file).filter(|file| *file != self.file);
-        let kind = match js_error::kind_of(class, message) {
+        let kind = match js_failure::kind_of(class, message) {
             // Bun calls everything `error` that its own parser finds.
             FailureKind::Error if class == "error" && own.is_some() => FailureKind::Compile,
             kind => kind,
@@ -238,7 +238,7 @@ fn file_of(line: &str) -> Option<&str> {
 fn error_in(text: &str) -> &str {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let (class, _) = js_error::class_and_message(line.trim_end());
+        let (class, _) = js_failure::class_and_message(line.trim_end());
         if !class.is_empty() && !line.starts_with(' ') {
             return &text[at..];
         }

@@ -1,8 +1,9 @@
 //! Catch2's own XML (`-r xml`).
 
+use super::Head;
 use super::wording::kind_of;
-use super::xml::{Attributes, Token, Tokens};
-use super::{Head, Parser, Stream};
+use super::xml::{Attributes, Text};
+use super::xml_report::XmlReader;
 use crate::{Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};
 
 const ROOM: usize = 4 << 10;
@@ -16,21 +17,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
 /// Reads one document.
 #[derive(Debug, Default)]
 pub(super) struct Catch2Xml {
-    tokens: Tokens,
-    run: Run,
-}
-
-impl Parser for Catch2Xml {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        let run = &mut self.run;
-        self.tokens.feed(bytes, &mut |token| run.token(&token, sink));
-    }
-
-    fn finish(&mut self, _: &mut dyn Sink) {}
-}
-
-#[derive(Debug, Default)]
-struct Run {
     case: Option<Case>,
     /// The first thing that went wrong in the test, while it is read.
     is_first: bool,
@@ -50,27 +36,7 @@ struct Case {
     ms: u64,
 }
 
-impl Run {
-    fn token(&mut self, token: &Token<'_>, sink: &mut dyn Sink) {
-        match token {
-            Token::Text(text) => {
-                if let Some(kept) = &mut self.text {
-                    kept.push(&text.decoded());
-                }
-            }
-            Token::Open { name, attributes, empty } => {
-                self.open(name, *attributes, sink);
-                if *empty {
-                    self.close(name, sink);
-                }
-            }
-            Token::Close { name } => self.close(name, sink),
-            Token::Declares => {
-                sink.event(Event::Complaint("the report declares entities, which are not expanded"))
-            }
-        }
-    }
-
+impl XmlReader for Catch2Xml {
     fn open(&mut self, name: &str, attributes: Attributes<'_>, sink: &mut dyn Sink) {
         match name {
             "TestCase" => {
@@ -97,6 +63,30 @@ impl Run {
         }
     }
 
+    fn close(&mut self, name: &str, sink: &mut dyn Sink) {
+        match name {
+            "Original" | "Expanded" | "Info" | "Exception" | "Failure" | "FatalErrorCondition" => {
+                self.said(name)
+            }
+            "Expression" => self.is_first = false,
+            "TestCase" => {
+                if let Some(case) = self.case.take() {
+                    case.tell(sink);
+                }
+            }
+            "Catch" | "Catch2TestRun" => sink.event(Event::Ended { counted: self.counted }),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: Text<'_>) {
+        if let Some(kept) = &mut self.text {
+            kept.push(&text.decoded());
+        }
+    }
+}
+
+impl Catch2Xml {
     fn failed(&mut self, name: &str, attributes: Attributes<'_>) {
         let Some(case) = &mut self.case else { return };
         self.is_first = false;
@@ -130,24 +120,7 @@ impl Run {
             (true, false) => TestStatus::Pass,
         });
         let seconds = attributes.get("durationInSeconds").and_then(|time| time.parse().ok()).unwrap_or(0.0);
-        let time = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        case.ms = u64::try_from(time.as_millis()).unwrap_or(0);
-    }
-
-    fn close(&mut self, name: &str, sink: &mut dyn Sink) {
-        match name {
-            "Original" | "Expanded" | "Info" | "Exception" | "Failure" | "FatalErrorCondition" => {
-                self.said(name)
-            }
-            "Expression" => self.is_first = false,
-            "TestCase" => {
-                if let Some(case) = self.case.take() {
-                    case.tell(sink);
-                }
-            }
-            "Catch" | "Catch2TestRun" => sink.event(Event::Ended { counted: self.counted }),
-            _ => {}
-        }
+        case.ms = super::milliseconds::of_seconds(seconds);
     }
 
     fn said(&mut self, name: &str) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::by_line::LineReader;
 use super::tally::Tally;
-use super::{Head, Stream, js_error, place};
+use super::{Head, Stream, js_failure, place};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -167,12 +167,12 @@ impl Deno {
         self.told[at] = true;
         let (suite, name, ms) = &self.failed[at];
         let (said, stack) = error_of(&text);
-        let (class, message) = js_error::class_and_message(said);
+        let (class, message) = js_failure::class_and_message(said);
         let failure = Failure {
-            kind: Some(js_error::kind_of(class, message)),
+            kind: Some(js_failure::kind_of(class, message)),
             message: said,
             stack,
-            at: js_error::place_of(stack).or_else(|| place::trailing(defined)).unwrap_or_default(),
+            at: js_failure::place_of(stack).or_else(|| place::trailing(defined)).unwrap_or_default(),
             ..Failure::default()
         };
         let test = TestId { suite, name };
@@ -214,17 +214,17 @@ impl Deno {
     fn end_complaint(&mut self, sink: &mut dyn Sink) {
         let Some(text) = self.complaint.take() else { return };
         let text = text.into_text();
-        let (said, stack) = js_error::message_and_stack(&text);
+        let (said, stack) = js_failure::message_and_stack(&text);
         let message = without_source(said.strip_prefix("error: ").unwrap_or(said));
         let summaries = ["Test failed", "Type checking failed", "Found "];
         if summaries.iter().any(|summary| message.starts_with(summary)) {
             return;
         }
         let types = message.starts_with("TS");
-        let at = js_error::place_of(stack).unwrap_or_default();
+        let at = js_failure::place_of(stack).unwrap_or_default();
         let (scope, kind) = match (types, at.file.is_some()) {
             (true, _) => (ProblemScope::Build, FailureKind::Compile),
-            (false, true) => (ProblemScope::Suite, js_error::kind_of("", message)),
+            (false, true) => (ProblemScope::Suite, js_failure::kind_of("", message)),
             (false, false) => (ProblemScope::Run, FailureKind::Config),
         };
         sink.event(Event::Problem(Problem {
@@ -240,12 +240,12 @@ impl Deno {
 
 fn broken_file(file: &str, text: &str) -> Problem {
     let (said, stack) = error_of(text);
-    let (class, message) = js_error::class_and_message(said);
-    let at = js_error::place_of(stack).unwrap_or_default();
+    let (class, message) = js_failure::class_and_message(said);
+    let at = js_failure::place_of(stack).unwrap_or_default();
     Problem {
         scope: ProblemScope::Suite,
         name: file.to_owned(),
-        kind: Some(js_error::kind_of(class, message)),
+        kind: Some(js_failure::kind_of(class, message)),
         message: said.to_owned(),
         file: Some(at.file.unwrap_or(file).to_owned()),
         line: at.line,
@@ -254,7 +254,7 @@ fn broken_file(file: &str, text: &str) -> Problem {
 
 /// The error and its frames, out of `error: Error: boom`, a line of source, and frames.
 fn error_of(text: &str) -> (&str, &str) {
-    let (said, stack) = js_error::message_and_stack(text.trim());
+    let (said, stack) = js_failure::message_and_stack(text.trim());
     let said = without_source(said.strip_prefix("error: ").unwrap_or(said));
     (said.strip_prefix("(in promise) ").unwrap_or(said), stack)
 }

@@ -1,13 +1,14 @@
 //! Where a failure's text points: frames of stack traces and `file:line` in messages, of many languages.
 
-use crate::{Place, is_foreign};
+use super::place::is_own;
+use crate::Place;
 
 /// What source files end with; without this list, `example.com:443` would be a place.
-const SOURCES: [&str; 53] = [
-    "bats", "c", "cc", "cjs", "clj", "coffee", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs",
+const SOURCES: [&str; 58] = [
+    "bash", "bats", "c", "cc", "cjs", "clj", "coffee", "cpp", "cs", "cts", "cxx", "dart", "erl", "ex", "exs",
     "feature", "fs", "go", "groovy", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "jl", "js", "jsx",
-    "kt", "kts", "lua", "m", "mjs", "ml", "mm", "mts", "nim", "php", "phpt", "pl", "py", "r", "rb", "rs",
-    "scala", "sh", "svelte", "swift", "t", "ts", "tsx", "vue",
+    "kt", "kts", "lua", "m", "mjs", "ml", "mm", "mts", "nim", "php", "phpt", "pl", "pm", "py", "pyx", "r",
+    "rb", "rs", "scala", "sh", "svelte", "swift", "t", "ts", "tsx", "vb", "vue", "zig",
 ];
 
 /// Of `feature` and `svelte`.
@@ -27,7 +28,7 @@ pub(super) enum Deepest {
 
 /// The deepest place of a text that is the project's own.
 pub(super) fn place_in(text: &str, deepest: Deepest) -> Option<Place<'_>> {
-    let mut own = text.lines().filter_map(place_of_line).filter(|place| !place.file.is_some_and(is_foreign));
+    let mut own = text.lines().filter_map(place_of_line).filter(is_own);
     match deepest {
         Deepest::First => own.next(),
         Deepest::Last => own.next_back(),
@@ -100,7 +101,7 @@ fn last_word(text: &str) -> &str {
 }
 
 /// Whether this names a source file.
-pub(super) fn is_source(file: &str) -> bool {
+pub(crate) fn is_source(file: &str) -> bool {
     let near = file.len().saturating_sub(LONGEST_ENDING + 1);
     let Some(dot) = file.as_bytes()[near..].iter().rposition(|byte| *byte == b'.') else { return false };
     let (stem, extension) = (&file[..near + dot], &file[near + dot + 1..]);
@@ -109,7 +110,7 @@ pub(super) fn is_source(file: &str) -> bool {
 }
 
 /// The number that a text begins with, and what follows it.
-pub(super) fn number(text: &str) -> Option<(u32, &str)> {
+pub(crate) fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
 }

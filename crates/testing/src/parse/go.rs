@@ -41,13 +41,3 @@ fn is_about_a_test(line: &str) -> bool {
     let result = ["--- FAIL: ", "--- PASS: ", "--- SKIP: "].iter().any(|start| line.starts_with(start));
     line.starts_with("=== RUN   ") || (result && line.ends_with("s)"))
 }
-
-/// Seconds as Go prints them, in milliseconds.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, and no test takes less than no time"
-)]
-fn milliseconds(seconds: f64) -> u64 {
-    (seconds * 1000.0).round() as u64
-}

@@ -1,6 +1,6 @@
 //! One failure as Jest prints it for people: a message, an excerpt of the source, and frames.
 
-use super::jest_failure;
+use super::js_failure;
 use super::place::{is_own, js_frame, leading};
 use crate::{FailureKind, Place};
 
@@ -34,7 +34,7 @@ impl Block {
     }
 
     pub(super) fn kind(&self) -> FailureKind {
-        jest_failure::kind(&self.message, &self.stack)
+        js_failure::kind_of_text(&self.message, &self.stack)
     }
 }
 

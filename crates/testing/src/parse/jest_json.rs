@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::jest_block::Block;
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, jest_failure, milliseconds};
+use super::{Head, Parser, Stream, js_failure, milliseconds};
 use crate::{Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
 
 /// The name of a file stands after its tests; so many bytes of them wait for it. Those of a larger file are told
@@ -92,7 +92,10 @@ struct Location {
 }
 
 impl Parser for JestJson {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, reading } = self;
         elements.feed(bytes, &mut |path, text| reading.element(path, text, sink));
     }
@@ -171,7 +174,7 @@ pub(super) fn file_problem(file: &str, printed: &str) -> Problem {
     Problem {
         scope: ProblemScope::Suite,
         name: file.to_owned(),
-        kind: Some(jest_failure::load_kind(&message)),
+        kind: Some(js_failure::load_kind(&message)),
         file: block.file.or_else(|| Some(file.to_owned())),
         line: block.line.or(at),
         message,
@@ -209,14 +212,14 @@ impl Test {
         let mut failure = Failure {
             expected: expected.as_deref(),
             actual: actual.as_deref(),
-            ..jest_failure::failure(&text)
+            ..js_failure::failure(&text)
         };
         if failure.at.file.is_none() && !suite.is_empty() {
             failure.at =
                 Place { file: Some(suite), line: self.location.as_ref().map(|location| location.line) };
         }
         let told = matches!(status, TestStatus::Fail | TestStatus::Flaky);
-        let ms = milliseconds(self.duration.unwrap_or_default());
+        let ms = milliseconds::of(self.duration.unwrap_or_default());
         let end = Finished { failure: told.then_some(failure), ..Finished::new(test, status, ms) };
         sink.event(Event::Finished(end));
     }

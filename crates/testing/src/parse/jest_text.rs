@@ -5,11 +5,12 @@ mod tree;
 use super::by_line::LineReader;
 use super::jest_block::Block;
 use super::jest_json::file_problem;
+use super::tally::Tally;
 use super::{Head, Stream};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
-use tree::{Counts, Tree};
+use tree::Tree;
 
 /// Of a failure this much is kept at each end.
 const ROOM: usize = 8 << 10;
@@ -34,7 +35,7 @@ pub(super) struct JestText {
     repeating: bool,
     /// Between the summary of a run and the first file of the next.
     over: bool,
-    named: Counts,
+    named: Tally,
     counted: u64,
 }
 
@@ -80,8 +81,8 @@ impl JestText {
         self.tree = None;
         if line == "Summary of all failing tests" {
             self.repeating = true;
-        } else if let Some(counts) = line.strip_prefix("Tests:").and_then(Counts::read) {
-            self.conclude(&counts, sink);
+        } else if let Some(counts) = line.strip_prefix("Tests:").and_then(tree::counts) {
+            self.conclude(counts, sink);
         } else if line.starts_with("No tests found, exiting with code ") {
             sink.event(Event::Ended { counted: Some(self.counted) });
         } else if line.starts_with("Jest: ") && line.contains("threshold") {
@@ -124,16 +125,9 @@ impl JestText {
     }
 
     /// What the summary counts and nothing named.
-    fn conclude(&mut self, counts: &Counts, sink: &mut dyn Sink) {
-        let named = std::mem::take(&mut self.named);
-        for (status, all, named) in [
-            (TestStatus::Pass, counts.passed, named.passed),
-            (TestStatus::Fail, counts.failed, named.failed),
-            (TestStatus::Skip, counts.skipped, named.skipped),
-        ] {
-            sink.event(Event::Counted { status, count: all.saturating_sub(named) });
-        }
-        self.counted = self.counted.saturating_add(counts.total());
+    fn conclude(&mut self, counts: Tally, sink: &mut dyn Sink) {
+        counts.count_unnamed(std::mem::take(&mut self.named), sink);
+        self.counted = self.counted.saturating_add(counts.sum());
         (self.repeating, self.over) = (false, true);
         sink.event(Event::Ended { counted: Some(self.counted) });
     }

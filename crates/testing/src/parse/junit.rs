@@ -8,8 +8,9 @@ mod dialect;
 
 use std::collections::HashSet;
 
-use super::xml::{Attributes, Token, Tokens};
-use super::{Head, Parser, Stream};
+use super::Head;
+use super::xml::{Attributes, Text};
+use super::xml_report::XmlReader;
 use crate::{
     Attempt, Event, Failure, FailureKind, Finished, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -38,23 +39,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
 /// Reads one document.
 #[derive(Debug, Default)]
 pub(super) struct Junit {
-    tokens: Tokens,
-    document: Document,
-}
-
-impl Parser for Junit {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        let document = &mut self.document;
-        self.tokens.feed(bytes, &mut |token| document.token(&token, sink));
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.document.tell_held(sink);
-    }
-}
-
-#[derive(Debug, Default)]
-struct Document {
     dialect: Dialect,
     signed: Signed,
     root_is_bare: bool,
@@ -101,30 +85,9 @@ enum Part {
     Rerun,
 }
 
-impl Document {
-    fn token(&mut self, token: &Token<'_>, sink: &mut dyn Sink) {
-        match token {
-            Token::Text(text) => match self.part {
-                Part::Nowhere => {}
-                Part::Body => self.case.body.push(&text.decoded()),
-                Part::Output => self.case.printed(*text),
-                Part::Rerun => self.case.rerun_body.push(&text.decoded()),
-            },
-            Token::Open { name, attributes, empty } => {
-                self.depth += 1;
-                self.open(name, *attributes, sink);
-                if *empty {
-                    self.close(name, sink);
-                }
-            }
-            Token::Close { name } => self.close(name, sink),
-            Token::Declares => {
-                sink.event(Event::Complaint("the report declares entities, which are not expanded"))
-            }
-        }
-    }
-
+impl XmlReader for Junit {
     fn open(&mut self, name: &str, attributes: Attributes<'_>, sink: &mut dyn Sink) {
+        self.depth += 1;
         match name {
             "testsuites" => {
                 self.root_is_bare = attributes.is_empty();
@@ -190,6 +153,21 @@ impl Document {
         }
     }
 
+    fn text(&mut self, text: Text<'_>) {
+        match self.part {
+            Part::Nowhere => {}
+            Part::Body => self.case.body.push(&text.decoded()),
+            Part::Output => self.case.printed(text),
+            Part::Rerun => self.case.rerun_body.push(&text.decoded()),
+        }
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) {
+        self.tell_held(sink);
+    }
+}
+
+impl Junit {
     fn learn(&mut self, dialect: Option<Dialect>) {
         if let Some(dialect) = dialect.filter(|_| self.signed == Signed::Nobody) {
             self.dialect = dialect;

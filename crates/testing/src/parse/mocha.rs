@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, js_error, milliseconds};
+use super::{Head, Parser, Stream, js_failure, milliseconds};
 use crate::{Attempt, Event, Failure, FailureKind, Finished, Lines, Place, Sink, TestId, TestStatus};
 pub(super) use text::{MochaText, looks_like as looks_like_text};
 
@@ -191,11 +191,11 @@ impl Test<'_> {
             _ => ("", "", "", None, None),
         };
         let stack = self.stack.as_deref().unwrap_or(stack);
-        let class = if class.is_empty() { js_error::class_and_message(stack).0 } else { class };
-        let (_, frames) = js_error::message_and_stack(stack);
+        let class = if class.is_empty() { js_failure::class_and_message(stack).0 } else { class };
+        let (_, frames) = js_failure::message_and_stack(stack);
         let fallback = Place { file: (!file.is_empty()).then_some(file), line: None };
-        let kind = hook_of(&self.title).unwrap_or_else(|| js_error::kind_of(class, message));
-        let at = js_error::place_of(frames).unwrap_or(fallback);
+        let kind = hook_of(&self.title).unwrap_or_else(|| js_failure::kind_of(class, message));
+        let at = js_failure::place_of(frames).unwrap_or(fallback);
         let message = if message.is_empty() { stack } else { message };
         Failure { kind: Some(kind), message, stack: frames, at, expected, actual }
     }

@@ -1,7 +1,7 @@
 //! `node --test` with its `dot` reporter: a character a test or suite, then the failed ones.
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_error, node_spec};
+use super::{Head, Stream, js_failure, node_spec};
 use crate::{Event, Failure, Finished, HeadTail, Sink, TestId, TestStatus};
 
 /// Bytes at each end of one failure.
@@ -69,14 +69,14 @@ impl NodeDot {
         if rest.contains("ms) # ") {
             return sink.event(Event::Finished(Finished::new(test, TestStatus::Skip, 0)));
         }
-        let (message, stack) = js_error::message_and_stack(&text);
+        let (message, stack) = js_failure::message_and_stack(&text);
         let message = message.trim().trim_matches('\'');
-        let (class, bare) = js_error::class_and_message(message);
+        let (class, bare) = js_failure::class_and_message(message);
         let failure = Failure {
-            kind: Some(js_error::kind_of(class, bare)),
+            kind: Some(js_failure::kind_of(class, bare)),
             message,
             stack,
-            at: js_error::place_of(stack).unwrap_or_default(),
+            at: js_failure::place_of(stack).unwrap_or_default(),
             ..Failure::default()
         };
         sink.event(Event::Finished(Finished::new(test, TestStatus::Fail, 0).failure(failure)));

@@ -4,7 +4,7 @@
 //! print stands between, so the runner's own counts at the end must fit.
 
 use super::by_line::LineReader;
-use super::{Head, Stream, js_error, milliseconds, place};
+use super::{Head, Stream, js_failure, milliseconds, place};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -236,9 +236,9 @@ impl NodeSpec {
         if said == "test failed" && is_file(&pending.name) {
             return sink.event(Event::Problem(broken_file(&pending.name, &printed)));
         }
-        let (message, stack) = js_error::message_and_stack(&text);
+        let (message, stack) = js_failure::message_and_stack(&text);
         let message = message.trim().trim_matches('\'');
-        let Some(at) = js_error::place_of(stack) else {
+        let Some(at) = js_failure::place_of(stack) else {
             if self.unplaced.len() < MOST_UNPLACED {
                 let leaf = pending.name.rsplit(" > ").next().unwrap_or_default().to_owned();
                 let message = message.to_owned();
@@ -246,9 +246,9 @@ impl NodeSpec {
             }
             return;
         };
-        let (class, bare) = js_error::class_and_message(message);
+        let (class, bare) = js_failure::class_and_message(message);
         let failure = Failure {
-            kind: Some(js_error::kind_of(class, bare)),
+            kind: Some(js_failure::kind_of(class, bare)),
             message,
             stack,
             at,
@@ -309,8 +309,8 @@ impl NodeSpec {
 }
 
 fn tell_unplaced(test: &Unplaced, at: Place<'_>, sink: &mut dyn Sink) {
-    let (class, bare) = js_error::class_and_message(&test.message);
-    let kind = Some(js_error::kind_of(class, bare));
+    let (class, bare) = js_failure::class_and_message(&test.message);
+    let kind = Some(js_failure::kind_of(class, bare));
     let failure = Failure { kind, message: &test.message, at, ..Failure::default() };
     let id = TestId { suite: "", name: &test.name };
     sink.event(Event::Finished(Finished::new(id, TestStatus::Fail, test.ms).failure(failure)));
@@ -323,15 +323,15 @@ pub(super) fn is_file(name: &str) -> bool {
 
 /// A file that ended badly by itself; what it printed on its way stands before.
 pub(super) fn broken_file(file: &str, printed: &str) -> Problem {
-    let (said, stack) = js_error::message_and_stack(printed);
-    let error = said.lines().find(|line| !js_error::class_and_message(line).0.is_empty());
+    let (said, stack) = js_failure::message_and_stack(printed);
+    let error = said.lines().find(|line| !js_failure::class_and_message(line).0.is_empty());
     let at_file =
         |place: &Place<'_>| place.file.is_some_and(|found| found.ends_with(file) || file.ends_with(found));
     let in_text = said.lines().filter_map(place::trailing).find(at_file);
     let in_stack = stack.lines().filter_map(place::js_frame).find(at_file);
     let line = in_text.or(in_stack).and_then(|place| place.line);
-    let kind = match error.map(js_error::class_and_message) {
-        Some((class, message)) => js_error::kind_of(class, message),
+    let kind = match error.map(js_failure::class_and_message) {
+        Some((class, message)) => js_failure::kind_of(class, message),
         None => FailureKind::Crash,
     };
     let message = error.unwrap_or("the file ended with a bad exit code").to_owned();
@@ -346,8 +346,8 @@ pub(super) fn broken_file(file: &str, printed: &str) -> Problem {
 }
 
 fn problem(name: &str, text: &str, kind: FailureKind) -> Problem {
-    let (message, stack) = js_error::message_and_stack(text);
-    let at = js_error::place_of(stack).unwrap_or_default();
+    let (message, stack) = js_failure::message_and_stack(text);
+    let at = js_failure::place_of(stack).unwrap_or_default();
     Problem {
         scope: ProblemScope::Suite,
         name: name.to_owned(),

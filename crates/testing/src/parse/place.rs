@@ -56,7 +56,7 @@ pub(super) fn first_own<'a>(
 
 /// Whether a place is the project's own.
 pub(super) fn is_own(place: &Place<'_>) -> bool {
-    place.file.is_some_and(|file| !is_foreign(file) && !file.starts_with("ext:") && !file.starts_with('<'))
+    place.file.is_some_and(|file| !is_foreign(file) && !file.starts_with('<'))
 }
 
 #[cfg(test)]

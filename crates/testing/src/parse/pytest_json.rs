@@ -82,7 +82,10 @@ struct Collected {
 }
 
 impl Parser for PytestJson {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, phases } = self;
         elements.feed(bytes, &mut |path, text| match path {
             "tests[]" => {

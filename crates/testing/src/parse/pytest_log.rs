@@ -84,7 +84,10 @@ struct EntryData {
 }
 
 impl Parser for PytestLog {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, phases } = self;
         elements.feed(bytes, &mut |_, line| {
             if let Ok(line) = serde_json::from_str::<Line>(line) {

@@ -113,7 +113,7 @@ impl Open {
         sink.event(Event::Finished(Finished {
             failure: (self.status != TestStatus::Pass).then_some(failure),
             attempt: if self.retried { Attempt::Retry } else { Attempt::Only },
-            ..Finished::new(test, self.status, super::milliseconds(self.seconds * 1000.0))
+            ..Finished::new(test, self.status, super::milliseconds::of_seconds(self.seconds))
         }));
     }
 

@@ -46,7 +46,8 @@ pub(super) struct PytestText {
     blocks: Blocks,
     named: Vec<Named>,
     names: usize,
-    outside: Outside,
+    /// By stream: each is read apart, so that the way in which they are mixed does not matter.
+    outside: [Outside; 2],
     counts: Option<Counts>,
     collected: Option<Collected>,
     /// The root directory: stacks have absolute names, tests have not.
@@ -80,7 +81,8 @@ struct Named {
 
 impl LineReader for PytestText {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
-        if self.outside.line(line) {
+        // On standard error there is nothing else.
+        if self.outside[stream as usize].line(line) || stream == Stream::Err {
             return;
         }
         if let Some(title) = section_title(line) {
@@ -93,9 +95,7 @@ impl LineReader for PytestText {
             self.counts = Some(counts);
             return;
         }
-        if stream == Stream::Out {
-            self.in_section(line, sink);
-        }
+        self.in_section(line, sink);
     }
 
     fn end(&mut self, sink: &mut dyn Sink) {

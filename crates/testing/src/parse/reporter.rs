@@ -9,7 +9,7 @@ mod early;
 use serde::Deserialize;
 
 use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, jest_failure, jest_json, milliseconds, place, python_failure};
+use super::{Head, Parser, Stream, jest_json, js_failure, milliseconds, place, python_failure};
 use crate::event::Event as Told;
 use crate::{
     Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
@@ -85,7 +85,10 @@ enum Status {
 }
 
 impl Parser for Reporter {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
+        if stream == Stream::Err {
+            return;
+        }
         let Self { elements, reading } = self;
         elements.feed(bytes, &mut |_, line| reading.line(line, sink));
     }
@@ -161,7 +164,7 @@ impl Reading {
         sink.event(Told::Finished(Finished {
             failure: told.then_some(failure),
             attempt,
-            ..Finished::new(test, status, milliseconds(event.ms))
+            ..Finished::new(test, status, milliseconds::of(event.ms))
         }));
     }
 
@@ -193,7 +196,7 @@ impl Reading {
             None if self.runner == "pytest" => {
                 python_failure::marked_message(&event.stack).unwrap_or_else(|| event.stack.clone())
             }
-            None => jest_failure::split(&crate::strip_ansi(&event.stack)).0.to_owned(),
+            None => js_failure::message_and_stack(&crate::strip_ansi(&event.stack)).0.to_owned(),
         }
     }
 
@@ -203,7 +206,7 @@ impl Reading {
             "rspec" => ruby_kind(message),
             _ => {
                 let named = event.stack.lines().next().unwrap_or_default();
-                jest_failure::kind(&format!("{named}\n{message}"), &event.stack)
+                js_failure::kind_of_text(&format!("{named}\n{message}"), &event.stack)
             }
         }
     }
@@ -214,7 +217,7 @@ impl Reading {
             "rspec" if message.starts_with("LoadError") => FailureKind::Import,
             "rspec" if message.contains("SyntaxError") => FailureKind::Compile,
             "rspec" => FailureKind::Error,
-            _ => jest_failure::load_kind(message),
+            _ => js_failure::load_kind(message),
         }
     }
 
@@ -227,7 +230,7 @@ impl Reading {
         let printed = || match self.runner.as_str() {
             "pytest" => python_failure::place(&event.stack),
             "rspec" => None,
-            _ => jest_failure::place(&event.stack),
+            _ => js_failure::place_of(&event.stack),
         };
         // A syntax error has no frame of its own: its text names the place.
         let syntax = self.runner == "pytest" && event.stack.contains("SyntaxError");

@@ -60,13 +60,3 @@ impl Parser for Tap {
         }
     }
 }
-
-/// In whole milliseconds; none if it is no length of time.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, and what is negative is left out"
-)]
-fn milliseconds(ms: f64) -> Option<u64> {
-    (ms >= 0.0).then_some(ms.round() as u64)
-}

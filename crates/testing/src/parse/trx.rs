@@ -1,9 +1,10 @@
 //! The report of .NET's test platform (`--logger trx`).
 
+use super::Head;
 use super::frames::{self, Deepest};
 use super::wording::{compared, kind_of};
-use super::xml::{Attributes, Token, Tokens};
-use super::{Head, Parser, Stream};
+use super::xml::{Attributes, Text};
+use super::xml_report::XmlReader;
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -21,21 +22,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
 /// Reads one document.
 #[derive(Debug, Default)]
 pub(super) struct Trx {
-    tokens: Tokens,
-    run: Run,
-}
-
-impl Parser for Trx {
-    fn feed(&mut self, _: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        let run = &mut self.run;
-        self.tokens.feed(bytes, &mut |token| run.token(&token, sink));
-    }
-
-    fn finish(&mut self, _: &mut dyn Sink) {}
-}
-
-#[derive(Debug, Default)]
-struct Run {
     results: Vec<TestResult>,
     part: Option<Part>,
     has_rows: bool,
@@ -63,40 +49,8 @@ struct TestResult {
     output: HeadTail,
 }
 
-impl Run {
-    fn token(&mut self, token: &Token<'_>, sink: &mut dyn Sink) {
-        match token {
-            Token::Text(text) if self.part.is_some() => self.text(&text.decoded()),
-            Token::Text(_) => {}
-            Token::Open { name, attributes, empty } => {
-                self.open(name, *attributes);
-                if *empty {
-                    self.close(name, sink);
-                }
-            }
-            Token::Close { name } => self.close(name, sink),
-            Token::Declares => {
-                sink.event(Event::Complaint("the report declares entities, which are not expanded"))
-            }
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        let result = self.results.last_mut();
-        match (self.part, result) {
-            (Some(Part::RunError), _) => {
-                if let Some(error) = &mut self.bad_end {
-                    error.push(text);
-                }
-            }
-            (Some(Part::Message), Some(result)) => result.message.push(text),
-            (Some(Part::StackTrace), Some(result)) => result.stack.push(text),
-            (Some(Part::Output), Some(result)) => result.output.push(text),
-            _ => {}
-        }
-    }
-
-    fn open(&mut self, name: &str, attributes: Attributes<'_>) {
+impl XmlReader for Trx {
+    fn open(&mut self, name: &str, attributes: Attributes<'_>, _: &mut dyn Sink) {
         match name {
             "UnitTestResult" | "TestResult" if self.results.len() < DEEPEST => {
                 self.results.push(TestResult::new(attributes));
@@ -136,6 +90,24 @@ impl Run {
             }
             // A test with rows is counted or not, as its adapter likes.
             "TestRun" => sink.event(Event::Ended { counted: self.counted.filter(|_| !self.has_rows) }),
+            _ => {}
+        }
+    }
+    fn text(&mut self, text: Text<'_>) {
+        if self.part.is_none() {
+            return;
+        }
+        let text = &text.decoded();
+        let result = self.results.last_mut();
+        match (self.part, result) {
+            (Some(Part::RunError), _) => {
+                if let Some(error) = &mut self.bad_end {
+                    error.push(text);
+                }
+            }
+            (Some(Part::Message), Some(result)) => result.message.push(text),
+            (Some(Part::StackTrace), Some(result)) => result.stack.push(text),
+            (Some(Part::Output), Some(result)) => result.output.push(text),
             _ => {}
         }
     }
@@ -219,8 +191,5 @@ fn milliseconds(duration: &str) -> u64 {
     for part in duration.split(':') {
         seconds = seconds * 60.0 + part.parse::<f64>().unwrap_or(0.0);
     }
-    std::time::Duration::try_from_secs_f64(seconds)
-        .ok()
-        .and_then(|time| u64::try_from(time.as_millis()).ok())
-        .unwrap_or(0)
+    super::milliseconds::of_seconds(seconds)
 }

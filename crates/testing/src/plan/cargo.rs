@@ -13,7 +13,8 @@ pub(super) fn cargo_test(planner: &Planner<'_>) -> RunPlan {
     }
     // cargo prints which binary it runs on one stream, and the binary its results on the other.
     plan.merge_stderr = true;
-    plan.args(["--no-fail-fast", "--workspace"]);
+    plan.arg("--no-fail-fast");
+    plan.args(packages(&planner.selection().reached_packages()));
     plan.args(planner.own_args());
     plan.arg("--");
     select_in_libtest(planner, &mut plan);
@@ -30,7 +31,8 @@ pub(super) fn nextest(planner: &Planner<'_>) -> Vec<RunPlan> {
     if !covered {
         plan.args(["nextest", "run"]);
     }
-    plan.args(["--workspace", "--no-fail-fast", "--message-format", "libtest-json-plus"]);
+    plan.args(packages(&nextest_packages(planner)));
+    plan.args(["--no-fail-fast", "--message-format", "libtest-json-plus"]);
     plan.set("NEXTEST_EXPERIMENTAL_LIBTEST_JSON", "1");
     let (config, junit) = (planner.scratch("nextest.toml"), planner.scratch("nextest.xml"));
     plan.args(["--tool-config-file".to_owned(), format!("rehearsal:{config}")]);
@@ -44,8 +46,14 @@ pub(super) fn nextest(planner: &Planner<'_>) -> Vec<RunPlan> {
     if let Some(filter) = nextest_filter(planner, &mut plan) {
         plan.args(["-E".to_owned(), filter]);
     }
+    let selection = planner.selection();
+    if !selection.reached.is_empty() || !selection.tests.is_empty() {
+        // A package that is reached may have no tests, and one that failed before may be gone.
+        plan.arg("--no-tests=pass");
+    }
     let mut plans = vec![plan];
-    if planner.targets().iter().any(|target| target == "doc") && planner.selection().tests.is_empty() {
+    let with_documentation = selection.tests.is_empty() || !selection.reached.is_empty();
+    if planner.targets().iter().any(|target| target == "doc") && with_documentation {
         plans.push(doctests(planner));
     }
     plans
@@ -56,13 +64,42 @@ fn doctests(planner: &Planner<'_>) -> RunPlan {
     plan.framework = Framework::CargoTest;
     plan.may_be_empty = true;
     plan.merge_stderr = true;
-    plan.args(["test", "--doc", "--workspace", "--no-fail-fast", "--"]);
+    plan.args(["test", "--doc", "--no-fail-fast"]);
+    plan.args(packages(&nextest_packages(planner)));
+    plan.arg("--");
     plan.note("nextest runs no tests of documentation: cargo does");
-    select_in_libtest(planner, &mut plan);
+    if planner.selection().reached.is_empty() {
+        select_in_libtest(planner, &mut plan);
+    }
     plan
 }
 
-fn cargo(planner: &Planner<'_>) -> RunPlan {
+/// Which packages: those that are named, else all.
+fn packages(named: &[&str]) -> Vec<String> {
+    if named.is_empty() {
+        return vec!["--workspace".to_owned()];
+    }
+    named.iter().flat_map(|name| ["--package".to_owned(), (*name).to_owned()]).collect()
+}
+
+/// The packages that a change reaches, and those of the tests that are wanted beside them.
+fn nextest_packages<'a>(planner: &'a Planner<'_>) -> Vec<&'a str> {
+    let selection = planner.selection();
+    let mut packages = selection.reached_packages();
+    if !packages.is_empty() {
+        packages.extend(selection.tests.iter().map(|test| package_of(&test.package)));
+        packages.sort_unstable();
+        packages.dedup();
+    }
+    packages
+}
+
+/// nextest calls a binary `package` or `package::binary`.
+fn package_of(binary: &str) -> &str {
+    binary.split_once("::").map_or(binary, |(package, _)| package)
+}
+
+pub(crate) fn cargo(planner: &Planner<'_>) -> RunPlan {
     let mut plan = planner.start(planner.find("cargo"), "cargo");
     plan.set("CARGO_TERM_COLOR", "never");
     plan.set("CARGO_NET_OFFLINE", "true");
@@ -120,15 +157,25 @@ fn nextest_filter(planner: &Planner<'_>, plan: &mut RunPlan) -> Option<String> {
     if !files.is_empty() {
         plan.note("nextest selects by names, not by files: all files are run");
     }
+    let reached = selection.reached_packages();
+    let all_of = reached.iter().map(|package| format!("package(={package})"));
     let exact = selection.tests.iter().map(|test| format!("test(={})", quoted(&test.name)));
-    let wanted: Vec<_> = exact.chain(wanted.iter().map(|pattern| matcher(pattern))).collect();
+    let exact: Vec<String> =
+        if selection.tests.is_empty() { Vec::new() } else { all_of.chain(exact).collect() };
+    let named: Vec<String> = wanted.iter().map(|pattern| matcher(pattern)).collect();
     let unwanted: Vec<_> =
         selection.unwanted(&planner.root).1.iter().map(|pattern| matcher(pattern)).collect();
-    match (wanted.is_empty(), unwanted.is_empty()) {
-        (true, true) => None,
-        (false, true) => Some(wanted.join(" | ")),
-        (true, false) => Some(format!("not ({})", unwanted.join(" | "))),
-        (false, false) => Some(format!("({}) & not ({})", wanted.join(" | "), unwanted.join(" | "))),
+    let mut terms: Vec<String> = Vec::new();
+    for (alternatives, negated) in [(exact, false), (named, false), (unwanted, true)] {
+        if !alternatives.is_empty() {
+            terms.push(format!("{}({})", if negated { "not " } else { "" }, alternatives.join(" | ")));
+        }
+    }
+    match terms.as_slice() {
+        [] => None,
+        // Alone it needs no brackets.
+        [only] => Some(only.strip_prefix('(').and_then(|it| it.strip_suffix(')')).unwrap_or(only).to_owned()),
+        _ => Some(terms.join(" & ")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::select::{any_of, escaped, glob_body};
 use super::{CoverageFile, CoverageFormat, FirstSignal, Pattern, Planner, RunPlan};
+use crate::Selector;
 
 pub(super) fn plan(planner: &Planner<'_>) -> RunPlan {
     let mut plan = planner.start(planner.find("go"), "go");
@@ -54,6 +55,15 @@ fn packages(planner: &Planner<'_>, plan: &mut RunPlan) -> Vec<String> {
     let of_tests = planner.selection().test_files();
     if !of_tests.is_empty() {
         return of_tests;
+    }
+    let reached = planner.selection().reached.iter().filter_map(|selector| match selector {
+        Selector::Directory(directory) if directory == "." => Some(".".to_owned()),
+        Selector::Directory(directory) => Some(format!("./{directory}")),
+        _ => None,
+    });
+    let reached: Vec<String> = reached.collect();
+    if !reached.is_empty() {
+        return reached;
     }
     let (files, _) = planner.selection().wanted(&planner.root);
     let mut packages = Vec::new();

@@ -3,7 +3,8 @@
 mod modules;
 
 use super::{CoverageFile, CoverageFormat, Planner, RunPlan};
-use modules::{expanded, linked, program, version};
+use modules::expanded;
+pub(crate) use modules::{linked, program, version};
 
 pub(super) fn jest(planner: &Planner<'_>) -> RunPlan {
     let mut plan = start(planner, "jest");
@@ -27,13 +28,23 @@ pub(super) fn jest(planner: &Planner<'_>) -> RunPlan {
     for file in unwanted {
         plan.arg(format!("--testPathIgnorePatterns={}", super::select::escaped(file.text())));
     }
+    let reached = planner.selection().reached_files(&planner.root);
+    if !reached.is_empty() {
+        plan.args(["--passWithNoTests", "--findRelatedTests"]);
+        plan.args(reached);
+    }
     files(planner, &mut plan);
     plan
 }
 
 pub(super) fn vitest(planner: &Planner<'_>) -> RunPlan {
     let mut plan = start(planner, "vitest");
-    plan.arg("run");
+    let reached = planner.selection().reached_files(&planner.root);
+    if reached.is_empty() {
+        plan.arg("run");
+    } else {
+        plan.args(["related", "--run", "--passWithNoTests"]);
+    }
     plan.args(planner.own_args());
     plan.inject(planner, version(planner, "vitest").as_deref());
     let report = planner.scratch("vitest.json");
@@ -60,6 +71,7 @@ pub(super) fn vitest(planner: &Planner<'_>) -> RunPlan {
     for file in unwanted {
         plan.arg(format!("--exclude={}", file.text()));
     }
+    plan.args(reached);
     files(planner, &mut plan);
     plan
 }

@@ -82,7 +82,7 @@ fn results_into(directory: &camino::Utf8Path) -> String {
 }
 
 /// The project's wrapper, else the machine's program.
-fn start(planner: &Planner<'_>, wrapper: &str, program: &str) -> RunPlan {
+pub(crate) fn start(planner: &Planner<'_>, wrapper: &str, program: &str) -> RunPlan {
     let wrapper = planner.find(&format!("./{wrapper}"));
     let found = wrapper.or_else(|| planner.find(program));
     let mut plan = planner.start(found, program);

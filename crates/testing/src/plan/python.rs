@@ -3,6 +3,7 @@
 use camino::Utf8PathBuf;
 
 use super::{CoverageFile, CoverageFormat, FirstSignal, Pattern, Planner, RunPlan};
+use crate::detect::file::read_inside;
 
 /// Environments that projects have in their own directory.
 const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
@@ -57,8 +58,25 @@ fn select_in_pytest(planner: &Planner<'_>, plan: &mut RunPlan) {
     if !both.is_empty() {
         plan.args(["-k".to_owned(), both.join(" and ")]);
     }
-    plan.args(selection.tests.iter().map(|test| test.name.clone()));
+    let mut nodes: Vec<String> = selection.tests.iter().map(|test| node(planner, &test.name)).collect();
+    // Of one function with many parameters many may have failed.
+    nodes.dedup();
+    plan.args(nodes);
+    plan.args(selection.reached_files(&planner.root));
     plan.args(files.iter().map(|file| file.text()));
+}
+
+/// How pytest is asked for a test of an earlier run: it refuses to run anything if one of those it is asked for is not
+/// there any more. Then it is all of the file.
+fn node<'t>(planner: &Planner<'_>, name: &'t str) -> String {
+    let mut parts = name.split("::");
+    let file = parts.next().unwrap_or_default();
+    let text = read_inside(&planner.root, &planner.root.join(file)).unwrap_or_default();
+    let has = |part: &'t str| {
+        let plain = part.split('[').next().unwrap_or(part);
+        text.contains(&format!("def {plain}(")) || text.contains(&format!("class {plain}"))
+    };
+    if parts.all(has) { name.to_owned() } else { file.to_owned() }
 }
 
 /// An expression for `-k`, in which only these characters make up a name.
@@ -88,13 +106,25 @@ pub(super) fn unittest(planner: &Planner<'_>) -> RunPlan {
         plan.args(own[1..].iter().cloned().chain(["--verbosity=2".to_owned(), "--noinput".to_owned()]));
     }
     let (files, names) = planner.selection().wanted(&planner.root);
-    for name in names {
+    let reached = planner.selection().reached_files(&planner.root);
+    if !names.is_empty() && !reached.is_empty() {
+        plan.note(
+            "unittest runs what fits any of its patterns: tests that the change does not reach are run too",
+        );
+    }
+    for name in &names {
         // unittest puts stars around what has none; a star of the user's own is meant for one part of the dotted name.
         let shape = if name.has_wildcard() { format!("*.{}", name.text()) } else { name.text().to_owned() };
         plan.args(["-k".to_owned(), shape]);
     }
-    for test in &planner.selection().tests {
+    let reached_too = names.is_empty();
+    for test in planner.selection().tests.iter().filter(|_| reached_too) {
         plan.args(["-k", &test.name]);
+    }
+    // Its names begin with the module, with or without the packages above it.
+    for file in reached.into_iter().filter(|_| reached_too) {
+        let module = file.rsplit('/').next().unwrap_or(&file).trim_end_matches(".py");
+        plan.args(["-k".to_owned(), format!("*{module}.*")]);
     }
     for file in files {
         let (directory, name) = file.text().rsplit_once('/').unwrap_or((".", file.text()));
@@ -110,7 +140,7 @@ pub(super) fn unittest(planner: &Planner<'_>) -> RunPlan {
 }
 
 /// The interpreter of the project: what its lock file asks for, its own environment, the active one, the machine's.
-fn start(planner: &Planner<'_>) -> RunPlan {
+pub(crate) fn start(planner: &Planner<'_>) -> RunPlan {
     if let Some((manager, lock)) = manager(planner) {
         let mut plan = planner.start(planner.find(manager), manager);
         plan.args(["run", "python"]);
@@ -126,6 +156,25 @@ fn start(planner: &Planner<'_>) -> RunPlan {
     let environment = own.as_ref().and_then(|python| python.parent()?.parent()?.canonicalize_utf8().ok());
     let python = own.or_else(|| planner.find("python3")).or_else(|| planner.find("python"));
     let mut plan = planner.start(python, "python3");
+    plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
+    with_settings(plan)
+}
+
+/// A tool of the project: of its own environment, else the machine's, else what the manager of its environment has.
+pub(crate) fn tool(planner: &Planner<'_>, name: &str) -> RunPlan {
+    let own = interpreter(planner).and_then(|python| Some(python.parent()?.join(name)));
+    let own = own.filter(|program| program.is_file());
+    let environment = own.as_ref().and_then(|program| program.parent()?.parent()?.canonicalize_utf8().ok());
+    let found = own.or_else(|| planner.find(name));
+    let managed = manager(planner).filter(|_| found.is_none());
+    let mut plan = match managed {
+        Some((manager, _)) => {
+            let mut plan = planner.start(planner.find(manager), manager);
+            plan.args(["run", name]);
+            plan
+        }
+        None => planner.start(found, name),
+    };
     plan.readable.extend(environment.filter(|it| !it.starts_with(planner.repository)));
     with_settings(plan)
 }

@@ -67,7 +67,7 @@ pub(super) fn minitest(planner: &Planner<'_>) -> RunPlan {
 }
 
 /// Through bundler only where the lock file has the runner: elsewhere bundler would refuse to start it.
-fn bundled(planner: &Planner<'_>, program: &str) -> RunPlan {
+pub(crate) fn bundled(planner: &Planner<'_>, program: &str) -> RunPlan {
     let lock = read_inside(&planner.root, &planner.root.join("Gemfile.lock")).unwrap_or_default();
     let gem = if program == "ruby" { "minitest" } else { program };
     let locked = lock.lines().any(|line| line.trim().split([' ', '-']).next() == Some(gem));

@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TestCase;
+use crate::{Affected, Selector, TestCase};
 
 /// Which tests to run; without anything, all.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,8 @@ pub struct Selection {
     pub exclude: Vec<Pattern>,
     /// Only these tests, as an earlier run named them.
     pub tests: Vec<TestCase>,
+    /// Only these, beside `tests`, since a change reaches no others.
+    pub reached: Vec<Selector>,
 }
 
 /// A part of a name, or with `*` the shape of a whole one (`Test*`); or a file or directory.
@@ -97,7 +99,46 @@ pub(super) fn any_of(alternatives: impl IntoIterator<Item = String>) -> Option<S
 impl Selection {
     /// Whether all tests are wanted.
     pub fn is_everything(&self) -> bool {
-        self.patterns.is_empty() && self.exclude.is_empty() && self.tests.is_empty()
+        self.patterns.is_empty()
+            && self.exclude.is_empty()
+            && self.tests.is_empty()
+            && self.reached.is_empty()
+    }
+
+    /// Leaves only what a change reaches.
+    pub(crate) fn narrow(&mut self, affected: &Affected) {
+        for selector in &affected.selectors {
+            match selector {
+                Selector::Test { package, name } => self.tests.push(TestCase {
+                    package: package.clone(),
+                    name: name.clone(),
+                    ..TestCase::default()
+                }),
+                other => self.reached.push(other.clone()),
+            }
+        }
+    }
+
+    /// The packages that a change reaches.
+    pub(super) fn reached_packages(&self) -> Vec<&str> {
+        self.reached
+            .iter()
+            .filter_map(|selector| match selector {
+                Selector::Package(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The files that a change reaches, or that were changed; only those that are there.
+    pub(super) fn reached_files(&self, root: &Utf8Path) -> Vec<String> {
+        let files = self.reached.iter().filter_map(|selector| match selector {
+            Selector::File(file) | Selector::RelatedTo(file) => Some(file.as_str()),
+            _ => None,
+        });
+        // A name that begins with a dash would be an option.
+        let harmless = |file: &str| if file.starts_with('-') { format!("./{file}") } else { file.to_owned() };
+        files.filter(|file| root.join(file).is_file()).map(harmless).collect()
     }
 
     /// The patterns that are files, and those that are names.
@@ -169,7 +210,7 @@ mod tests {
         let selection = |patterns: &[&str], exclude: &[&str]| Selection {
             patterns: patterns.iter().map(|it| pattern(it)).collect(),
             exclude: exclude.iter().map(|it| pattern(it)).collect(),
-            tests: Vec::new(),
+            ..Selection::default()
         };
         let regex = |selection: Selection| selection.names_regex_with_lookahead(Utf8Path::new("/"));
         assert_eq!(regex(selection(&[], &[])), None);

@@ -75,7 +75,7 @@ impl World {
 fn only(patterns: &[&str], exclude: &[&str]) -> Wish {
     let patterns_of = |texts: &[&str]| texts.iter().map(|text| Pattern((*text).to_owned())).collect();
     let selection =
-        Selection { patterns: patterns_of(patterns), exclude: patterns_of(exclude), tests: Vec::new() };
+        Selection { patterns: patterns_of(patterns), exclude: patterns_of(exclude), ..Selection::default() };
     Wish { selection, ..Wish::default() }
 }
 

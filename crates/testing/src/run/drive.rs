@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// Takes what happens.
-pub(super) trait Listener: Send {
+pub(crate) trait Listener: Send {
     /// Something was printed.
     fn printed(&mut self, stream: Stream, bytes: &[u8]);
     /// It is time to look at files.
@@ -31,7 +31,7 @@ pub(super) trait Listener: Send {
 }
 
 /// What a command needs beside its arguments.
-pub(super) struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     pub spawner: &'a dyn Spawner,
     pub project: &'a Utf8Path,
     pub env: std::collections::BTreeMap<String, String>,
@@ -42,7 +42,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// How a command went.
-pub(super) struct Driven {
+pub(crate) struct Driven {
     pub end: SpawnEnd,
     pub stopped: Option<Stopped>,
     pub written: Written,
@@ -50,7 +50,7 @@ pub(super) struct Driven {
     pub notes: Vec<String>,
 }
 
-pub(super) async fn drive(
+pub(crate) async fn drive(
     plan: &RunPlan,
     command: &CommandLine,
     around: &Surroundings<'_>,

@@ -35,6 +35,7 @@ pub(super) struct Outcome {
     pub tests_file: Option<Utf8PathBuf>,
     pub coverage: Option<Coverage>,
     pub sandbox: Option<SandboxReport>,
+    pub sandbox_refused: Option<String>,
     pub written: Written,
     pub notes: Vec<String>,
 }
@@ -86,12 +87,12 @@ pub(super) async fn execute(
     }
     let driven = drive(plan, &plan.command, &around, &mut listening).await;
     conclude_run(plan, scratch, listening, driven, &mut outcome);
-    outcome.tests_file = tests_file.filter(|file| collectors.settle(file, &outcome.run));
+    outcome.tests_file = tests_file.filter(|file| settle(file, &outcome.run));
     outcome
 }
 
 /// Writes our files, makes the directories that must be writable.
-fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
+pub(crate) fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
     for file in &plan.files {
         fs_err::write(&file.path, &file.content)?;
     }
@@ -105,7 +106,7 @@ fn lay_out(plan: &RunPlan, scratch: &Utf8Path) -> std::io::Result<()> {
 const STARTED: &str = "started";
 
 impl Session<'_> {
-    fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
+    pub(super) fn surroundings(&self, plan: &RunPlan, scratch: &Utf8Path) -> Surroundings<'_> {
         let mut env = self.machine.variables.clone();
         env.extend(plan.env.clone());
         Surroundings {
@@ -138,7 +139,11 @@ fn conclude_run(
             (outcome.sandbox, outcome.written) = (driven.sandbox, driven.written);
         }
         Err(error) => {
-            outcome.ending.runner_missing = Some(in_words(&error));
+            let why = in_words(&error);
+            if matches!(error, super::SpawnError::Sandbox(_)) {
+                outcome.sandbox_refused = Some(why.clone());
+            }
+            outcome.ending.runner_missing = Some(why);
             return;
         }
     }
@@ -151,6 +156,10 @@ fn conclude_run(
         outcome.framework = told_framework(&tellings);
     }
     outcome.run = combine(tellings);
+    // Of a selection, Mocha announces all tests that there are; its own end says that it ran what was selected.
+    if plan.selected && plan.framework == Framework::Mocha && outcome.run.ended {
+        outcome.run.declared = None;
+    }
     if let Some(file) = &plan.coverage {
         match coverage::read(file, &plan.root) {
             Ok(coverage) => outcome.coverage = Some(coverage),
@@ -192,7 +201,7 @@ fn not_found(plan: &RunPlan, exit: Option<Exit>, output: &str) -> Option<String>
     }
 }
 
-fn in_words(error: &dyn std::error::Error) -> String {
+pub(crate) fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -327,14 +336,14 @@ impl<'a> Collectors<'a> {
         let better_comes = self.plan.events.is_some() || (prints_structure && trust <= Trust::Text);
         if better_comes { self.plain() } else { self.primary() }
     }
+}
 
-    /// Sees to it that the list has the tests of the report, if another source than the primary one told most. Says
-    /// whether there is a list.
-    fn settle(&self, path: &Utf8Path, run: &Collected) -> bool {
-        if run.seen() == 0 || path.metadata().is_ok_and(|it| it.len() > 0) {
-            return path.is_file();
-        }
-        let lines = run.tests.iter().filter_map(|test| serde_json::to_string(test).ok());
-        fs_err::write(path, lines.map(|line| line + "\n").collect::<String>()).is_ok()
+/// Sees to it that the list has the tests of the report, if another source than the primary one told most. Says
+/// whether there is a list.
+fn settle(path: &Utf8Path, run: &Collected) -> bool {
+    if run.seen() == 0 || path.metadata().is_ok_and(|it| it.len() > 0) {
+        return path.is_file();
     }
+    let lines = run.tests.iter().filter_map(|test| serde_json::to_string(test).ok());
+    fs_err::write(path, lines.map(|line| line + "\n").collect::<String>()).is_ok()
 }

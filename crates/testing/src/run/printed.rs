@@ -21,14 +21,14 @@ pub(super) struct Printed<'a> {
 /// Standard output.
 enum Output {
     Undecided(Vec<u8>),
-    Structured(Teller),
+    Structured(Box<Teller>),
     Text,
 }
 
 /// All that is text.
 enum Text {
     Undecided(Vec<(Stream, Vec<u8>)>),
-    Known(Teller),
+    Known(Box<Teller>),
 }
 
 impl<'a> Printed<'a> {
@@ -59,7 +59,7 @@ impl<'a> Printed<'a> {
         if format.trust > Trust::Text {
             let mut teller = Teller::new(format, (self.collector)(format.trust));
             teller.feed(Stream::Out, &head);
-            self.out = Output::Structured(teller);
+            self.out = Output::Structured(Box::new(teller));
         } else {
             self.out = Output::Text;
             self.feed_text(Stream::Out, &head);
@@ -88,7 +88,7 @@ impl<'a> Printed<'a> {
         for (stream, bytes) in waiting.drain(..) {
             teller.feed(stream, &bytes);
         }
-        self.text = Text::Known(teller);
+        self.text = Text::Known(Box::new(teller));
     }
 
     /// From now on we are ending the run. What is not recognised by now will be read as if all of it came before.
@@ -131,7 +131,8 @@ fn recognise(head: &[u8], framework: Option<Framework>, last: Last) -> Option<&'
     // A line that is not whole may look like something else.
     let end = memchr::memrchr(b'\n', head)? + 1;
     let format = recognised("", &head[..end], framework);
-    (format.trust > Trust::ExitStatus).then_some(format)
+    let is_clear = !format.is_plain_tap() || framework == Some(Framework::Tap);
+    (format.trust > Trust::ExitStatus && is_clear).then_some(format)
 }
 
 #[cfg(test)]
@@ -166,6 +167,14 @@ mod tests {
             (Stream::Out, EVENTS[1]),
         ];
         assert_eq!(told(Framework::Go, &pieces), [("go-json", 1), ("go-text", 0)]);
+    }
+
+    #[test]
+    fn the_first_line_of_tap_does_not_decide_its_dialect() {
+        let pieces = [(Stream::Out, "1..1\n"), (Stream::Out, "ok 1 adds up in 5ms\n")];
+        assert_eq!(told(Framework::Bats, &pieces), [("bats-tap", 1), ("bats-text", 0)]);
+        assert_eq!(told(Framework::Generic, &pieces), [("bats-tap", 1), ("generic", 0)]);
+        assert_eq!(told(Framework::Tap, &pieces), [("tap", 1), ("prove", 0)]);
     }
 
     #[test]

@@ -4,31 +4,22 @@ use std::io::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::HeadTail;
-use crate::read::RAW_OUTPUT;
+use crate::raw_ends::RawEnds;
 
 /// No disk is filled by a test that prints without end.
 const LARGEST_FILE: u64 = 1 << 30;
 
 /// Takes all that was printed, on both streams in the order of its arrival.
-pub(super) struct Raw {
-    ends: HeadTail,
-    /// The beginning of a character whose rest has not come yet.
-    partial: Vec<u8>,
+pub(crate) struct Raw {
+    ends: RawEnds,
     file: Option<(Utf8PathBuf, std::io::BufWriter<fs_err::File>)>,
     room: u64,
     pub notes: Vec<String>,
 }
 
 impl Raw {
-    pub(super) fn new(path: Option<&Utf8Path>) -> Self {
-        let mut raw = Self {
-            ends: HeadTail::new(RAW_OUTPUT),
-            partial: Vec::new(),
-            file: None,
-            room: LARGEST_FILE,
-            notes: Vec::new(),
-        };
+    pub(crate) fn new(path: Option<&Utf8Path>) -> Self {
+        let mut raw = Self { ends: RawEnds::new(), file: None, room: LARGEST_FILE, notes: Vec::new() };
         if let Some(path) = path {
             match fs_err::File::create(path) {
                 Ok(file) => {
@@ -40,16 +31,9 @@ impl Raw {
         raw
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.spill(bytes);
-        self.partial.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.partial) {
-            // Only an end that could go on is held back.
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.partial.len(),
-        };
-        self.ends.push(&String::from_utf8_lossy(&self.partial[..whole]));
-        self.partial.drain(..whole);
+        self.ends.push(bytes);
     }
 
     fn spill(&mut self, bytes: &[u8]) {
@@ -66,14 +50,12 @@ impl Raw {
     }
 
     /// The ends of it, and the file.
-    pub(super) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
-        self.ends.push(&String::from_utf8_lossy(&self.partial));
-        let path = self.file.and_then(|(path, mut file)| match file.flush() {
-            Ok(()) => Some(path),
-            Err(error) => {
+    pub(crate) fn finish(mut self) -> (String, Option<Utf8PathBuf>, Vec<String>) {
+        let path = self.file.map(|(path, mut file)| {
+            if let Err(error) = file.flush() {
                 self.notes.push(format!("the output is not kept whole: {error}"));
-                Some(path)
             }
+            path
         });
         (self.ends.into_text(), path, self.notes)
     }

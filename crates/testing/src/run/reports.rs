@@ -39,7 +39,7 @@ fn read_one(path: &Utf8Path, plan: &RunPlan, ending: &Ending) -> std::io::Result
         return Ok(None);
     }
     let collector = Collector::new(Some(&plan.root), Limits::default());
-    telling(format, vec![source], collector, ending).map(Some)
+    telling(format, vec![source], collector, ending, &mut |_| {}).map(Some)
 }
 
 fn report_files(plan: &RunPlan, since: SystemTime) -> Vec<Utf8PathBuf> {

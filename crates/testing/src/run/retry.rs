@@ -38,7 +38,7 @@ async fn run_again(
 ) -> Option<Outcome> {
     let scratch = tempfile::Builder::new().prefix("rehearsal-test-").tempdir().ok()?;
     let directory = camino::Utf8Path::from_path(scratch.path())?;
-    let selection = Selection { tests, exclude: session.request.exclude.clone(), patterns: Vec::new() };
+    let selection = Selection { tests, exclude: session.request.exclude.clone(), ..Selection::default() };
     let wish = Wish { selection, parallel: session.request.parallel, coverage: false };
     let mut candidate = candidate.clone();
     candidate.framework = first.framework;

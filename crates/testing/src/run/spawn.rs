@@ -165,11 +165,11 @@ struct InSandbox {
 #[async_trait]
 impl Spawned for InSandbox {
     async fn wait(&mut self) -> SpawnEnd {
-        told(self.confined.wait().await)
+        told(&self.confined.wait().await)
     }
 
     async fn end(&mut self, ladder: &[(Signal, Duration)]) -> SpawnEnd {
-        told(self.confined.end(ladder).await)
+        told(&self.confined.end(ladder).await)
     }
 
     fn written(&self) -> Written {
@@ -181,7 +181,7 @@ impl Spawned for InSandbox {
     }
 }
 
-fn told(ended: rehearsal_sandbox::Ended) -> SpawnEnd {
+fn told(ended: &rehearsal_sandbox::Ended) -> SpawnEnd {
     let limit = |limit: &Limit| match limit {
         Limit::Memory => None,
         Limit::Processes => Some("the limit of processes was reached, and a fork was refused".to_owned()),

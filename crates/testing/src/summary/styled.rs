@@ -33,19 +33,19 @@ impl StyledText {
         self.pieces.iter().map(|(mark, text)| (*mark, text.as_str()))
     }
 
-    pub(super) fn push(&mut self, mark: Mark, text: &str) {
+    pub(crate) fn push(&mut self, mark: Mark, text: &str) {
         match self.pieces.last_mut() {
             Some((last, piece)) if *last == mark => piece.push_str(text),
             _ => self.pieces.push((mark, text.to_owned())),
         }
     }
 
-    pub(super) fn line(&mut self, mark: Mark, text: &str) {
+    pub(crate) fn line(&mut self, mark: Mark, text: &str) {
         self.push(mark, text);
         self.end_line();
     }
 
-    pub(super) fn end_line(&mut self) {
+    pub(crate) fn end_line(&mut self) {
         self.push(Mark::Plain, "\n");
     }
 }

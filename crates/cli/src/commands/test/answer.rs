@@ -14,6 +14,10 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, harmless, styled};
+use crate::words;
+
+/// Tokens that an answer for an agent may have, without a word of the user.
+pub(crate) const DEFAULT_BUDGET: u32 = 2000;
 
 /// In which form the answer is wanted.
 #[derive(Debug, Args)]
@@ -28,28 +32,31 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     pub(super) agent: bool,
     /// How many tokens that answer may have
-    #[arg(long, value_name = "TOKENS", default_value_t = 2000, requires = "agent")]
+    #[arg(long, value_name = "TOKENS", default_value_t = DEFAULT_BUDGET, requires = "agent")]
     pub(super) budget: u32,
 }
 
 /// `test --json`: the report of the project, or of all projects together.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TestDocument {
+    /// With `--agent`: the answer for a coding agent, failures first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent_report: Option<String>,
     #[serde(flatten)]
-    report: TestReport,
+    pub(super) report: TestReport,
     /// What is behind the failures; none if nothing failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    analysis: Option<FailureAnalysis>,
+    pub(super) analysis: Option<FailureAnalysis>,
     /// How the failures stand to the base, if that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
     /// Each project by itself, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    projects: Vec<ProjectView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) projects: Vec<ProjectView>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct ProjectView {
+pub(super) struct ProjectView {
     root: String,
     framework: String,
     verdict: Verdict,
@@ -58,34 +65,54 @@ struct ProjectView {
     command: Option<String>,
     /// What is behind its failures.
     #[serde(skip_serializing_if = "Option::is_none")]
-    analysis: Option<FailureAnalysis>,
+    pub(super) analysis: Option<FailureAnalysis>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
 }
 
+/// Where results come from that are not of now.
+pub(super) fn nothing_changed(report: &TestReport, context: &Context) -> Option<String> {
+    let earlier = report.earlier_run.as_ref()?;
+    Some(format!(
+        "nothing changed since run {}, {}: {} passed (files that git ignores are not looked at)",
+        earlier.run,
+        words::relative(earlier.at, context.now()),
+        words::count(report.summary.total, "test"),
+    ))
+}
+
 /// Gives the answer, and says how the command ends.
 pub(super) fn answer(
-    projects: Vec<TestedProject>,
+    mut projects: Vec<TestedProject>,
     notes: &[String],
     args: &AnswerArgs,
     context: &Context,
 ) -> Result<Exit, CliError> {
+    for report in projects.iter_mut().map(|project| &mut project.report) {
+        report.notes.extend(nothing_changed(report, context));
+    }
     for project in &projects {
-        if args.agent && !context.ui.json {
-            let runner_text = Some(project.report.raw_output.len() as u64).filter(|size| *size > 0);
-            let budget = AgentBudget { tokens: args.budget, runner_text };
-            let text = agent_report(&project.report, &project.analysis, budget);
-            context.ui.say(harmless(text.trim_end()));
-        } else {
+        if !args.agent {
             let notes: Vec<String> = project.report.notes.iter().chain(notes).cloned().collect();
-            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next: None };
+            let missing = project.report.verdict == Verdict::RunnerMissing;
+            let next =
+                missing.then_some("install it, or name another command: rehearsal test --command COMMAND");
+            let extras = SummaryExtras { notes: &notes, comparison: project.comparison.as_ref(), next };
             context.ui.say(coloured(&summary(&project.report, &project.analysis, &extras)).trim_end());
         }
     }
-    if projects.is_empty() {
-        notes.iter().for_each(|note| context.ui.say(note));
+    let for_agent = args.agent.then(|| for_agent(&projects, notes, args.budget));
+    if let Some(text) = &for_agent {
+        context.ui.say(text);
+    } else if projects.is_empty() {
+        context.ui.say("no tests were found here");
+        context.ui.say("next: name the command that runs them: rehearsal test --command COMMAND");
+        for note in notes {
+            context.ui.say(note);
+        }
     }
-    let document = TestDocument::of(projects, notes);
+    let mut document = TestDocument::of(projects, notes);
+    document.agent_report = for_agent;
     write_file(args.junit.as_deref(), context, |to| junit(&document.report, to))?;
     let start = u64::try_from(context.now().0).unwrap_or(0).saturating_sub(document.report.duration);
     write_file(args.ctrf.as_deref(), context, |to| ctrf(&document.report, start, to))?;
@@ -94,14 +121,33 @@ pub(super) fn answer(
     Ok(exit)
 }
 
+/// The answer for a coding agent, project by project; without any the notes tell why.
+pub(crate) fn for_agent(projects: &[TestedProject], notes: &[String], tokens: u32) -> String {
+    if projects.is_empty() {
+        return harmless(&[&["no tests were found".to_owned()], notes].concat().join("\n"));
+    }
+    let page = |project: &TestedProject| {
+        let runner_text = Some(project.report.raw_output.len() as u64).filter(|size| *size > 0);
+        let text = agent_report(&project.report, &project.analysis, AgentBudget { tokens, runner_text });
+        harmless(text.trim_end())
+    };
+    projects.iter().map(page).collect::<Vec<_>>().join("\n")
+}
+
 impl TestDocument {
-    fn of(mut projects: Vec<TestedProject>, notes: &[String]) -> Self {
+    pub(crate) fn of(mut projects: Vec<TestedProject>, notes: &[String]) -> Self {
         if projects.len() == 1
             && let Some(mut project) = projects.pop()
         {
             project.report.notes.extend(notes.iter().cloned());
             let analysis = (!project.report.success).then_some(project.analysis);
-            return Self { report: project.report, analysis, comparison: project.comparison, projects };
+            return Self {
+                agent_report: None,
+                report: project.report,
+                analysis,
+                comparison: project.comparison,
+                projects: Vec::new(),
+            };
         }
         let mut report = TestReport::together(projects.iter().map(|project| &project.report));
         report.notes.extend(notes.iter().cloned());
@@ -116,12 +162,12 @@ impl TestDocument {
             comparison: project.comparison,
         };
         let projects = projects.into_iter().map(view).collect();
-        Self { report, analysis: None, comparison: None, projects }
+        Self { agent_report: None, report, analysis: None, comparison: None, projects }
     }
 }
 
 /// The marks become colours; the words stay what they are.
-fn coloured(text: &StyledText) -> String {
+pub(crate) fn coloured(text: &StyledText) -> String {
     let piece = |(mark, text): (Mark, &str)| {
         let text = harmless(text);
         match mark {
@@ -151,7 +197,7 @@ fn write_file(
 /// A red run is a red gate; that a program is missing is a matter of set-up.
 pub(super) fn exit_of(verdict: Verdict) -> Exit {
     match verdict {
-        Verdict::Passed => Exit::Ok,
+        Verdict::Passed | Verdict::Unaffected => Exit::Ok,
         Verdict::TimedOut => Exit::Timeout,
         Verdict::RunnerMissing => Exit::Usage,
         _ => Exit::Red,

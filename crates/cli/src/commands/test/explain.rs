@@ -1,12 +1,16 @@
 //! `test --explain`: what was found, from which file, and what would run.
 
 use camino::Utf8Path;
-use rehearsal_testing::{Candidate, RunPlan, plan};
+use rehearsal_engine::Choice;
+use rehearsal_testing::{Affected, Candidate, RunPlan, TestReport, WorkingTree};
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use super::TestArgs;
-use super::live::{tester, wanted};
+use super::answer::nothing_changed;
+use super::live::wanted;
+use super::setup::tester;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -19,33 +23,53 @@ pub(crate) struct ExplainDocument {
     found: Vec<Candidate>,
     /// What would run.
     plans: Vec<RunPlan>,
+    /// Which tests were chosen of each project, and why, if only those were wanted that a change reaches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    affected: Vec<Affected>,
     /// What else there is to know.
     notes: Vec<String>,
 }
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
-    let tester = tester(args, context).await?;
+    let tester = tester(args.choices(), context).await?;
     let request = tester.request(&wanted(args))?;
-    let (chosen, notes) = request.candidates();
+    let wanted = wanted(args);
+    let tree = WorkingTree::read(&tester.root).ok();
+    let cancel = CancellationToken::new();
+    let Choice { projects, not_run, notes } =
+        tester.choose(&request, wanted.affected.as_ref(), tree.as_ref(), &cancel).await?;
     // Files of the run would be there; nothing is written now.
     let scratch = Utf8Path::new("SCRATCH");
-    let wish = request.wish();
-    let plans: Vec<RunPlan> = chosen
-        .iter()
-        .flat_map(|candidate| plan(candidate, &wish, &request.machine, &request.root, scratch))
-        .collect();
-    let found = if request.command.is_some() { chosen } else { request.found() };
+    let found = if request.command.is_some() { request.candidates().0 } else { request.found() };
     for candidate in &found {
         show_candidate(candidate, context);
     }
     if found.is_empty() {
         context.ui.say("no tests were found here");
     }
-    for plan in &plans {
-        show_plan(plan, context);
+    let mut plans: Vec<RunPlan> = Vec::new();
+    for project in &projects {
+        if let Some(affected) = &project.affected {
+            show_affected(affected, context);
+        }
+        let of_project = request.plans(project, scratch);
+        for plan in &of_project {
+            show_plan(plan, context);
+        }
+        plans.extend(of_project);
     }
-    notes.iter().for_each(|note| context.ui.say(format!("note: {}", harmless(note))));
-    context.ui.document(ExplainDocument { found, plans, notes });
+    for report in &not_run {
+        context.ui.say(format!("would not run: {}", why_not(report, context)));
+    }
+    let affected = projects
+        .into_iter()
+        .filter_map(|project| project.affected)
+        .chain(not_run.into_iter().filter_map(|report| report.affected))
+        .collect();
+    for note in &notes {
+        context.ui.say(format!("note: {}", harmless(note)));
+    }
+    context.ui.document(ExplainDocument { found, plans, affected, notes });
     Ok(Exit::Ok)
 }
 
@@ -59,6 +83,19 @@ fn show_candidate(candidate: &Candidate, context: &Context) {
     for evidence in &candidate.evidence {
         context.ui.say(format!("  found by {}", harmless(&evidence.to_string())));
     }
+}
+
+fn show_affected(affected: &Affected, context: &Context) {
+    context.ui.say(format!("{} affected: {}", affected.framework, harmless(&affected.words())));
+    if let Some(skipped) = affected.skipped_words() {
+        context.ui.say(format!("  left out: {}", harmless(&skipped)));
+    }
+}
+
+/// Why a project need not be run.
+fn why_not(report: &TestReport, context: &Context) -> String {
+    let reasons = report.reasons.iter().cloned().chain(nothing_changed(report, context));
+    format!("{}: {}", report.framework, harmless(&reasons.collect::<Vec<_>>().join(", ")))
 }
 
 fn show_plan(plan: &RunPlan, context: &Context) {

@@ -3,7 +3,7 @@
 use rehearsal_core::TestRun;
 use rehearsal_core::config::Overrides;
 use rehearsal_store::TestQuery;
-use rehearsal_testing::{TestHistory, TestRecord, TestStanding, histories};
+use rehearsal_testing::{Standing, TestHistory, TestRecord, histories};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,9 +53,9 @@ pub(super) async fn runs(last: u32, context: &Context) -> Done {
 
 pub(super) async fn flaky(context: &Context) -> Done {
     let mut tests = all(context).await?;
-    tests.retain(|test| test.standing == TestStanding::Flaky);
+    tests.retain(|test| test.standing == Standing::Flaky);
     tests.sort_by_key(|test| std::cmp::Reverse(test.failures));
-    list(tests, "no test gave different results on the same files", context)
+    Ok(list(tests, "no test gave different results on the same files", context))
 }
 
 pub(super) async fn slow(context: &Context) -> Done {
@@ -64,7 +64,7 @@ pub(super) async fn slow(context: &Context) -> Done {
     tests.retain(|test| test.median_ms.is_some());
     tests.sort_by_key(|test| (test.slower.is_none(), std::cmp::Reverse(test.median_ms)));
     tests.truncate(SHOWN);
-    list(tests, "no runs are remembered yet; `rehearsal test` makes one", context)
+    Ok(list(tests, "no runs are remembered yet; `rehearsal test` makes one", context))
 }
 
 async fn all(context: &Context) -> Result<Vec<TestHistory>, CliError> {
@@ -78,7 +78,7 @@ async fn all(context: &Context) -> Result<Vec<TestHistory>, CliError> {
     Ok(histories(&records))
 }
 
-fn list(tests: Vec<TestHistory>, none: &str, context: &Context) -> Done {
+fn list(tests: Vec<TestHistory>, none: &str, context: &Context) -> Exit {
     if tests.is_empty() {
         context.ui.say(none);
     }
@@ -86,5 +86,5 @@ fn list(tests: Vec<TestHistory>, none: &str, context: &Context) -> Done {
         context.ui.say(format!("{}  {}", one_line(&test.test.name, 80), test.words()));
     }
     context.ui.document(TestsDocument { tests });
-    Ok(Exit::Ok)
+    Exit::Ok
 }

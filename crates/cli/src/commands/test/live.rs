@@ -1,25 +1,25 @@
 //! Running the tests while someone watches.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::Origin;
-use rehearsal_core::config::{Overrides, SandboxLevel, Setting};
-use rehearsal_engine::{Tester, Wanted};
+use rehearsal_engine::{ChangedSince, Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::TestArgs;
 use super::answer::answer;
-use super::{SandboxArg, TestArgs};
+use super::counts::Counts;
+use super::setup::{tester, unless_refused};
+use super::stop::Stop;
 use crate::commands::Done;
-use crate::context::{Context, variables};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::ui::{Document, emit, one_line};
+use crate::ui::{Document, emit};
 
 /// A line of `test --follow`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -63,101 +63,55 @@ pub(crate) enum TestEvent {
     },
 }
 
-/// The tester as the command line wants it.
-pub(super) async fn tester(args: &TestArgs, context: &Context) -> Result<Tester, CliError> {
-    let project = context.project()?;
-    let mut settings = project.settings(Overrides::default())?.testing;
-    let flag = |given| Setting { value: given, origin: Origin::Flag };
-    if let Some(framework) = args.framework {
-        settings.framework = flag(Some(framework.0.name().to_owned()));
-    }
-    if args.command.is_some() {
-        settings.command = Setting { value: args.command.clone(), origin: Origin::Flag };
-    }
-    if let Some(timeout) = args.timeout {
-        settings.timeout = Setting { value: timeout, origin: Origin::Flag };
-        settings.check().map_err(|error| CliError::in_file(error, "the command line"))?;
-    }
-    settings.environment.value.extend(args.environment.iter().cloned());
-    settings.parallel.value = args.parallel.or(settings.parallel.value);
-    settings.retries.value = args.retries.unwrap_or(settings.retries.value);
-    if let Some(level) = args.sandbox {
-        settings.sandbox.level.value = match level {
-            SandboxArg::Off => SandboxLevel::Off,
-            SandboxArg::BestEffort => SandboxLevel::BestEffort,
-            SandboxArg::Required => SandboxLevel::Required,
-        };
-    }
-    Ok(Tester {
-        root: project.root.clone(),
-        settings,
-        keep: project.state_dir().join("tests"),
-        variables: variables(),
-        store: project.store().await?,
-        clock: Arc::clone(&context.clock),
-    })
-}
-
 pub(super) fn wanted(args: &TestArgs) -> Wanted {
     Wanted {
         patterns: args.pattern.iter().cloned().collect(),
         baseline: args.baseline.clone(),
+        affected: match &args.changed_since {
+            Some(revision) => Some(ChangedSince::Revision(revision.clone())),
+            None => args.affected.then_some(ChangedSince::BaseBranch),
+        },
         coverage: args.coverage,
     }
 }
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
-    let tester = tester(args, context).await?;
-    let mut exit = once(&tester, args, context).await?;
-    while args.watch && exit != Exit::Interrupted {
-        if !changed(&tester).await? {
+    let tester = tester(args.choices(), context).await?;
+    let stop = Stop::listen()?;
+    loop {
+        // What changes while the tests run is for the next run.
+        let before = args.watch.then(|| WorkingTree::read(&tester.root)).transpose();
+        let before = before.map_err(|error| CliError::of(Exit::Git, &error))?;
+        let exit = once(&tester, args, &stop.now, context).await?;
+        if let Some(exit) = stop.exit() {
             return Ok(exit);
         }
-        exit = once(&tester, args, context).await?;
+        let Some(before) = before else { return Ok(exit) };
+        if !changed(&tester, &before, &stop.now).await {
+            return Ok(exit);
+        }
     }
-    Ok(exit)
 }
 
-async fn once(tester: &Tester, args: &TestArgs, context: &Context) -> Done {
-    let cancel = CancellationToken::new();
-    let stop = cancel.clone();
-    let interrupted = tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
-    });
+async fn once(tester: &Tester, args: &TestArgs, stop: &CancellationToken, context: &Context) -> Done {
     let watcher = if args.follow { following() } else { showing(context) };
-    let tested = tester.test(&wanted(args), &watcher, &cancel).await;
-    interrupted.abort();
-    let tested = tested?;
-    if tester.settings.sandbox.level.value == SandboxLevel::Required
-        && let Some(why) = tested.projects.iter().find_map(|project| project.report.sandbox_refused.clone())
-    {
-        return Err(CliError::new(
-            Exit::Sandbox,
-            format!("the sandbox is required, and cannot be had: {why}"),
-        )
-        .hint("`rehearsal doctor` shows which layer is missing; `--sandbox best-effort` runs without it"));
-    }
-    let exit = answer(tested.projects, &tested.notes, &args.form, context)?;
-    Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
+    let tested = unless_refused(tester, tester.test(&wanted(args), &watcher, stop).await?)?;
+    // Who reads events reads the report as the last of them.
+    let ui = crate::ui::Ui { json: context.ui.json || args.follow };
+    let context = &Context { ui, ..context.clone() };
+    answer(tested.projects, &tested.notes, &args.form, context)
 }
 
-/// Waits until a file is another one; not if Ctrl-C comes first.
-async fn changed(tester: &Tester) -> Result<bool, CliError> {
+/// Waits until a file is another one; not if the command is stopped first.
+async fn changed(tester: &Tester, before: &WorkingTree, stop: &CancellationToken) -> bool {
     const LOOK_EVERY: Duration = Duration::from_millis(500);
-    let now = || WorkingTree::read(&tester.root).map(|tree| tree.hash);
-    let before = now().map_err(|error| CliError::of(Exit::Git, &error))?;
     loop {
-        tokio::select! {
-            result = tokio::signal::ctrl_c() => {
-                result?;
-                return Ok(false);
-            }
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if WorkingTree::read(&tester.root).is_ok_and(|tree| tree.hash != before.hash) {
+            return true;
         }
-        if now().is_ok_and(|hash| hash != before) {
-            return Ok(true);
+        tokio::select! {
+            () = stop.cancelled() => return false,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
 }
@@ -195,36 +149,14 @@ fn showing(context: &Context) -> RunWatcher {
     }
     bar.enable_steady_tick(Duration::from_millis(100));
     let mut counts = Counts::default();
-    RunWatcher::new(move |event| match event {
-        RunEvent::Started(plan) => bar.set_prefix(plan.framework.to_string()),
-        RunEvent::Progress(Progress::Declared(total)) => counts.expected = total,
-        RunEvent::Progress(Progress::Started(test)) => bar.set_message(counts.line(test.name)),
-        RunEvent::Progress(Progress::Finished(test)) => {
-            counts.add(test);
-            bar.set_message(counts.line(&test.name));
+    RunWatcher::new(move |event| {
+        match event {
+            RunEvent::Started(plan) => bar.set_prefix(plan.framework.to_string()),
+            RunEvent::Ended(_) => bar.finish_and_clear(),
+            _ => {}
         }
-        RunEvent::Retrying(tests) => bar.set_message(format!("again: {} failed tests", tests.len())),
-        RunEvent::Ended(_) => bar.finish_and_clear(),
-        RunEvent::Progress(Progress::Problem(_)) | RunEvent::Printed(..) => {}
+        if let Some(line) = counts.hear(&event) {
+            bar.set_message(line);
+        }
     })
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    expected: u64,
-    ended: u64,
-    failed: u64,
-}
-
-impl Counts {
-    fn add(&mut self, test: &TestCase) {
-        self.ended += 1;
-        self.failed += u64::from(test.status.is_failure());
-    }
-
-    fn line(&self, name: &str) -> String {
-        let of = if self.expected > 0 { format!("/{}", self.expected) } else { String::new() };
-        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
-        format!("{}{of}{failed}  {}", self.ended, one_line(name, 60))
-    }
 }

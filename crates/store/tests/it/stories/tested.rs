@@ -16,6 +16,7 @@ fn run(number: u32, root: &str, tree: &str) -> TestRun {
         duration: 12,
         total: 1,
         failed: 1,
+        passed_with: None,
     }
 }
 

@@ -84,7 +84,7 @@ impl<'a> GoEvent<'a> {
     }
 
     pub(super) fn ms(&self) -> u64 {
-        super::milliseconds(self.elapsed)
+        crate::parse::milliseconds::of_seconds(self.elapsed)
     }
 }
 

@@ -43,7 +43,7 @@ impl<'a> Outcome<'a> {
             _ => return None,
         };
         let has_tests = word != "?   " && !rest.contains("[no tests to run]");
-        let ms = super::milliseconds(seconds.unwrap_or(0.0));
+        let ms = crate::parse::milliseconds::of_seconds(seconds.unwrap_or(0.0));
         (!package.is_empty()).then_some(Self { package, end, has_tests, ms })
     }
 }
@@ -310,7 +310,7 @@ fn read_result(line: &str) -> Option<(&str, Told)> {
         _ => return None,
     };
     let (name, seconds) = rest.trim_end().strip_suffix("s)")?.rsplit_once(" (")?;
-    let ms = super::milliseconds(seconds.parse().ok()?);
+    let ms = crate::parse::milliseconds::of_seconds(seconds.parse().ok()?);
     Some((&line[..at], Told { indent: at, name: name.to_owned(), status, ms }))
 }
 

@@ -1,6 +1,7 @@
 //! The tree of tests that `--verbose` prints below a file, and the line that counts them.
 
 use crate::TestStatus;
+use crate::parse::tally::Tally;
 
 /// The groups around the line at hand.
 #[derive(Debug, Default)]
@@ -70,40 +71,19 @@ fn without_time(title: &str) -> &str {
 }
 
 /// `9 failed, 1 skipped, 1 todo, 3 passed, 14 total`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub passed: u64,
-    pub failed: u64,
-    pub skipped: u64,
-}
-
-impl Counts {
-    pub(super) fn read(text: &str) -> Option<Self> {
-        let mut counts = Self::default();
-        let mut total = None;
-        for part in text.trim().split(", ") {
-            let (count, what) = part.split_once(' ')?;
-            let count = u64::from(count.parse::<u32>().ok()?);
-            match what {
-                "passed" => counts.passed = count,
-                "failed" => counts.failed = count,
-                "skipped" | "todo" | "pending" => counts.skipped += count,
-                "total" => total = Some(count),
-                _ => return None,
-            }
-        }
-        total.is_some().then_some(counts)
-    }
-
-    pub(super) fn add(&mut self, status: TestStatus) {
-        match status {
-            TestStatus::Fail => self.failed += 1,
-            TestStatus::Skip => self.skipped += 1,
-            _ => self.passed += 1,
+pub(super) fn counts(text: &str) -> Option<Tally> {
+    let mut counts = Tally::default();
+    let mut total = None;
+    for part in text.trim().split(", ") {
+        let (count, what) = part.split_once(' ')?;
+        let count = u64::from(count.parse::<u32>().ok()?);
+        match what {
+            "passed" => counts.passed = count,
+            "failed" => counts.failed = count,
+            "skipped" | "todo" | "pending" => counts.skipped += count,
+            "total" => total = Some(count),
+            _ => return None,
         }
     }
-
-    pub(super) fn total(&self) -> u64 {
-        self.passed + self.failed + self.skipped
-    }
+    total.map(|_| counts)
 }

@@ -373,10 +373,7 @@ fn shorten(text: &mut String) {
 /// Seconds; some write thousands with a comma.
 fn milliseconds(value: &str) -> u64 {
     let seconds: f64 = value.parse().or_else(|_| value.replace(',', "").parse()).unwrap_or(0.0);
-    std::time::Duration::try_from_secs_f64(seconds)
-        .ok()
-        .and_then(|time| u64::try_from(time.as_millis()).ok())
-        .unwrap_or(0)
+    crate::parse::milliseconds::of_seconds(seconds)
 }
 
 /// `PHPUnit` repeats the test's name before what it says.

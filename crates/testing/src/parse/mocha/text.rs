@@ -1,6 +1,6 @@
 //! What Mocha prints for people: any reporter of its own that ends with the counts and the list of failures.
 
-use super::{hook_of, js_error};
+use super::{hook_of, js_failure};
 use crate::parse::by_line::LineReader;
 use crate::parse::{Head, Stream};
 use crate::{
@@ -195,18 +195,18 @@ impl MochaText {
         self.told += 1;
         let name = entry.titles.join(" ");
         let text = unindented(&entry.text.into_text());
-        let (said, stack) = js_error::message_and_stack(&text);
+        let (said, stack) = js_failure::message_and_stack(&text);
         let said = said.trim_start();
         let (before_diff, diff) = said.split_once("\n+ expected - actual\n").unwrap_or((said, ""));
-        let (class, message) = js_error::class_and_message(before_diff.trim_end());
+        let (class, message) = js_failure::class_and_message(before_diff.trim_end());
         let own = entry.titles.last().and_then(|title| hook_of(title));
         let sides = sides(diff);
         let test = TestId { suite: "", name: &name };
         let failure = Failure {
-            kind: Some(own.unwrap_or_else(|| js_error::kind_of(class, message))),
+            kind: Some(own.unwrap_or_else(|| js_failure::kind_of(class, message))),
             message: if class.is_empty() { message } else { before_diff.trim_end() },
             stack,
-            at: js_error::place_of(stack).unwrap_or_else(|| file_in(message)),
+            at: js_failure::place_of(stack).unwrap_or_else(|| file_in(message)),
             expected: sides.as_ref().map(|(expected, _)| expected.as_str()),
             actual: sides.as_ref().map(|(_, actual)| actual.as_str()),
         };
@@ -313,23 +313,23 @@ fn file_in(message: &str) -> Place<'_> {
 }
 
 fn exception(text: &str) -> Problem {
-    let (said, stack) = js_error::message_and_stack(text);
+    let (said, stack) = js_failure::message_and_stack(text);
     // A syntax error begins with its place; the error itself comes last.
     let place = said.lines().next().and_then(crate::parse::place::trailing);
     let error = said.lines().rev().find(|line| {
-        let (class, _) = js_error::class_and_message(line);
+        let (class, _) = js_failure::class_and_message(line);
         !class.is_empty()
     });
     let error = if place.is_some() { error.unwrap_or(said) } else { said };
-    let (class, message) = js_error::class_and_message(error);
+    let (class, message) = js_failure::class_and_message(error);
     let importer =
         said.lines().find_map(|line| line.split_once(" imported from ")).map(|(_, file)| file.trim());
     let importer = Place { file: importer, line: None };
-    let at = place.or_else(|| js_error::place_of(stack)).unwrap_or(importer);
+    let at = place.or_else(|| js_failure::place_of(stack)).unwrap_or(importer);
     let kind = if message.starts_with("No test files found") {
         FailureKind::Config
     } else {
-        js_error::kind_of(class, message)
+        js_failure::kind_of(class, message)
     };
     Problem {
         scope: ProblemScope::Run,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::PytestText;
 use super::blocks::Block;
 use super::counts::Counts;
+use super::outside::Outside;
 use super::progress::Tally;
 use crate::parse::pytest_phases::test_id;
 use crate::parse::python_crash::PythonCrash;
@@ -55,11 +56,12 @@ impl PytestText {
         }
         let problems = self.collection_problems();
         let uncollected = problems.len() as u64;
-        for problem in problems.into_iter().chain(self.outside.problems()) {
+        for problem in problems.into_iter().chain(self.outside.iter_mut().flat_map(Outside::problems)) {
             sink.event(Event::Problem(problem));
         }
         // Of a death that pytest outlived (a worker's, a stack dump before a timeout) it tells itself.
-        if let Some(crash) = self.outside.crash.take().filter(|_| self.counts.is_none()) {
+        let crash = self.outside.iter_mut().find_map(|outside| outside.crash.take());
+        if let Some(crash) = crash.filter(|_| self.counts.is_none()) {
             self.tell_crash(&crash, sink);
         }
         match self.counts {
@@ -71,7 +73,8 @@ impl PytestText {
     fn tell_crashed_workers(&mut self, told: &mut Told, sink: &mut dyn Sink) {
         let crashed = std::mem::take(&mut self.blocks.crashed);
         // The stack of a worker goes to the common error output: of several it is not known whose it is.
-        let stack = self.outside.crash.as_ref().filter(|_| crashed.len() == 1);
+        let stack = self.outside.iter().find_map(|outside| outside.crash.as_ref());
+        let stack = stack.filter(|_| crashed.len() == 1);
         let at = stack.map(PythonCrash::place).unwrap_or_default();
         for (node, message) in &crashed {
             let failure = Failure { kind: Some(FailureKind::Crash), message, at, ..Failure::default() };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::event::Event as Told;
 use crate::parse::pytest_phases::{Phase, Phases, test_id};
-use crate::parse::{jest_failure, milliseconds, place, python_failure};
+use crate::parse::{js_failure, milliseconds, place, python_failure};
 use crate::{Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
 /// Whether a recorded stream begins like those of this runner.
@@ -198,7 +198,7 @@ fn end_case(line: &Entry, sink: &mut dyn Sink) {
         },
     };
     let told = status != TestStatus::Pass;
-    let ms = milliseconds(if line.ms > 0.0 { line.ms } else { line.t * 1000.0 });
+    let ms = milliseconds::of(if line.ms > 0.0 { line.ms } else { line.t * 1000.0 });
     sink.event(Told::Finished(Finished {
         failure: told.then_some(failure),
         ..Finished::new(test, status, ms)
@@ -211,13 +211,13 @@ fn ruby_frame(frame: &str) -> Option<Place<'_>> {
 
 fn js_case_failure<'a>(error: &'a Error, line: &'a Entry) -> Failure<'a> {
     Failure {
-        kind: Some(jest_failure::kind(
+        kind: Some(js_failure::kind_of_text(
             &format!("{}\n{}", first_line(&error.stack), error.message),
             &error.stack,
         )),
         message: &error.message,
         stack: &error.stack,
-        at: jest_failure::place(&error.stack).unwrap_or(location(line)),
+        at: js_failure::place_of(&error.stack).unwrap_or(location(line)),
         expected: error.expected.as_deref(),
         actual: error.actual.as_deref(),
     }
@@ -235,11 +235,11 @@ fn file_ended(line: &Entry, sink: &mut dyn Sink) {
 }
 
 fn js_problem(scope: ProblemScope, name: &str, error: &Error) -> Problem {
-    let at = jest_failure::place(&error.stack);
+    let at = js_failure::place_of(&error.stack);
     Problem {
         scope,
         name: name.to_owned(),
-        kind: Some(jest_failure::load_kind(&error.message)),
+        kind: Some(js_failure::load_kind(&error.message)),
         message: error.message.clone(),
         file: at.and_then(|at| at.file).or((!name.is_empty()).then_some(name)).map(str::to_owned),
         line: at.and_then(|at| at.line),

@@ -103,7 +103,7 @@ fn milliseconds(time: &str) -> Option<u64> {
         Some(number) => (number, 1.0),
         None => (time.strip_suffix('s')?, 1000.0),
     };
-    super::milliseconds(number.trim().parse::<f64>().ok()? * factor)
+    number.trim().parse::<f64>().ok().map(|number| crate::parse::milliseconds::of(number * factor))
 }
 
 /// Only SKIP and TODO are directives; any other `#` is part of the name.

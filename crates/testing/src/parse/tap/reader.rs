@@ -278,7 +278,7 @@ impl Reader {
         let Some(mut held) = self.held.take() else { return };
         let within = std::mem::take(&mut held.within);
         if let Some(ms) = held.yaml.get(&["duration_ms"]).and_then(|ms| ms.parse().ok()) {
-            held.ms = super::milliseconds(ms).unwrap_or(0);
+            held.ms = crate::parse::milliseconds::of(ms);
         }
         let mut told = match held.status {
             TestStatus::Fail => Told::of(&held.yaml, &held.text, self.dialect),

@@ -1,6 +1,6 @@
 //! One failure: a message, what was compared, and frames with an excerpt of the source.
 
-use crate::parse::jest_failure;
+use crate::parse::js_failure;
 use crate::parse::place::{is_own, leading, trailing};
 use crate::{Place, Problem, ProblemScope};
 
@@ -42,7 +42,7 @@ impl Block {
         Problem {
             scope,
             name: name.to_owned(),
-            kind: Some(jest_failure::load_kind(&self.message)),
+            kind: Some(js_failure::load_kind(&self.message)),
             message: self.message.clone(),
             file: self.file.clone().or_else(|| file.map(str::to_owned)),
             line: self.line,

@@ -1,6 +1,7 @@
 //! Lines of files and tests, and the lines that count them.
 
 use crate::TestStatus;
+use crate::parse::tally::Tally;
 
 /// So many failed tests are remembered, for runs that never come to their blocks.
 const MOST_FAILED: usize = 10_000;
@@ -105,45 +106,24 @@ fn without_time(title: &str) -> &str {
     }
 }
 
-/// `      Tests  6 failed | 4 passed | 1 expected fail | 3 skipped | 1 todo (15)`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub passed: u64,
-    pub failed: u64,
-    pub skipped: u64,
-}
-
-impl Counts {
-    /// The counts, and how many tests there are in all.
-    pub(super) fn read(text: &str) -> Option<(Self, u64)> {
-        let mut counts = Self::default();
-        let text = text.trim();
-        let (listed, total) = text.rsplit_once(" (").unwrap_or((text, ""));
-        for part in listed.split(" | ") {
-            let (count, what) = part.trim().split_once(' ')?;
-            let Ok(count) = count.parse::<u32>().map(u64::from) else { continue };
-            match what {
-                "failed" => counts.failed += count,
-                "skipped" | "todo" => counts.skipped += count,
-                "passed" | "expected fail" => counts.passed += count,
-                _ => {}
-            }
-        }
-        let total = total.trim_end_matches(')').parse::<u32>().map_or(counts.total(), u64::from);
-        Some((counts, total))
-    }
-
-    pub(super) fn add(&mut self, status: TestStatus) {
-        match status {
-            TestStatus::Fail => self.failed += 1,
-            TestStatus::Skip => self.skipped += 1,
-            _ => self.passed += 1,
+/// `      Tests  6 failed | 4 passed | 1 expected fail | 3 skipped | 1 todo (15)`: the counts, and how many tests there
+/// are in all.
+pub(super) fn counts(text: &str) -> Option<(Tally, u64)> {
+    let mut counts = Tally::default();
+    let text = text.trim();
+    let (listed, total) = text.rsplit_once(" (").unwrap_or((text, ""));
+    for part in listed.split(" | ") {
+        let (count, what) = part.trim().split_once(' ')?;
+        let Ok(count) = count.parse::<u32>().map(u64::from) else { continue };
+        match what {
+            "failed" => counts.failed += count,
+            "skipped" | "todo" => counts.skipped += count,
+            "passed" | "expected fail" => counts.passed += count,
+            _ => {}
         }
     }
-
-    pub(super) fn total(&self) -> u64 {
-        self.passed + self.failed + self.skipped
-    }
+    let total = total.trim_end_matches(')').parse::<u32>().map_or(counts.sum(), u64::from);
+    Some((counts, total))
 }
 
 /// A line of the summary: labels stand right-aligned.

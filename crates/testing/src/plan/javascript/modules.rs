@@ -11,20 +11,20 @@ use crate::detect::file::read_inside;
 const MOST_FILES: usize = 10_000;
 
 /// A program of the project: from its own `node_modules` or one above, up to the repository's, else from the `PATH`.
-pub(super) fn program(planner: &Planner<'_>, name: &str) -> Option<Utf8PathBuf> {
+pub(crate) fn program(planner: &Planner<'_>, name: &str) -> Option<Utf8PathBuf> {
     let local =
         module_directories(planner).map(|modules| modules.join(".bin").join(name)).find(|it| it.is_file());
     local.or_else(|| planner.find(name))
 }
 
 /// Directories of modules that are links to outside of the repository.
-pub(super) fn linked(planner: &Planner<'_>) -> Vec<Utf8PathBuf> {
+pub(crate) fn linked(planner: &Planner<'_>) -> Vec<Utf8PathBuf> {
     let real = module_directories(planner).filter_map(|modules| modules.canonicalize_utf8().ok());
     real.filter(|modules| !modules.starts_with(planner.repository)).collect()
 }
 
 /// The version of an installed package.
-pub(super) fn version(planner: &Planner<'_>, package: &str) -> Option<String> {
+pub(crate) fn version(planner: &Planner<'_>, package: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Manifest {
         version: String,

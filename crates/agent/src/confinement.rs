@@ -1,0 +1,169 @@
+//! The sandbox of an agent: what it needs to do its work, and nothing else of the machine.
+//!
+//! It can write its working tree, the repository behind it, and its run's directory. Of the home it sees toolchains, what is on its
+//! PATH, git's identity, and what its own CLI keeps there ([`OwnPlaces`]). What others would obey outside is read-only: the
+//! hooks and the configuration of the repository, settings of the CLI that name commands. The network is there unless it is forbidden,
+//! because the model is.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::config::{DriverKind, ProjectAccess, SandboxLevel, SandboxSettings};
+use rehearsal_sandbox::{Demand, Limits, Network, Policy, ProjectMode, holds_secrets};
+
+use crate::RunRequest;
+use crate::environment::Variables;
+use crate::git::git_places;
+
+/// How agents of one profile are confined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confinement {
+    driver: Option<DriverKind>,
+    demand: Demand,
+    mode: ProjectMode,
+    network: Network,
+    limits: Limits,
+    protected: Vec<Utf8PathBuf>,
+}
+
+/// Private files are kept in memory: downloads and build caches of a whole task must fit.
+const PRIVATE_FILES: u64 = 4 << 30;
+
+/// Variables that name certificates, which are wanted wherever they lie.
+const CERTIFICATES: &[&str] =
+    &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"];
+
+impl Confinement {
+    /// As the settings say; none if they say `off`.
+    pub fn new(settings: &SandboxSettings, driver: DriverKind) -> Option<Self> {
+        let demand = match settings.level.value {
+            SandboxLevel::Off => return None,
+            SandboxLevel::BestEffort => Demand::BestEffort,
+            SandboxLevel::Required => Demand::Required,
+        };
+        Some(Self {
+            driver: Some(driver),
+            demand,
+            mode: match settings.project.value {
+                None | Some(ProjectAccess::Writable) => ProjectMode::Writable,
+                Some(ProjectAccess::Overlay) => ProjectMode::Overlay,
+                Some(ProjectAccess::ReadOnly) => ProjectMode::ReadOnly,
+            },
+            network: if settings.allow_network.value { Network::Allowed } else { Network::Private },
+            limits: Limits {
+                memory: settings.max_memory.value.map(|size| size.0),
+                cpus: settings.max_cpus.value,
+                processes: settings.max_processes.value.map(u64::from),
+                open_files: None,
+                files: PRIVATE_FILES,
+            },
+            protected: Vec::new(),
+        })
+    }
+
+    /// The same with more that an agent cannot change, although it may lie in its working tree.
+    pub fn protecting(mut self, path: impl Into<Utf8PathBuf>) -> Self {
+        self.protected.push(path.into());
+        self
+    }
+
+    /// What holds for one run, whose variables are `env`.
+    pub(crate) fn policy(&self, request: &RunRequest, env: &Variables) -> Policy {
+        let git = git_places(&request.working_dir);
+        let mut policy = Policy::new(git.root.clone().unwrap_or_else(|| request.working_dir.clone()));
+        policy.mode = self.mode;
+        policy.network = self.network;
+        policy.home = env.get("HOME").map(Utf8PathBuf::from);
+        policy.limits = self.limits;
+        policy.demand = self.demand;
+        policy.readable.push(".gitconfig".into());
+        policy.readable.extend(readable_by_environment(env, policy.home.as_deref()));
+        policy.writable.push(request.run_dir.clone());
+        policy.protected.clone_from(&self.protected);
+        if self.mode == ProjectMode::Writable {
+            policy.writable.extend(git.written);
+            policy.protected.extend(git.obeyed);
+        }
+        let own = self.driver.map(|driver| OwnPlaces::of(driver, env)).unwrap_or_default();
+        for directory in &own.kept {
+            let directory =
+                policy.home.as_ref().map_or_else(|| directory.clone(), |home| home.join(directory));
+            // It would be made inside and lost; where it cannot be made, it is.
+            let _is_lost = directory.is_absolute().then(|| fs_err::create_dir_all(directory));
+        }
+        policy.own.extend(own.kept.into_iter().chain(own.known));
+        policy.protected.extend(own.obeyed);
+        // git's identity; as a file of a directory that is known for secrets.
+        for file in [".config/git/config", ".config/git/ignore"] {
+            policy.own.push(file.into());
+            policy.protected.push(file.into());
+        }
+        policy
+    }
+}
+
+/// The directories of the PATH, and certificates.
+fn readable_by_environment(env: &Variables, home: Option<&Utf8Path>) -> Vec<Utf8PathBuf> {
+    let on_path = env.get("PATH").into_iter().flat_map(|path| path.split(':'));
+    let certificates = CERTIFICATES.iter().filter_map(|name| env.get(*name).map(String::as_str));
+    let is_too_wide = |path: &Utf8Path| {
+        ["/tmp", "/var/tmp", "/run", "/home", "/root"]
+            .iter()
+            .any(|wide| Utf8Path::new(wide).starts_with(path))
+            || home.is_some_and(|home| home.starts_with(path) || holds_secrets(home, path))
+    };
+    on_path
+        .chain(certificates)
+        .map(Utf8PathBuf::from)
+        .filter(|path| path.is_absolute() && !is_too_wide(path))
+        .collect()
+}
+
+/// What the CLI of an agent keeps in the home.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct OwnPlaces {
+    /// Directories with its login and its sessions: it writes both, and could neither renew the one nor resume the other without.
+    kept: Vec<Utf8PathBuf>,
+    /// What else it reads there.
+    known: Vec<Utf8PathBuf>,
+    /// What of it can name commands, which would be executed outside by the next agent that nobody confines.
+    obeyed: Vec<Utf8PathBuf>,
+}
+
+impl OwnPlaces {
+    fn of(driver: DriverKind, env: &Variables) -> Self {
+        let directory = |variable: &str, default: &str| -> Utf8PathBuf {
+            env.get(variable).map_or(default, String::as_str).into()
+        };
+        let xdg = |variable: &str, default: &str| directory(variable, default).join("opencode");
+        match driver {
+            DriverKind::Claude => {
+                let home = directory("CLAUDE_CONFIG_DIR", ".claude");
+                let settings =
+                    ["settings.json", "settings.local.json", "plugins", "hooks", "agents", "commands"];
+                let state = Utf8PathBuf::from(".claude.json");
+                let mut obeyed: Vec<_> = settings.iter().map(|name| home.join(name)).collect();
+                obeyed.push(state.clone());
+                Self { kept: vec![home], known: vec![state], obeyed }
+            }
+            DriverKind::Codex => {
+                let home = directory("CODEX_HOME", ".codex");
+                Self {
+                    obeyed: vec![home.join("config.toml"), home.join("prompts")],
+                    kept: vec![home],
+                    known: vec![],
+                }
+            }
+            DriverKind::Gemini => {
+                let home = Utf8PathBuf::from(".gemini");
+                let settings = ["settings.json", "extensions", "commands"];
+                let obeyed = settings.iter().map(|name| home.join(name)).collect();
+                Self { obeyed, kept: vec![home], known: vec![] }
+            }
+            DriverKind::Opencode => {
+                let settings = xdg("XDG_CONFIG_HOME", ".config");
+                let kept = vec![xdg("XDG_DATA_HOME", ".local/share")];
+                Self { kept, known: vec![settings.clone()], obeyed: vec![settings] }
+            }
+            DriverKind::Command => Self::default(),
+        }
+    }
+}

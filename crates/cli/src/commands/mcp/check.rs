@@ -1,0 +1,109 @@
+//! The tool `check`.
+
+use rehearsal_core::config::{Overrides, SandboxLevel};
+use rehearsal_engine::{CheckWanted, Checker, Wanted};
+use rehearsal_testing::{CheckReport, Stage, check_page_for_agents};
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use rmcp::service::{RequestContext, RoleServer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{answer, arguments, cancelled, schema};
+use super::progress::watched;
+use super::server::Server;
+use crate::commands::test::{DEFAULT_BUDGET, LISTED_FOR_MODEL, sandbox_refused, shorten, tester_with};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::ui::{Document, harmless};
+
+pub(super) const NAME: &str = "check";
+
+const DESCRIPTION: &str = "Build and lint this repository with the compilers and linters that it is set up for, then run its \
+tests; a build that fails is the end of it. Answers with what is to be mended: file, line and message, errors first. \
+With `build` or `lint` true, only what is named runs.";
+
+/// Everything may be left out.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Build; false leaves it out.
+    build: Option<bool>,
+    /// Lint; false leaves it out.
+    lint: Option<bool>,
+}
+
+/// The report of `check --json`, and the words for the model.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckAnswer {
+    /// What is to be mended, in few words.
+    agent_report: String,
+    #[serde(flatten)]
+    report: CheckReport,
+}
+
+pub(super) fn tool() -> Tool {
+    let hints = ToolAnnotations::with_title("Build, lint and test")
+        .read_only(false)
+        .destructive(false)
+        .open_world(false);
+    Tool::new(NAME, DESCRIPTION, schema::<Arguments>())
+        .with_raw_output_schema(schema::<Document<CheckAnswer>>().into())
+        .with_annotations(hints)
+}
+
+pub(super) async fn call(
+    server: &Server,
+    given: Option<JsonObject>,
+    request: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, CliError> {
+    let asked: Arguments = arguments(NAME, given)?;
+    let wanted = CheckWanted { stages: asked.stages(), tests: Wanted::default() };
+    let checker = checker(server.context()).await?;
+    let _turn = server.my_turn(&request.ct).await?;
+    let mut report = watched(request, |watcher| {
+        let (checker, wanted) = (&checker, &wanted);
+        async move { checker.check(wanted, &watcher, &request.ct).await }
+    })
+    .await?;
+    if request.ct.is_cancelled() {
+        return Err(cancelled());
+    }
+    let required = checker.tester.settings.sandbox.level.value == SandboxLevel::Required;
+    if let Some(why) = report.sandbox_refused().filter(|_| required) {
+        return Err(sandbox_refused(why));
+    }
+    let text = harmless(check_page_for_agents(&report, DEFAULT_BUDGET).trim_end());
+    bound(&mut report);
+    answer(CheckAnswer { agent_report: text.clone(), report }, text)
+}
+
+impl Arguments {
+    /// Those that are named; if none is, all but those that are left out.
+    fn stages(&self) -> Vec<Stage> {
+        let named = self.build == Some(true) || self.lint == Some(true);
+        let wanted = |stage: &Stage| match stage {
+            Stage::Build => self.build.unwrap_or(!named),
+            Stage::Lint => self.lint.unwrap_or(!named),
+            Stage::Test => !named,
+        };
+        Stage::ALL.into_iter().filter(wanted).collect()
+    }
+}
+
+async fn checker(context: &Context) -> Result<Checker, CliError> {
+    let project = context.project()?;
+    let settings = project.settings(Overrides::default())?;
+    let check = settings.check.clone();
+    Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
+}
+
+/// What a model can use; the rest is counted, and is in the files that are named.
+fn bound(report: &mut CheckReport) {
+    for stage in &mut report.stages {
+        let too_many = stage.diagnostics.len().saturating_sub(LISTED_FOR_MODEL);
+        stage.diagnostics.truncate(LISTED_FOR_MODEL);
+        stage.left_out += too_many as u64;
+        stage.diagnostics.iter_mut().for_each(|diagnostic| shorten(&mut diagnostic.message));
+        shorten(&mut stage.output);
+    }
+}

@@ -1,0 +1,57 @@
+//! `test --action FILE`: the action `run_tests`, with its JSON request and its JSON answer.
+
+use std::time::Duration;
+
+use camino::Utf8Path;
+use rehearsal_core::config::HumanDuration;
+use rehearsal_core::{Place, SourceError};
+use rehearsal_engine::Wanted;
+use rehearsal_testing::{
+    FailureAnalysis, RunTests, RunTestsAnswer, RunTestsParameters, RunWatcher, TestReport,
+};
+
+use super::TestArgs;
+use super::answer::exit_of;
+use super::setup::{Choices, tester, unless_refused};
+use super::stop::Stop;
+use crate::commands::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::project::{read_stdin, read_text};
+use crate::ui::{Document, emit};
+
+pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) -> Done {
+    let RunTests { parameters, .. } = read(request, context)?;
+    let RunTestsParameters { test_pattern, framework, timeout_seconds } = parameters;
+    let given = args.choices();
+    let timeout = timeout_seconds.map(|seconds| HumanDuration(Duration::from_secs(seconds)));
+    let choices =
+        Choices { framework: framework.or(given.framework), timeout: timeout.or(given.timeout), ..given };
+    let wanted = Wanted { patterns: test_pattern.into_iter().collect(), ..Wanted::default() };
+    let tester = tester(choices, context).await?;
+    let stop = Stop::listen()?;
+    let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), &stop.now).await?)?;
+    let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
+    let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
+    // The answer itself is what was asked for, with and without `--json`.
+    emit(&Document::new(RunTestsAnswer::new(&report, &analysis)));
+    Ok(stop.exit().unwrap_or_else(|| exit_of(report.verdict)))
+}
+
+fn read(request: &Utf8Path, context: &Context) -> Result<RunTests, CliError> {
+    let text = if request == "-" {
+        read_stdin()?
+    } else {
+        read_text(&context.directory.join(request))?
+            .ok_or_else(|| CliError::usage(format!("there is no file `{request}`")))?
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        let message = error.to_string();
+        let place = Place { line: error.line() as u64, column: error.column() as u64 };
+        // serde_json says the place too.
+        let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+        let error =
+            SourceError::at(Some(place), what).hint("`rehearsal schema run-tests` has the form of a request");
+        CliError::in_file(error, if request == "-" { "standard input" } else { request.as_str() })
+    })
+}

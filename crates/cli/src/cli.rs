@@ -77,4 +77,6 @@ pub(crate) enum Command {
     Completions(commands::generate::CompletionsArgs),
     /// Play an agent: a scripted stand-in that is a real process
     MockAgent(commands::mock_agent::MockAgentArgs),
+    /// Play GitHub's program `gh`: a stand-in that remembers, logs and fails as told
+    MockGh(commands::mock_gh::MockGhArgs),
 }

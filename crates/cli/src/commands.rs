@@ -11,6 +11,7 @@ pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
+pub(crate) mod mock_gh;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
@@ -59,9 +60,11 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Agent(command) => wait_for(agent::run(command, &context)),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(&command, &context),
-        Command::MockAgent(_) | Command::Schema(_) | Command::Generate(_) | Command::Completions(_) => {
-            Ok(Exit::Ok)
-        }
+        Command::MockAgent(_)
+        | Command::MockGh(_)
+        | Command::Schema(_)
+        | Command::Generate(_)
+        | Command::Completions(_) => Ok(Exit::Ok),
     }
 }
 

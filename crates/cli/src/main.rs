@@ -35,20 +35,28 @@ fn wrong_arguments(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
 }
 
+/// What is played before our own command line is read: a stand-in takes the flags of the program that it plays, and
+/// the supervisor of an agent, which is this program again, must start in a millisecond.
+fn stand_in() -> Option<ExitCode> {
+    let mut args = std::env::args_os();
+    let program = args.next()?;
+    if program.to_str().is_some_and(commands::mock_gh::is_gh) {
+        return commands::mock_gh::play(std::env::args().skip(1));
+    }
+    let first = args.next()?;
+    if first == SHIM_ARGUMENT {
+        return Some(ExitCode::from(u8::try_from(shim_main(args)).unwrap_or(1)));
+    }
+    match first.to_str() {
+        Some("mock-agent") => commands::mock_agent::play(std::env::args().skip(2)),
+        Some("mock-gh") => commands::mock_gh::play(std::env::args().skip(2)),
+        _ => None,
+    }
+}
+
 fn main() -> ExitCode {
-    // The supervisor of an agent is this program again; it must start in a millisecond and parse nothing.
-    let mut args = std::env::args_os().skip(1);
-    match args.next() {
-        Some(first) if first == SHIM_ARGUMENT => {
-            return ExitCode::from(u8::try_from(shim_main(args)).unwrap_or(1));
-        }
-        // A stand-in takes the flags of the CLI that it plays, which are none of ours.
-        Some(first) if first == "mock-agent" => {
-            if let Some(code) = commands::mock_agent::play(std::env::args().skip(2)) {
-                return code;
-            }
-        }
-        _ => {}
+    if let Some(code) = stand_in() {
+        return code;
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

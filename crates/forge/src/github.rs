@@ -244,9 +244,8 @@ impl Forge for GitHub {
     }
 
     async fn close(&self, number: u64) -> Result<(), ForgeError> {
-        let failure = match self.gh(&["pr", "close", &number.to_string()], "").await {
-            Ok(_) => return Ok(()),
-            Err(failure) => failure,
+        let Err(failure) = self.gh(&["pr", "close", &number.to_string()], "").await else {
+            return Ok(());
         };
         match self.view(number).await?.state {
             PrState::Closed => Ok(()),

@@ -115,7 +115,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test-list", &["test", "slow"]);
     // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays, and the MCP server
     // that of its protocol.
-    calls.called.extend(["logs".into(), "mock-agent".into(), "mcp".into()]);
+    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into(), "mcp".into()]);
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))

@@ -8,6 +8,7 @@ mod check;
 mod configuration;
 mod env;
 mod failures;
+mod github;
 mod help;
 mod importing;
 mod inside;

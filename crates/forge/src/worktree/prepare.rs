@@ -90,7 +90,7 @@ impl Worktrees {
         if let Some((slot, record)) = slots.into_iter().find(usable) {
             return Ok((slot, record));
         }
-        let untaken = (0..).map(|number| Slot::new(&self.under, number)).find(Slot::is_untaken);
+        let untaken = (0..=u32::MAX).map(|number| Slot::new(&self.under, number)).find(Slot::is_untaken);
         match untaken {
             Some(slot) => Ok((slot, None)),
             None => Err(WorktreeError::Busy { task: task.clone() }),

@@ -159,9 +159,8 @@ async fn unpushed_submodule(git: &Git, admin: &Admin) -> Result<Option<Unsaved>,
             continue;
         }
         let inside = Git::at(git.dir().join(path));
-        if inside.line(&["rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes"]).await?
-            != ""
-        {
+        let args = ["rev-list", "--max-count=1", "HEAD", "--branches", "--not", "--remotes"];
+        if !inside.line(&args).await?.is_empty() {
             return Ok(Some(Unsaved::Submodule { path: path.to_owned() }));
         }
     }

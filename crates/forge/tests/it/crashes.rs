@@ -226,7 +226,9 @@ async fn a_kill_at_any_moment_is_healed() {
         kill(pid, Signal::STOP);
         // Every other time its git outlives it.
         if round % 2 == 0 {
-            descendants(helper.id()).into_iter().for_each(|child| kill(child, Signal::KILL));
+            for child in descendants(helper.id()) {
+                kill(child, Signal::KILL);
+            }
         }
         kill(pid, Signal::KILL);
         helper.wait().unwrap();

@@ -96,9 +96,6 @@ fn every_command_answers_with_one_document_of_its_schema() {
         &["agent", "explain", "claude", "--stdout", "-", "--exit", "1"],
         "junk",
     );
-    calls.call("test-history", &["test", "history"]);
-    calls.call("test-list", &["test", "flaky"]);
-    calls.call("test-list", &["test", "slow"]);
     calls.call("check-explain", &["check", "--explain"]);
     calls.call("check", &["check"]).ends_with(3);
     calls.call("doctor", &["doctor"]);

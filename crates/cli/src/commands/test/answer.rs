@@ -45,7 +45,7 @@ pub(crate) struct TestDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
     /// Each project by itself, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     projects: Vec<ProjectView>,
 }
 

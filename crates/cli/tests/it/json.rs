@@ -98,6 +98,13 @@ fn every_command_answers_with_one_document_of_its_schema() {
     );
     calls.call("check-explain", &["check", "--explain"]);
     calls.call("check", &["check"]).ends_with(3);
+    let affected = ["test", "--affected", "--framework", "tap", "--command", "echo 1..1; echo ok 1 - adds"];
+    calls.call("test", &affected);
+    calls.call("test", &affected);
+    calls.call("test-explain", &[&affected[..], &["--explain"]].concat());
+    calls.call("test-history", &["test", "history"]);
+    calls.call("test-list", &["test", "flaky"]);
+    calls.call("test-list", &["test", "slow"]);
     calls.call("doctor", &["doctor"]);
     calls.call("init", &["init", "--force"]);
     calls.call("demo", &["demo"]);

@@ -113,12 +113,11 @@ pub(super) fn role(file: &str) -> Role {
         || file.starts_with(".cargo/")
         || file.starts_with(".rehearsal/config")
         || file.contains(".config/nextest");
-    let is_document = ["LICENSE", "CHANGELOG", "AUTHORS", "CODEOWNERS", "NOTICE"]
+    let is_document = ["README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "AUTHORS", "CODEOWNERS", "NOTICE"]
         .iter()
         .any(|start| name.starts_with(start))
-        || [".md", ".rst", ".adoc", ".gitignore", ".gitattributes", ".editorconfig"]
-            .iter()
-            .any(|end| name.ends_with(end))
+        || [".gitignore", ".gitattributes", ".editorconfig"].contains(&name)
+        || is_prose(file)
         || file.starts_with(".github/")
         || file.starts_with(".rehearsal/");
     match (is_build, is_document) {
@@ -126,6 +125,12 @@ pub(super) fn role(file: &str) -> Role {
         (false, true) => Role::Document,
         (false, false) => Role::Other,
     }
+}
+
+/// Prose has its place at the top or with the documentation. Elsewhere it may be a template, or data of a test.
+fn is_prose(file: &str) -> bool {
+    let in_place = !file.contains('/') || file.starts_with("docs/") || file.starts_with("doc/");
+    in_place && [".md", ".rst", ".adoc"].iter().any(|end| file.ends_with(end))
 }
 
 #[cfg(test)]
@@ -142,7 +147,9 @@ mod tests {
         assert_eq!(role("web/package-lock.json"), Role::Build);
         assert_eq!(role("requirements-dev.txt"), Role::Build);
         assert_eq!(role("docs/README.md"), Role::Document);
+        assert_eq!(role("docs/design/cart.md"), Role::Document);
         assert_eq!(role("src/cart.py"), Role::Other);
+        assert_eq!(role("src/prompt.md"), Role::Other);
         assert_eq!(role("data/prices.json"), Role::Other);
     }
 }

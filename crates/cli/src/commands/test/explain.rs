@@ -24,7 +24,7 @@ pub(crate) struct ExplainDocument {
     /// What would run.
     plans: Vec<RunPlan>,
     /// Which tests were chosen of each project, and why, if only those were wanted that a change reaches.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     affected: Vec<Affected>,
     /// What else there is to know.
     notes: Vec<String>,

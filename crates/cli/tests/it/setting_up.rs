@@ -65,16 +65,17 @@ fn a_healthy_repository_has_nothing_bad() {
         .agent_script("runs: []")
         .var("ANTHROPIC_API_KEY", "sk-ant-api03-Zq3vT8xYw1LmN5pR7sUb");
     assert_snapshot!(env.run(&["doctor"]), @"
-    ok    git                [VERSION]
-    ok    supervision        agents and all that they start can be ended
-    ok    repository         [REPO]
-    ok    configuration      .rehearsal/config.yaml
-    ok    agent implementer  claude: [PROGRAM]
-    note  tests              none found
+    ok    git                 [VERSION]
+    ok    supervision         agents and all that they start can be ended
+    ok    repository          [REPO]
+    ok    configuration       .rehearsal/config.yaml
+    ok    agent implementer   claude: [PROGRAM]
+    note  tests               none found
           hint: set `command:` under `testing:` in the configuration
-    ok    flows              0 of your own
-    ok    store              every task is what its events say
-    ok    disk               [SIZE] free
+    ok    flows               0 of your own
+    ok    store               every task is what its events say
+    ok    disk                [SIZE] free
+    [SANDBOX]
     ");
 }
 
@@ -82,17 +83,18 @@ fn a_healthy_repository_has_nothing_bad() {
 fn what_does_not_work_is_told_with_what_to_do() {
     let env = TestEnv::new();
     assert_snapshot!(env.run(&["doctor"]), @"
-    ok    git                [VERSION]
-    ok    supervision        agents and all that they start can be ended
-    ok    repository         [REPO]
-    ok    configuration      defaults only
-    bad   agent implementer  claude: `claude` is not on the PATH
+    ok    git                 [VERSION]
+    ok    supervision         agents and all that they start can be ended
+    ok    repository          [REPO]
+    ok    configuration       defaults only
+    bad   agent implementer   claude: `claude` is not on the PATH
           hint: install it, or set `program:`; `rehearsal agent list` shows what is found
-    note  tests              none found
+    note  tests               none found
           hint: set `command:` under `testing:` in the configuration
-    ok    flows              0 of your own
-    ok    store              every task is what its events say
-    ok    disk               [SIZE] free
+    ok    flows               0 of your own
+    ok    store               every task is what its events say
+    ok    disk                [SIZE] free
+    [SANDBOX]
     [exit 3]
     ");
     let env = TestEnv::new();
@@ -100,14 +102,14 @@ fn what_does_not_work_is_told_with_what_to_do() {
     env.file(".rehearsal/flows/mine.yaml", "name: [\n");
     env.file(".rehearsal/state/rehearsal.db", "this is no database, and long enough to be looked at");
     assert_snapshot!(env.run(&["doctor"]), @"
-    ok    git            [VERSION]
-    ok    supervision    agents and all that they start can be ended
-    ok    repository     [REPO]
-    bad   configuration  .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing, check
+    ok    git                 [VERSION]
+    ok    supervision         agents and all that they start can be ended
+    ok    repository          [REPO]
+    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing, check
           hint: mend the file; `rehearsal schema config` has its form
-    note  tests          none found
+    note  tests               none found
           hint: set `command:` under `testing:` in the configuration
-    bad   flows          .rehearsal/flows/mine.yaml:1:7: expected string scalar
+    bad   flows               .rehearsal/flows/mine.yaml:1:7: expected string scalar
           hint: `rehearsal flow check` shows it whole
     bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
           hint: restore `.rehearsal/state` from a backup, or move it away

@@ -216,4 +216,29 @@ mod tests {
         }
         "#);
     }
+
+    #[test]
+    fn two_projects_are_one_answer_and_two_causes_are_no_common_one() {
+        let go = report(Framework::Go, vec![compared("TestTotal", ("calc_test.go", 45), "100", "99")]);
+        let jest =
+            report(Framework::Jest, vec![passed("adds"), compared("divides", ("a.test.js", 3), "1", "2")]);
+        let good = report(Framework::Pytest, vec![passed("test_it")]);
+        let analysed = |report: &TestReport| analyse(report, &FailureContext::default());
+        let answer = |reports: &[&TestReport]| {
+            let analyses: Vec<FailureAnalysis> = reports.iter().map(|report| analysed(report)).collect();
+            let whole = TestReport::together(reports.iter().copied());
+            RunTestsAnswer::new(&whole, &FailureAnalysis::together(analyses.iter())).test_result
+        };
+        let both = answer(&[&go, &jest]);
+        assert_eq!((both.summary.total, both.summary.failed), (3, 2));
+        let names: Vec<&str> = both.failed_tests.iter().map(|test| test.name.as_str()).collect();
+        assert_eq!(names, ["TestTotal", "divides"]);
+        let behind = both.analysis.unwrap();
+        assert_eq!(behind.root_cause, None);
+        assert_eq!(behind.affected_files, ["calc_test.go", "a.test.js"]);
+        let one_bad = answer(&[&good, &go]);
+        assert!(!one_bad.success);
+        let cause = one_bad.analysis.unwrap().root_cause.unwrap();
+        assert_eq!(cause, "calc_test.go:45: expected 100, got 99");
+    }
 }

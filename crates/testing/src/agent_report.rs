@@ -25,8 +25,6 @@ impl Default for AgentBudget {
 const BYTES_PER_TOKEN: usize = 4;
 /// Ten failures fit into this, and one gets as much if it needs it.
 const FEW_FAILURES: usize = 1500;
-/// A runner that says less than this, such as a script, does not make us leave out what failed.
-const SHORT_ENOUGH: usize = 400;
 /// What each failure beyond the tenth adds.
 const ONE_MORE: usize = 100;
 
@@ -36,7 +34,7 @@ pub fn agent_report(report: &TestReport, analysis: &FailureAnalysis, budget: Age
     let wanted = FEW_FAILURES + groups.saturating_sub(10) * ONE_MORE;
     let tokens = usize::try_from(budget.tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
     let own = budget.runner_text.map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
-    let room = wanted.min(tokens).min(own.max(SHORT_ENOUGH));
+    let room = wanted.min(tokens).min(own);
     let page = |detail: &Detail, shown: usize| page(report, analysis, detail, shown);
     if let Some(fits) = DETAILS.iter().map(|detail| page(detail, groups)).find(|text| text.len() <= room) {
         return fits;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rehearsal_core::config::HumanDuration;
 use rehearsal_engine::{TesterError, Wanted};
-use rehearsal_testing::Framework;
+use rehearsal_testing::{AgentBudget, Framework};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -83,6 +83,8 @@ pub(super) async fn call(
         return Err(cancelled());
     }
     let tested = unless_refused(&tester, tested)?;
-    let text = for_agent(&tested.projects, &tested.notes, asked.budget.unwrap_or(DEFAULT_BUDGET));
+    // The model has not seen what the runner printed: the report of a terse one may be longer than that.
+    let budget = AgentBudget { tokens: asked.budget.unwrap_or(DEFAULT_BUDGET), runner_text: None };
+    let text = for_agent(&tested.projects, &tested.notes, |_| budget);
     answer(TestDocument::for_model(tested, text.clone()), text)
 }

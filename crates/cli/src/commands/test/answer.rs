@@ -101,7 +101,11 @@ pub(super) fn answer(
             context.ui.say(coloured(&summary(&project.report, &project.analysis, &extras)).trim_end());
         }
     }
-    let for_agent = args.agent.then(|| for_agent(&projects, notes, args.budget));
+    let budget = |report: &TestReport| {
+        let runner_text = Some(report.raw_output.len() as u64).filter(|size| *size > 0);
+        AgentBudget { tokens: args.budget, runner_text }
+    };
+    let for_agent = args.agent.then(|| for_agent(&projects, notes, budget));
     if let Some(text) = &for_agent {
         context.ui.say(text);
     } else if projects.is_empty() {
@@ -122,13 +126,16 @@ pub(super) fn answer(
 }
 
 /// The answer for a coding agent, project by project; without any the notes tell why.
-pub(crate) fn for_agent(projects: &[TestedProject], notes: &[String], tokens: u32) -> String {
+pub(crate) fn for_agent(
+    projects: &[TestedProject],
+    notes: &[String],
+    budget: impl Fn(&TestReport) -> AgentBudget,
+) -> String {
     if projects.is_empty() {
         return harmless(&[&["no tests were found".to_owned()], notes].concat().join("\n"));
     }
     let page = |project: &TestedProject| {
-        let runner_text = Some(project.report.raw_output.len() as u64).filter(|size| *size > 0);
-        let text = agent_report(&project.report, &project.analysis, AgentBudget { tokens, runner_text });
+        let text = agent_report(&project.report, &project.analysis, budget(&project.report));
         harmless(text.trim_end())
     };
     projects.iter().map(page).collect::<Vec<_>>().join("\n")

@@ -101,7 +101,7 @@ async fn a_failing_test_comes_back_as_words_and_as_the_document_of_test() {
     1. subtracts
        Error: wrong sum
 
-    Log: [REPO]/.rehearsal/state/tests/[RUN]/output-0.log
+    Log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
     ");
     let document = result.structured_content.unwrap();
     validate(&schema(&env, "test"), &document);
@@ -154,9 +154,7 @@ async fn what_cannot_be_done_is_an_answer_with_a_hint() {
     error: unknown test framework `jst`
     hint: did you mean `jest`?
 
-    error: testing.timeout is 1h, and at most 15m
-      --> the arguments
-    hint: run a part of the tests at a time, by a pattern
+    error: 1h is too long, at most 15m: run a part of the tests at a time, by a pattern
 
     error: `run_tests` cannot be called like this: invalid value: integer `-1`, expected u64
     hint: it takes `budget`, `framework`, `retries`, `test_pattern`, `timeout_seconds`; all of them may be left out

@@ -54,7 +54,7 @@ async fn serve(context: &Context) -> Done {
     let (input, output) = stdio_pipes();
     let transport = (Input::new(input, stop.clone()), output);
     let signalled = tokio::spawn(end_on_signal(stop.clone())?);
-    let served = match serve_server_with_ct(server, transport, stop).await {
+    let served = match Box::pin(serve_server_with_ct(server, transport, stop)).await {
         Ok(running) => running.waiting().await.map_err(|error| CliError::of(Exit::Internal, &error)),
         // The client went before it said anything.
         Err(ServerInitializeError::Cancelled | ServerInitializeError::ConnectionClosed(_)) => {

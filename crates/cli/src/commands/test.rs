@@ -189,7 +189,7 @@ impl FromStr for FrameworkArg {
 }
 
 fn timeout(text: &str) -> Result<HumanDuration, String> {
-    let timeout = text.parse().map_err(|error: <HumanDuration as FromStr>::Err| error.to_string())?;
+    let timeout = text.parse()?;
     check_timeout(timeout)?;
     Ok(timeout)
 }

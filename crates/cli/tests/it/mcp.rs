@@ -52,6 +52,7 @@ fn repository(script: &str) -> TestEnv {
     env
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "arguments are made where the tool is called")]
 fn call(tool: &'static str, arguments: Value) -> CallToolRequestParams {
     CallToolRequestParams::new(tool).with_arguments(arguments.as_object().unwrap().clone())
 }
@@ -366,5 +367,5 @@ async fn wait_async(condition: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("waited in vain");
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
 }

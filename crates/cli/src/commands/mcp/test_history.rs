@@ -73,13 +73,13 @@ pub(super) async fn call(server: &Server, given: Option<JsonObject>) -> Result<C
     if let Some(part) = &asked.test {
         tests.retain(|history| history.test.name.contains(part) || history.test.package.contains(part));
     }
-    let document = TestHistoryDocument::of(runs, tests, asked.test.is_some());
+    let document = TestHistoryDocument::of(runs, &tests, asked.test.is_some());
     let text = document.words();
     answer(document, text)
 }
 
 impl TestHistoryDocument {
-    fn of(runs: Vec<TestRun>, tests: Vec<TestHistory>, with_all: bool) -> Self {
+    fn of(runs: Vec<TestRun>, tests: &[TestHistory], with_all: bool) -> Self {
         let chosen = |fits: &dyn Fn(&TestHistory) -> bool, first: &dyn Fn(&TestHistory) -> u64| {
             let mut chosen: Vec<TestHistory> = tests.iter().filter(|test| fits(test)).cloned().collect();
             chosen.sort_by_key(|test| std::cmp::Reverse(first(test)));

@@ -25,7 +25,9 @@ impl TestDocument {
         }
         for problems in [&mut report.build_errors, &mut report.suite_errors, &mut report.run_errors] {
             problems.truncate(LISTED_FOR_MODEL);
-            problems.iter_mut().for_each(|problem| shorten(&mut problem.message));
+            for problem in problems.iter_mut() {
+                shorten(&mut problem.message);
+            }
         }
         // The failures above are what the output says; whole, it is in its file.
         shorten(&mut report.raw_output);

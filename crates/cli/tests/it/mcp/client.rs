@@ -35,7 +35,7 @@ impl Client {
                 self.more.notified().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("waited in vain for progress");
+        tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
     }
 }
 

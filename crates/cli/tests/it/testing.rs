@@ -269,7 +269,7 @@ fn who_follows_reads_events_and_then_the_report() {
     let (last, events) = lines.split_last().unwrap();
     validate(&schema(&env, "test"), last);
     let event = schema(&env, "test-event");
-    for line in &events {
+    for line in events {
         validate(&event, line);
     }
     let names: Vec<&str> = events.iter().map(|line| line["event"].as_str().unwrap()).collect();

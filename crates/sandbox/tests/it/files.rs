@@ -2,7 +2,7 @@
 
 use rehearsal_sandbox::{Change, Layer, Policy, ProjectMode, Rung, Sandbox, WrittenFile};
 
-use crate::support::{Escape, Place, Without, is_root, read, read_only};
+use crate::support::{Escape, Place, Without, is_root, outside, read, read_only};
 
 const BY_MOUNTS: (Layer, &str) = (Layer::Files, "mount-namespace");
 
@@ -111,7 +111,7 @@ fn where_protection_is_not_to_be_had_the_report_says_so() {
 #[test]
 fn what_lies_outside_cannot_be_written() {
     // Not in a temporary directory, which would be hidden as a whole.
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = outside();
     let file = outside.path().join("file");
     let on = file.to_str().unwrap();
     Escape { act: "write", on, held_with: "EROFS", by: BY_MOUNTS }
@@ -207,7 +207,7 @@ fn a_cache_can_be_written_and_keeps_what_is_written() {
 
 #[test]
 fn a_symbolic_link_does_not_lead_out() {
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = outside();
     let file = outside.path().join("file");
     std::fs::write(&file, "untouched").unwrap();
     let on = file.to_str().unwrap();
@@ -235,7 +235,7 @@ fn a_hard_link_does_not_lead_out() {
 
 #[test]
 fn a_file_cannot_be_moved_out() {
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = outside();
     let on = outside.path().join("file");
     Escape { act: "rename into", on: on.to_str().unwrap(), held_with: "EXDEV", by: BY_MOUNTS }
         .is_held_in(Place::new(), Without::NotTried);

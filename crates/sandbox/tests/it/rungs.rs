@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use insta::assert_snapshot;
 use rehearsal_sandbox::{Demand, ProjectMode, Rung, Sandbox, SandboxReport, State};
 
-use crate::support::{Place, Prepared, is_root};
+use crate::support::{Place, Prepared, is_root, outside};
 
 /// The report in lines, without the limits: those depend on who runs this.
 fn told(report: &SandboxReport) -> String {
@@ -26,7 +26,7 @@ fn on(rung: Rung) -> Prepared {
 fn what_is_tried(sandbox: &Prepared) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = outside();
     let outside = outside.path().join("file");
     let tries = [
         ("read", sandbox.path("home/.ssh/id_ed25519")),

@@ -23,6 +23,14 @@ pub(crate) struct Place {
     _directory: TempDir,
 }
 
+/// A directory that no sandbox hides. Where the build is may be hidden: in a home, or in a temporary directory.
+pub(crate) fn outside() -> TempDir {
+    const HIDDEN: [&str; 5] = ["/tmp", "/var/tmp", "/home", "/root", "/run"];
+    let places = [env!("CARGO_TARGET_TMPDIR"), "/srv", "/opt", "/var/lib", "/usr/local"];
+    let shown = places.iter().filter(|place| !HIDDEN.iter().any(|hidden| place.starts_with(hidden)));
+    shown.filter_map(|place| tempfile::tempdir_in(place).ok()).next().unwrap()
+}
+
 impl Place {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();

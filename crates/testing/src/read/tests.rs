@@ -74,11 +74,11 @@ fn standard_error_alone_is_read_too() {
 }
 
 #[test]
-fn of_nothing_only_the_exit_status_speaks_and_a_report_without_content_is_broken() {
+fn nothing_is_not_good_and_a_report_without_content_is_broken() {
     let left = Left::new(&[("empty.txt", b""), ("empty.xml", b""), ("notes/readme.md", b"# no report")]);
     let judged =
         |name, exit| left.read(&[name], exit).map(|report| (report.verdict, report.reasons)).unwrap();
-    assert_eq!(judged("empty.txt", 0), (Verdict::Passed, vec![]));
+    assert_eq!(judged("empty.txt", 0), (Verdict::NoTests, vec!["no tests ran".to_owned()]));
     assert_eq!(judged("empty.txt", 2).0, Verdict::Failed);
     let cut = ["the output ends without the runner's own end", "no tests ran"].map(str::to_owned).to_vec();
     assert_eq!(judged("empty.xml", 0), (Verdict::Inconsistent, cut.clone()));

@@ -27,8 +27,8 @@ pub(crate) struct Place {
 pub(crate) fn outside() -> TempDir {
     const HIDDEN: [&str; 5] = ["/tmp", "/var/tmp", "/home", "/root", "/run"];
     let places = [env!("CARGO_TARGET_TMPDIR"), "/srv", "/opt", "/var/lib", "/usr/local"];
-    let shown = places.iter().filter(|place| !HIDDEN.iter().any(|hidden| place.starts_with(hidden)));
-    shown.filter_map(|place| tempfile::tempdir_in(place).ok()).next().unwrap()
+    let mut shown = places.iter().filter(|place| !HIDDEN.iter().any(|hidden| place.starts_with(hidden)));
+    shown.find_map(|place| tempfile::tempdir_in(place).ok()).unwrap()
 }
 
 impl Place {

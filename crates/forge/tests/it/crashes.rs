@@ -90,14 +90,7 @@ async fn whatever_a_killed_git_left_of_a_new_worktree_is_healed() {
 #[tokio::test]
 async fn locks_of_the_users_checkout_stand_in_nobodys_way_and_stay() {
     let env = TestEnv::new();
-    let locks = [
-        "index.lock",
-        "HEAD.lock",
-        "config.lock",
-        "packed-refs.lock",
-        "refs/heads/main.lock",
-        "shallow.lock",
-    ];
+    let locks = ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock", "shallow.lock"];
     let locks = locks.map(|name| env.repo.join(".git").join(name));
     locks.iter().for_each(touch);
     let worktrees = env.worktrees().await;
@@ -107,6 +100,15 @@ async fn locks_of_the_users_checkout_stand_in_nobodys_way_and_stay() {
     }
     worktrees.release(&task("t1"), Fence(2), &[]).await.unwrap();
     assert_eq!(worktrees.prepare(&task("t3"), Fence(2), "main").await.unwrap().origin, Origin::Warm);
+}
+
+#[tokio::test]
+async fn a_lock_of_all_references_that_a_killed_git_left_is_removed() {
+    let env = TestEnv::new();
+    let lock = env.repo.join(".git/packed-refs.lock");
+    touch(&lock);
+    env.worktree("t1").await;
+    assert!(!lock.exists());
 }
 
 #[tokio::test]

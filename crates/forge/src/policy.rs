@@ -34,8 +34,9 @@ pub(crate) const SLOT_LOCK_LIMIT: Duration = Duration::from_secs(2);
 /// How often a lock that is held is asked for again.
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(3);
 
-/// How long a lock file of git's must stay as it is, with no git at work, to be taken for left behind.
-pub(crate) const STALE_LOCK_AGE: Duration = Duration::from_millis(200);
+/// How long a lock file of git's must stay as it is to be taken for left behind. Git itself gives up after a second, and
+/// programs that are not named git write these files in milliseconds.
+pub(crate) const STALE_LOCK_AGE: Duration = Duration::from_millis(1000);
 
 /// How long a lock file is waited for while a git is at work in the repository.
 pub(crate) const GIT_LOCK_PATIENCE: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::git::{Git, GitError};
 use crate::lock::FileLock;
-use crate::policy::{GIT_LOCK_PATIENCE, REPOSITORY_LOCK_LIMIT, STALE_LOCK_AGE};
+use crate::policy::{GIT_LOCK_PATIENCE, LOCK_PAUSE, REPOSITORY_LOCK_LIMIT, STALE_LOCK_AGE};
 
 /// A repository with a working tree.
 #[derive(Debug, Clone)]
@@ -33,6 +33,15 @@ impl Repository {
         Git::at(&self.root)
     }
 
+    /// Removes the one lock in the shared part that a killed git of a worktree leaves: even a reset takes it, to delete
+    /// what a merge left. Others wait a second for it each time, and a user cannot delete a branch.
+    pub(crate) async fn heal(&self) {
+        let lock = self.common_dir.join("packed-refs.lock");
+        if lock.exists() {
+            drop_stale_lock(&lock, &self.common_dir).await;
+        }
+    }
+
     /// The lock around adding and removing worktrees: two git processes at that read each other's half-made
     /// entries. Never held during a checkout.
     pub(crate) async fn lock(&self) -> Result<FileLock, GitError> {
@@ -44,20 +53,22 @@ impl Repository {
     }
 }
 
-/// Removes a lock file of git's once it is certain that nobody holds it: it stays the same while no git is at work
-/// in the repository or a worktree of it. False if someone does hold it.
+/// Removes a lock file of git's once it is certain that nobody holds it: it has stayed the same, and no git lives that
+/// was at work in the repository or a worktree of it when the lock was first seen. False if someone does hold it.
 pub(crate) async fn drop_stale_lock(lock: &Utf8Path, common_dir: &Utf8Path) -> bool {
-    let deadline = Instant::now() + GIT_LOCK_PATIENCE;
+    let begun = Instant::now();
     let mut seen = print_of(lock);
-    while let Some(before) = seen {
-        tokio::time::sleep(STALE_LOCK_AGE).await;
-        seen = print_of(lock);
-        let places = places_of(common_dir);
-        let places: Vec<&Utf8Path> = places.iter().map(|place| &**place).collect();
-        if seen == Some(before) && !is_git_at_work(&places) {
+    let mut suspects = gits_at_work(&places_of(common_dir));
+    let mut since = begun;
+    while seen.is_some() {
+        tokio::time::sleep(LOCK_PAUSE).await;
+        let now = print_of(lock);
+        if now != seen {
+            (seen, suspects, since) = (now, gits_at_work(&places_of(common_dir)), Instant::now());
+        } else if since.elapsed() >= STALE_LOCK_AGE && !suspects.iter().any(GitProcess::is_alive) {
             return fs_err::remove_file(lock).is_ok();
         }
-        if Instant::now() >= deadline {
+        if begun.elapsed() >= GIT_LOCK_PATIENCE {
             return false;
         }
     }
@@ -80,19 +91,42 @@ fn print_of(path: &Utf8Path) -> Option<(u64, i64, i64)> {
     Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
-/// Whether a process named git has its working directory in one of the places. Processes of other users are not
-/// ours to see.
-pub(crate) fn is_git_at_work(places: &[&Utf8Path]) -> bool {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return true };
-    entries.flatten().any(|entry| {
-        let process = entry.path();
-        let Ok(stat) = std::fs::read(process.join("stat")) else { return false };
+/// A process that is not mistaken for another: its number may be used again, but not with the same start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct GitProcess {
+    pid: u32,
+    start: String,
+}
+
+impl GitProcess {
+    /// The living git of this number. `pid (name) state … starttime …`: the fields are counted behind the name.
+    fn of(pid: u32) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        let named = stat.split_once(" (").is_some_and(|(_, rest)| rest.starts_with("git"));
-        let dead = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
-        named
-            && !dead
-            && std::fs::read_link(process.join("cwd"))
-                .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
-    })
+        let (_, name) = stat.split_once(" (")?;
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let alive = !fields.starts_with(['Z', 'X']);
+        let start = fields.split(' ').nth(19)?.to_owned();
+        (name.starts_with("git") && alive).then_some(Self { pid, start })
+    }
+
+    fn is_alive(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+}
+
+/// Every git that has its working directory in one of the places. Those of other users are not ours to see.
+fn gits_at_work(places: &[Utf8PathBuf]) -> Vec<GitProcess> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_here = |pid: u32| {
+        std::fs::read_link(format!("/proc/{pid}/cwd"))
+            .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
+    };
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(|pid| GitProcess::of(pid).filter(|git| is_here(git.pid))).collect()
+}
+
+/// Whether a git is at work in one of the places.
+pub(crate) fn is_git_at_work(places: &[Utf8PathBuf]) -> bool {
+    !gits_at_work(places).is_empty()
 }

@@ -74,7 +74,7 @@ impl Admin {
 
     /// Removes the lock files that a killed git left, unless one is at work in the worktree.
     pub(crate) fn drop_stale_locks(&self, worktree: &Utf8Path) {
-        if is_git_at_work(&[worktree, &self.dir]) {
+        if is_git_at_work(&[worktree.to_owned(), self.dir.clone()]) {
             return;
         }
         for entry in self.dir.read_dir_utf8().into_iter().flatten().flatten() {

@@ -45,6 +45,7 @@ pub enum Collected {
 impl Worktrees {
     /// Removes the worktrees that no task in `live` needs, warm ones too, unless they have work that is nowhere else.
     pub async fn gc(&self, live: &BTreeSet<TaskId>, mode: GcMode) -> Result<Vec<GcEntry>, WorktreeError> {
+        self.repository.heal().await;
         let mut entries = Vec::new();
         for (slot, record) in self.slots()? {
             let task = record.as_ref().and_then(Record::owner).map(|owner| owner.task.clone());

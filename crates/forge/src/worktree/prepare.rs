@@ -26,6 +26,7 @@ impl Worktrees {
     /// The task's worktree: the one of its last attempt if there is one, else a clean one at the base. Whatever a
     /// crash left is healed. Safe beside other processes that do the same.
     pub async fn prepare(&self, task: &TaskId, fence: Fence, base: &str) -> Result<Worktree, WorktreeError> {
+        self.repository.heal().await;
         let base = self.repository.git().commit(base).await?;
         let (taken, repository) = self.take(task, fence).await?;
         let whole = Admin::of(&taken.slot.path());

@@ -35,6 +35,7 @@ impl Worktrees {
         fence: Fence,
         saved: &[Oid],
     ) -> Result<Released, WorktreeError> {
+        self.repository.heal().await;
         let Some((slot, record)) = self.slot_of(task)? else {
             return Ok(Released::Nothing);
         };

@@ -1,12 +1,13 @@
 //! What a crash can leave, and that the next attempt heals it.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Fence;
-use rehearsal_forge::{Origin, Worktree, WorktreeSettings, Worktrees};
+use rehearsal_forge::{Collected, GcMode, Origin, Worktree, WorktreeSettings, Worktrees};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::env::{TestEnv, agent_commits, git, head, status, task};
@@ -89,14 +90,7 @@ async fn whatever_a_killed_git_left_of_a_new_worktree_is_healed() {
 #[tokio::test]
 async fn locks_of_the_users_checkout_stand_in_nobodys_way_and_stay() {
     let env = TestEnv::new();
-    let locks = [
-        "index.lock",
-        "HEAD.lock",
-        "config.lock",
-        "packed-refs.lock",
-        "refs/heads/main.lock",
-        "shallow.lock",
-    ];
+    let locks = ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock", "shallow.lock"];
     let locks = locks.map(|name| env.repo.join(".git").join(name));
     locks.iter().for_each(touch);
     let worktrees = env.worktrees().await;
@@ -106,6 +100,15 @@ async fn locks_of_the_users_checkout_stand_in_nobodys_way_and_stay() {
     }
     worktrees.release(&task("t1"), Fence(2), &[]).await.unwrap();
     assert_eq!(worktrees.prepare(&task("t3"), Fence(2), "main").await.unwrap().origin, Origin::Warm);
+}
+
+#[tokio::test]
+async fn a_lock_of_all_references_that_a_killed_git_left_is_removed() {
+    let env = TestEnv::new();
+    let lock = env.repo.join(".git/packed-refs.lock");
+    touch(&lock);
+    env.worktree("t1").await;
+    assert!(!lock.exists());
 }
 
 #[tokio::test]
@@ -170,8 +173,7 @@ async fn helper_prepares_and_clears() {
         worktrees.prepare(&task("t1"), Fence(fence), "main").await.unwrap();
         worktrees.release(&task("t1"), Fence(fence), &[]).await.unwrap();
         if fence % 3 == 0 {
-            let all = std::collections::BTreeSet::new();
-            worktrees.gc(&all, rehearsal_forge::GcMode::Delete).await.unwrap();
+            worktrees.gc(&BTreeSet::new(), GcMode::Delete).await.unwrap();
         }
     }
 }
@@ -235,7 +237,13 @@ async fn a_kill_at_any_moment_is_healed() {
         let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 1 }).await;
         let healed = worktrees.prepare(&task("t1"), Fence(i64::MAX), "main").await;
         let healed = healed.unwrap_or_else(|error| panic!("round {round}: {error}"));
-        assert_whole(&format!("round {round}"), &env, &healed).await;
+        // It may be another place than the last: a git that still clears that one has it until it is done.
+        assert_eq!(status(&healed.path).await, "", "round {round}");
+        assert_eq!(head(&healed.path), head(&env.repo), "round {round}");
         worktrees.release(&task("t1"), Fence(i64::MAX), &[]).await.unwrap();
     }
+    let all = env.worktrees().await.gc(&BTreeSet::new(), GcMode::Delete).await.unwrap();
+    assert!(all.iter().all(|entry| entry.collected == Collected::Removed), "{all:?}");
+    assert_eq!(git(&env.repo, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(env.leftover_locks(), Vec::<String>::new());
 }

@@ -1,0 +1,1 @@
+//! Talks to a model: chat types, vendors' wire formats, clients, cassettes, stand-ins.

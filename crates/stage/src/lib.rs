@@ -1,0 +1,1 @@
+//! Plays a model vendor over HTTP: scripted, recording or replaying.

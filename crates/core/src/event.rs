@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::transition::TaskInput;
 use crate::{
-    NewSession, RunEnd, RunId, RunStart, SessionEdit, SessionName, StateName, Task, TaskId, TestRun,
-    Timestamp, WorkerId,
+    Hold, Lane, NewSession, RunEnd, RunId, RunStart, SessionEdit, SessionName, StateName, Task, TaskId,
+    TestRun, Timestamp, WorkerId,
 };
 
 /// Something that happened.
@@ -85,6 +85,18 @@ pub enum EventKind {
         /// How.
         end: Box<RunEnd>,
     },
+    /// A lane was held.
+    LaneHeld {
+        /// Which.
+        lane: Lane,
+        /// Why, and until when.
+        hold: Hold,
+    },
+    /// A lane goes on.
+    LaneFreed {
+        /// Which.
+        lane: Lane,
+    },
     /// The repository's tests ran.
     TestsRan {
         /// Which run, and what it came to.
@@ -103,6 +115,8 @@ impl EventKind {
             Self::TaskChanged { .. } => "task_changed",
             Self::RunStarted { .. } => "run_started",
             Self::RunEnded { .. } => "run_ended",
+            Self::LaneHeld { .. } => "lane_held",
+            Self::LaneFreed { .. } => "lane_freed",
             Self::TestsRan { .. } => "tests_ran",
         }
     }

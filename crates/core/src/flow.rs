@@ -9,6 +9,7 @@ mod graph;
 mod parse;
 mod step;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -23,7 +24,12 @@ pub use parse::{FlowFile, parse};
 pub use step::Step;
 
 /// The flows that ship with the program: name and text.
-pub const SHIPPED: [(&str, &str); 1] = [("loop", include_str!("flows/loop.yaml"))];
+pub const SHIPPED: [(&str, &str); 4] = [
+    ("loop", include_str!("flows/loop.yaml")),
+    ("pull-request", include_str!("flows/pull-request.yaml")),
+    ("approve", include_str!("flows/approve.yaml")),
+    ("plan", include_str!("flows/plan.yaml")),
+];
 
 /// A checked flow.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +44,8 @@ pub struct Flow {
     pub start: StateName,
     /// Its states, in the order of the file.
     pub states: IndexMap<StateName, State>,
+    /// How many tasks a state has room for, where that is bounded: no work is begun that would go to a full one.
+    pub rooms: BTreeMap<StateName, u32>,
     /// The agents that it names, and where: who has a configuration can say whether they exist.
     pub agents: Vec<(AgentName, Option<Place>)>,
 }

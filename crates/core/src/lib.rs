@@ -21,8 +21,10 @@ mod delivery;
 mod event;
 mod evidence;
 pub mod flow;
+pub mod guard;
 mod ids;
 pub mod import;
+mod lane;
 mod outcome;
 mod promise;
 mod run;
@@ -41,6 +43,7 @@ pub use evidence::{
     Stop, Verdict, judge,
 };
 pub use ids::{AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId};
+pub use lane::{Hold, HoldCause, Lane, LaneError};
 pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::Promise;
 pub use run::{Run, RunEnd, RunStart};

@@ -70,6 +70,25 @@ pub struct RunEnd {
     pub ended_at: Timestamp,
 }
 
+impl RunEnd {
+    /// The end of a run that tells nothing about its task: it costs nothing, and what is in the tree stays there.
+    pub fn without_blame(because: String, ended_at: Timestamp) -> Self {
+        Self {
+            verdict: Verdict { outcome: Outcome::Cancelled, because: vec![because] },
+            exit: None,
+            promise: None,
+            cost_usd: None,
+            tokens: None,
+            turns: None,
+            agent_session: None,
+            commits: Vec::new(),
+            files_changed: Vec::new(),
+            tries: 1,
+            ended_at,
+        }
+    }
+}
+
 impl Run {
     /// Its outcome, once it has one.
     pub fn outcome(&self) -> Option<&Outcome> {

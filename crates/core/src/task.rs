@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::End;
 use crate::{
-    Delivery, Feedback, Fence, FlowName, Outcome, OutcomeName, PendingSteps, RunId, SessionName, StateName,
-    TaskId, Timestamp, WorkerId,
+    AgentName, Delivery, Feedback, Fence, FlowName, Outcome, OutcomeName, PendingSteps, RunId, SessionName,
+    StateName, TaskId, Timestamp, WorkerId,
 };
 
 /// A piece of work that moves through a flow.
@@ -42,6 +42,9 @@ pub struct Task {
     pub flow_version: String,
     /// Where in the flow it is.
     pub state: StateName,
+    /// Who works on it in that state; none: nobody, or only the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
     /// Whether it can be worked on in that state.
     pub standing: Standing,
     /// Grows with every take-over; a write with an older one is refused.
@@ -255,6 +258,7 @@ impl Task {
             flow: flow.name.clone(),
             flow_version: flow.version.clone(),
             state: flow.start.clone(),
+            agent: flow.agent_of(&flow.start).cloned(),
             standing: flow.standing_in(&flow.start),
             fence: Fence::default(),
             came_from: None,
@@ -276,6 +280,11 @@ impl Task {
     /// Whether nothing more will happen to it by itself.
     pub fn is_ended(&self) -> bool {
         matches!(self.standing, Standing::Ended { .. })
+    }
+
+    /// The agent that has to work on it next; none while only steps are left to do.
+    pub fn next_agent(&self) -> Option<&AgentName> {
+        self.agent.as_ref().filter(|_| self.pending.is_none())
     }
 
     /// Whether its next run goes on where the last one stopped.

@@ -44,6 +44,11 @@ pub enum TaskInput {
         /// The fence of the claim that is over.
         stale: Fence,
     },
+    /// Its worker is proven dead. Nobody has taken it yet.
+    Lose {
+        /// The fence of the claim that is over.
+        stale: Fence,
+    },
     /// A new process on the same machine goes on where a dead one stopped; the run and the fence stay.
     Adopt {
         /// The new process.
@@ -202,7 +207,13 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         TaskInput::Claim { worker, run } => claim(&mut next, worker, run, now)?,
         TaskInput::TakeOver { worker, run, stale } => {
             check_fence(task, *stale)?;
-            take_over(&mut next, worker, run, flow, now);
+            if lose(&mut next, flow) {
+                hold(&mut next, worker, run, now);
+            }
+        }
+        TaskInput::Lose { stale } => {
+            check_fence(task, *stale)?;
+            lose(&mut next, flow);
         }
         TaskInput::Adopt { worker, fence } => {
             check_fence(task, *fence)?;
@@ -276,21 +287,26 @@ fn claim(task: &mut Task, worker: &WorkerId, run: &RunId, now: Timestamp) -> Res
         }
         Standing::Ready | Standing::Waiting(_) | Standing::Ended { .. } => {}
     }
-    task.fence = task.fence.next();
-    task.standing = Standing::Claimed(Claim { worker: worker.clone(), run: run.clone(), since: now });
+    hold(task, worker, run, now);
     Ok(())
 }
 
-/// A claim passes to another worker. A task that loses worker after worker kills them, more likely than not.
-fn take_over(task: &mut Task, worker: &WorkerId, run: &RunId, flow: &Flow, now: Timestamp) {
+fn hold(task: &mut Task, worker: &WorkerId, run: &RunId, now: Timestamp) {
+    task.fence = task.fence.next();
+    task.standing = Standing::Claimed(Claim { worker: worker.clone(), run: run.clone(), since: now });
+}
+
+/// A claim is lost with its worker; whether the task can be claimed again. One that loses worker after worker kills
+/// them, more likely than not.
+fn lose(task: &mut Task, flow: &Flow) -> bool {
     release_claim(task);
     task.losses += 1;
     if task.losses > MOST_LOSSES {
         let reason = format!("its worker was lost {} times", task.losses);
         give_up(task, "lease", reason, flow);
-        return;
+        return false;
     }
-    task.standing = Standing::Claimed(Claim { worker: worker.clone(), run: run.clone(), since: now });
+    true
 }
 
 /// Ends a task badly, or leaves it to a human where the flow has no bad end.
@@ -307,6 +323,7 @@ fn give_up(task: &mut Task, from: &str, reason: String, flow: &Flow) {
 fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> Result<(), Refusal> {
     task.last_outcome = Some(outcome.clone());
     task.feedback = outcome_feedback(outcome);
+    task.losses = 0;
     count(task, outcome);
     if matches!(outcome, Outcome::Done | Outcome::Approved) && !flow.steps_of(&task.state).is_empty() {
         // The same worker goes on with the steps, under the same claim.
@@ -395,6 +412,7 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
         task.came_from = Some(task.state.clone());
         task.state = to.clone();
     }
+    task.agent = flow.agent_of(to).cloned();
     task.pending = steps_alone(to, flow);
     task.standing = flow.standing_in(to);
 }
@@ -439,6 +457,8 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
     task.losses = 0;
     task.edges_taken.clear();
     task.feedback = None;
+    // The branch stays its own; what went out before was another time's work.
+    task.delivery = Delivery { branch: task.delivery.branch.take(), ..Delivery::default() };
     move_to(task, &flow.start, flow);
     task.came_from = None;
 }

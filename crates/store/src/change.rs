@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    NewSession, NewTask, ProgressEntry, Run, RunEnd, RunId, RunStart, Session, SessionEdit, SessionName,
-    Task, TaskId, TestResult, TestRun,
+    Hold, Lane, NewSession, NewTask, ProgressEntry, Run, RunEnd, RunId, RunStart, Session, SessionEdit,
+    SessionName, Task, TaskId, TestResult, TestRun,
 };
+
+use crate::claim::{ClaimRequest, Claimed};
 
 /// One change. Each leaves its event in the log ([`Change::AddTasks`]: one for each task).
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +55,21 @@ pub enum Change {
         /// What happens to it.
         input: TaskInput,
     },
+    /// Takes the next task that may be worked on, under a lease; of a worker that let its lease run out, if need be.
+    /// None is no error: there is nothing to do now.
+    ClaimNext(Box<ClaimRequest>),
+    /// Holds a lane: nothing more of it is claimed. What holds it already is replaced.
+    HoldLane {
+        /// Which.
+        lane: Lane,
+        /// Why, and until when.
+        hold: Hold,
+    },
+    /// Lets a lane go on. One that nothing holds is no error.
+    FreeLane {
+        /// Which.
+        lane: Lane,
+    },
     /// Begins a run. The task must be claimed by this very run, with this very fence: claim it before, in the
     /// same commit.
     StartRun(RunStart),
@@ -85,6 +102,10 @@ pub enum Committed {
     Tasks(Vec<Task>),
     /// The run as it is now.
     Run(Box<Run>),
+    /// The task that was claimed, if there was one.
+    Claimed(Option<Box<Claimed>>),
+    /// A lane is held, or goes on.
+    Lane,
     /// A run of the tests was remembered.
     TestRun,
 }
@@ -94,7 +115,13 @@ impl Committed {
     pub fn task(self) -> Option<Task> {
         match self {
             Self::Task(task) => Some(*task),
-            Self::Session(_) | Self::Progress(_) | Self::Tasks(_) | Self::Run(_) | Self::TestRun => None,
+            Self::Claimed(claimed) => claimed.map(|claimed| claimed.task),
+            Self::Session(_)
+            | Self::Progress(_)
+            | Self::Tasks(_)
+            | Self::Run(_)
+            | Self::Lane
+            | Self::TestRun => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether what is to be written has a sane size. The rules of tasks themselves are in `core`.
 
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Budget, NewSession, NewTask, SessionEdit, TaskEdit, TaskId};
+use rehearsal_core::{Budget, Hold, NewSession, NewTask, SessionEdit, TaskEdit, TaskId};
 
 use crate::CommitError;
 use crate::policy::{LONGEST_LABEL, LONGEST_LINE, LONGEST_TEXT, LONGEST_TITLE, MOST_ITEMS};
@@ -32,6 +32,7 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
         TaskInput::Decide { comment, .. } => length("the comment", comment, LONGEST_TEXT),
         TaskInput::Claim { .. }
         | TaskInput::TakeOver { .. }
+        | TaskInput::Lose { .. }
         | TaskInput::Adopt { .. }
         | TaskInput::StepDone { .. }
         | TaskInput::StepFailed { .. }
@@ -42,6 +43,11 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
         | TaskInput::Cancel
         | TaskInput::Retry => Ok(()),
     }
+}
+
+/// A hold of a lane.
+pub(crate) fn hold(hold: &Hold) -> Result<(), CommitError> {
+    length("the reason", &hold.reason, LONGEST_LINE)
 }
 
 fn task_edit(edit: &TaskEdit) -> Result<(), CommitError> {

@@ -1,6 +1,6 @@
 //! What a table knows about a task beside its document: the columns that are searched and sorted by.
 
-use rehearsal_core::{Standing, Task, Wait};
+use rehearsal_core::{AgentName, SessionName, Standing, Task, Wait};
 use serde::Serialize;
 
 /// The columns of a task's row. All of them follow from the task.
@@ -15,6 +15,7 @@ pub(crate) struct TaskColumns {
     pub(crate) standing: String,
     pub(crate) done: i64,
     pub(crate) claimable_at: Option<i64>,
+    pub(crate) lane: String,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
     pub(crate) fence: i64,
@@ -32,11 +33,17 @@ impl TaskColumns {
             standing: standing(task).to_owned(),
             done: i64::from(task.is_done()),
             claimable_at: claimable_at(task),
+            lane: lane(task.next_agent(), task.session.as_ref()),
             created_at: task.created_at.0,
             updated_at: task.updated_at.0,
             fence: task.fence.0,
         }
     }
+}
+
+/// What is held back together: `AGENT/SESSION`. No name has a slash.
+pub(crate) fn lane(agent: Option<&AgentName>, session: Option<&SessionName>) -> String {
+    format!("{}/{}", agent.map_or("", AgentName::as_str), session.map_or("", SessionName::as_str))
 }
 
 fn standing(task: &Task) -> &'static str {

@@ -27,6 +27,7 @@
 
 mod change;
 mod check;
+mod claim;
 mod columns;
 mod cycle;
 mod error;
@@ -36,6 +37,7 @@ mod sqlite;
 mod store;
 
 pub use change::{Change, Committed};
+pub use claim::{ClaimRequest, Claimed};
 pub use error::{CommitError, FindError, OpenError, StoreError};
 pub use query::{
     Cost, Counts, EventQuery, RunQuery, Scope, SessionSummary, StatusFilter, TaskQuery, TestQuery, Tested,

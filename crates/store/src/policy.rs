@@ -17,6 +17,9 @@ pub(crate) const CHUNK: usize = 1_000;
 /// Rows that are read at a time where all are read.
 pub(crate) const PAGE: i64 = 1_000;
 
+/// Tasks of one lane that a claim looks at: if so many in a row are held back each for itself, it can wait.
+pub(crate) const CANDIDATES: i64 = 32;
+
 /// Ids that an ambiguous prefix shows.
 pub(crate) const MOST_CANDIDATES: i64 = 10;
 

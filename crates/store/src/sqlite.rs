@@ -10,16 +10,22 @@ mod network;
 mod open;
 mod runs;
 mod sessions;
+mod situation;
 mod tasks;
 mod tested;
 mod verify;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Actor, Event, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp};
+use rehearsal_core::guard::{Hindrance, Limits, Situation};
+use rehearsal_core::{
+    Actor, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
+};
+use tokio::sync::watch;
 
 use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
@@ -33,12 +39,17 @@ use open::Database;
 pub struct SqliteStore {
     database: Database,
     flows: FlowCache,
+    changes: watch::Sender<u64>,
 }
 
 impl SqliteStore {
     /// Opens the store in a state directory; makes both if they are not there.
     pub async fn open(directory: &Path) -> Result<Self, OpenError> {
-        Ok(Self { database: open::open(directory).await?, flows: FlowCache::default() })
+        Ok(Self {
+            database: open::open(directory).await?,
+            flows: FlowCache::default(),
+            changes: watch::Sender::new(0),
+        })
     }
 }
 
@@ -50,7 +61,46 @@ impl Store for SqliteStore {
         at: Timestamp,
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
-        commit::commit(&self.database, &self.flows, &actor, at, changes).await
+        let committed = commit::commit(&self.database, &self.flows, &actor, at, changes).await?;
+        self.changes.send_modify(|count| *count += 1);
+        Ok(committed)
+    }
+
+    async fn renew(
+        &self,
+        claims: &[(TaskId, Fence)],
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<TaskId>, StoreError> {
+        let mut turn = self.database.writer().await?;
+        let held = situation::renew(&mut turn.connection, claims, lease, now).await?;
+        turn.keep();
+        Ok(held)
+    }
+
+    async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
+        situation::situation(&mut *self.database.reader().await?, limits, now).await
+    }
+
+    async fn hindrance(
+        &self,
+        task: &Task,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Result<Option<Hindrance>, StoreError> {
+        situation::hindrance(&mut *self.database.reader().await?, &self.flows, task, limits, now).await
+    }
+
+    async fn next_wake(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        situation::next_wake(&mut *self.database.reader().await?, now).await
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    async fn leases(&self) -> Result<Vec<(Task, Timestamp)>, StoreError> {
+        situation::leases(&mut *self.database.reader().await?).await
     }
 
     async fn flow(&self, version: &str) -> Result<Arc<Flow>, StoreError> {

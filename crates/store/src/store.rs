@@ -1,10 +1,15 @@
 //! The port: what every engine can do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Actor, Event, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp};
+use rehearsal_core::guard::{Hindrance, Limits, Situation};
+use rehearsal_core::{
+    Actor, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
+};
+use tokio::sync::watch;
 
 use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, RunQuery, Scope, SessionSummary,
@@ -21,6 +26,35 @@ pub trait Store: Send + Sync {
         at: Timestamp,
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError>;
+
+    /// Prolongs the leases of these claims to `now + lease`, and says which of them still hold. One that is missing in
+    /// the answer is lost. Leaves no event: a lease is a promise about time, and no state.
+    async fn renew(
+        &self,
+        claims: &[(TaskId, Fence)],
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<TaskId>, StoreError>;
+
+    /// What goes on: what is in work, what is held, when agents with an interval last began.
+    async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError>;
+
+    /// What keeps a task from being claimed now, by the same rules as a claim. For a task that waits for nothing else.
+    async fn hindrance(
+        &self,
+        task: &Task,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Result<Option<Hindrance>, StoreError>;
+
+    /// The next moment at which something becomes claimable by itself: a wait, a hold or a lease is over then.
+    async fn next_wake(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Changes whenever something was committed: by this process, and as far as the engine can tell by others.
+    fn changes(&self) -> watch::Receiver<u64>;
+
+    /// The tasks that are in work under a lease: their claims, and until when they hold.
+    async fn leases(&self) -> Result<Vec<(Task, Timestamp)>, StoreError>;
 
     /// A version of a flow that some task started with.
     async fn flow(&self, version: &str) -> Result<Arc<Flow>, StoreError>;

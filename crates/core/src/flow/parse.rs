@@ -1,6 +1,8 @@
 //! From YAML to a checked [`Flow`].
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -56,6 +58,9 @@ struct StateFile {
     /// How it ends.
     #[serde(default)]
     end: Option<EndFile>,
+    /// How many tasks may be in it before no more work is begun that would go there.
+    #[serde(default)]
+    room: Option<NonZeroU32>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -95,9 +100,11 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
     let file: FlowFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
     let mut names = Names::default();
     let mut states = IndexMap::new();
+    let mut rooms = BTreeMap::new();
     for (key, state) in file.states.0 {
         let name = state_name(&key)?;
         names.states.insert(name.clone(), place_of(&key));
+        rooms.extend(state.value.room.map(|room| (name.clone(), room.get())));
         let state = read_state(&name, state, &mut names)?;
         states.insert(name, state);
     }
@@ -114,6 +121,7 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
         source: text.to_owned(),
         start,
         states,
+        rooms,
         agents: std::mem::take(&mut names.agents),
     };
     check(&flow, &names)?;

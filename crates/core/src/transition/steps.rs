@@ -15,7 +15,7 @@ pub(super) fn step_done(task: &mut Task, step: u32, delivery: &Delivery, flow: &
     task.delivery = delivery.clone();
     pending.next += 1;
     pending.tries = 0;
-    task.setbacks = 0;
+    (task.setbacks, task.losses) = (0, 0);
     if (pending.next as usize) < flow.steps_of(&task.state).len() {
         task.pending = Some(pending);
         return Ok(());

@@ -3,7 +3,7 @@
 use rehearsal_agent::RunReport;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Actor, Blame, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId, Timestamp,
+    Actor, Blame, Outcome, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId, Timestamp,
 };
 use rehearsal_store::policy::LONGEST_LINE;
 use rehearsal_store::{Change, CommitError, Committed, FindError};
@@ -74,22 +74,8 @@ impl SessionLoop {
         Ok(())
     }
 
-    /// The end of a run that tells nothing about its task: it costs nothing, and what is in the tree stays there.
     pub(super) fn end_without_blame(&self, because: String) -> RunEnd {
-        let verdict = rehearsal_core::Verdict { outcome: Outcome::Cancelled, because: vec![because] };
-        RunEnd {
-            verdict,
-            exit: None,
-            promise: None::<Promise>,
-            cost_usd: None,
-            tokens: None,
-            turns: None,
-            agent_session: None,
-            commits: Vec::new(),
-            files_changed: Vec::new(),
-            tries: 1,
-            ended_at: self.now(),
-        }
+        RunEnd::without_blame(because, self.now())
     }
 
     /// Only a run that came to a proper end is heard: one that was ended, or broke down, has changed nothing.

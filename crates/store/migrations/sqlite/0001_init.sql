@@ -35,6 +35,8 @@ CREATE TABLE tasks (
     done         INTEGER NOT NULL CHECK (done IN (0, 1)),
     claimable_at INTEGER,                      -- from when a worker may take it; null: not by itself
     open_deps    INTEGER NOT NULL DEFAULT 0,   -- how many of its dependencies are not done
+    lane         TEXT NOT NULL,                -- `AGENT/SESSION`, each of which can be empty: what is held back together
+    lease_until  INTEGER,                      -- of a claim under a lease: when it may be taken over. In no event.
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
     fence        INTEGER NOT NULL,
@@ -48,6 +50,11 @@ CREATE INDEX tasks_claimable ON tasks (priority, created_at, num, claimable_at)
     WHERE claimable_at IS NOT NULL AND open_deps = 0;
 CREATE INDEX tasks_claimable_of_session ON tasks (session, priority, created_at, num, claimable_at)
     WHERE claimable_at IS NOT NULL AND open_deps = 0;
+CREATE INDEX tasks_claimable_of_lane ON tasks (lane, priority, created_at, num, claimable_at)
+    WHERE claimable_at IS NOT NULL AND open_deps = 0;
+CREATE INDEX tasks_claimable_at ON tasks (claimable_at) WHERE claimable_at > 0 AND open_deps = 0;
+CREATE INDEX tasks_in_work ON tasks (lease_until) WHERE standing = 'claimed';
+CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE standing <> 'ended';
 CREATE INDEX tasks_status ON tasks (session, status, standing, done);
 
 -- How many tasks there are of each kind, kept by the triggers below: a count must not read every task.
@@ -88,12 +95,25 @@ CREATE TABLE task_deps (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_deps_back ON task_deps (depends_on);
 
+-- Whose turn it was last, of the sessions: who waited longest comes first.
+CREATE TABLE turns (
+    session TEXT PRIMARY KEY,                  -- empty: tasks of no session
+    turn    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The lanes that stand still.
+CREATE TABLE holds (
+    lane TEXT PRIMARY KEY,
+    doc  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE runs (
     num           INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT NOT NULL UNIQUE,
     task          TEXT NOT NULL REFERENCES tasks (id),
     session       TEXT,
     fence         INTEGER NOT NULL,
+    agent         TEXT NOT NULL,
     started_at    INTEGER NOT NULL,
     ended_at      INTEGER,
     cost_usd      REAL,
@@ -106,6 +126,7 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_of_task ON runs (task, num);
 CREATE INDEX runs_of_session ON runs (session, num) WHERE session IS NOT NULL;
+CREATE INDEX runs_of_agent ON runs (agent, started_at);
 CREATE INDEX runs_unfinished ON runs (num) WHERE end_doc IS NULL;
 -- A fence is given out once.
 CREATE UNIQUE INDEX runs_fence ON runs (task, fence);

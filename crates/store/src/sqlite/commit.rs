@@ -1,5 +1,6 @@
 //! The one way to write.
 
+mod claims;
 mod runs;
 mod sessions;
 mod tasks;
@@ -80,6 +81,12 @@ impl Writing<'_> {
             Change::ChangeTask { id, input } => {
                 self.change_task(id, input).await.map(|task| Committed::Task(Box::new(task)))
             }
+            Change::ClaimNext(request) => {
+                let claimed = self.claim_next(*request).await?;
+                Ok(Committed::Claimed(claimed.map(Box::new)))
+            }
+            Change::HoldLane { lane, hold } => self.hold_lane(lane, hold).await.map(|()| Committed::Lane),
+            Change::FreeLane { lane } => self.free_lane(lane).await.map(|()| Committed::Lane),
             Change::StartRun(start) => self.start_run(start).await.map(|run| Committed::Run(Box::new(run))),
             Change::EndRun { run, end } => {
                 self.end_run(run, end).await.map(|run| Committed::Run(Box::new(run)))

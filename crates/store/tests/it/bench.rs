@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::TaskInput;
@@ -96,6 +97,11 @@ impl Bench {
         Timestamp(self.now.load(Ordering::SeqCst))
     }
 
+    /// Time goes by.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.now.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+
     pub(crate) async fn commit(&self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
         let at = Timestamp(self.now.fetch_add(1, Ordering::SeqCst) + 1);
         self.store.commit(Actor::User, at, changes).await
@@ -142,6 +148,11 @@ impl Bench {
             iteration: 1,
             started_at: self.now(),
         }
+    }
+
+    /// How a run starts under a claim.
+    pub(crate) fn start_under(&self, task: &Task, run: &str) -> RunStart {
+        RunStart { fence: task.fence, ..self.start_of(task, run) }
     }
 
     /// Ends a run and what it means for its task.

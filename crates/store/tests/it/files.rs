@@ -177,7 +177,7 @@ fn a_doctor_finds_what_does_not_fit_together() {
             "the log has a task `two` that is not there",
         ),
         (
-            "INSERT INTO runs (id, task, fence, started_at, start_doc) VALUES ('r', 'one', 1, 1, '{}')",
+            "INSERT INTO runs (id, task, fence, agent, started_at, start_doc) VALUES ('r', 'one', 1, 'a', 1, '{}')",
             "the database is damaged: the start of a run cannot be read: missing field `id` at line 1 column 2",
         ),
         (
@@ -205,8 +205,8 @@ fn a_run_that_nobody_started_is_found() {
     let doc = r#"{"id":"r","task":"one","session":null,"fence":1,"agent":"a","driver":"d","model":null,"worker":"w","iteration":1,"started_at":1}"#;
     block_on(async {
         let store = store_with_two_tasks(directory.path()).await;
-        let insert = "INSERT INTO runs (id, task, fence, started_at, start_doc)";
-        tamper(directory.path(), &format!("{insert} VALUES ('r', 'one', 1, 1, '{doc}')")).await.unwrap();
+        let insert = "INSERT INTO runs (id, task, fence, agent, started_at, start_doc)";
+        tamper(directory.path(), &format!("{insert} VALUES ('r', 'one', 1, 'a', 1, '{doc}')")).await.unwrap();
         assert_eq!(store.verify().await.unwrap(), ["run `r` has no start in the log"]);
     });
 }

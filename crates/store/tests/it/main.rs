@@ -68,6 +68,24 @@ macro_rules! suite {
                 a_wait_that_is_over_can_be_claimed
                 a_run_starts_only_under_its_own_claim
             }
+            leases {
+                the_next_task_is_claimed_under_a_lease
+                a_renewed_lease_holds_and_one_that_nobody_took_can_still_be_renewed
+                what_ran_out_is_taken_over_and_the_zombie_is_refused
+                of_a_thousand_zombies_none_is_believed
+                a_lease_ends_with_its_claim
+                a_task_that_loses_worker_after_worker_is_given_up
+                a_claim_without_a_lease_is_never_taken_over
+                sessions_take_turns
+                a_session_with_less_in_work_comes_first
+                a_worker_can_ask_for_some_agents_or_one_session_only
+                a_held_lane_rests_until_it_is_freed_or_its_time_is_over
+                limits_hold_back_what_is_too_much
+                tasks_that_touch_the_same_are_not_claimed_together
+                the_next_wake_is_the_earliest_of_all
+                a_watcher_hears_of_every_commit
+                lanes_of_all_names_are_told_apart
+            }
             dependencies {
                 a_task_waits_for_all_it_depends_on
                 a_cancelled_task_is_not_done

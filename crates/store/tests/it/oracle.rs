@@ -326,7 +326,12 @@ impl Model {
                 found.end = Some((**end).clone());
                 Committed::Run(Box::new(found.clone()))
             }
-            Change::EditSession { .. } | Change::AddTask { .. } | Change::AddTestRun { .. } => {
+            Change::EditSession { .. }
+            | Change::AddTask { .. }
+            | Change::ClaimNext(_)
+            | Change::HoldLane { .. }
+            | Change::FreeLane { .. }
+            | Change::AddTestRun { .. } => {
                 unreachable!("not among the dice")
             }
         };

@@ -17,13 +17,14 @@ impl Writing<'_> {
             return Err(self.why_not_started(start, claimed).await?);
         }
         let inserted = query(
-            "INSERT INTO runs (id, task, session, fence, started_at, start_doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO runs (id, task, session, fence, agent, started_at, start_doc)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
         )
         .bind(start.id.as_str())
         .bind(start.task.as_str())
         .bind(start.session.as_ref().map(SessionName::as_str))
         .bind(start.fence.0)
+        .bind(start.agent.as_str())
         .bind(start.started_at.0)
         .bind(to_json(&start)?)
         .execute(&mut *self.connection)

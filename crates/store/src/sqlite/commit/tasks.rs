@@ -60,11 +60,11 @@ impl Writing<'_> {
         // `jsonb_each` and not `json_each`, which would write each row out as text to be parsed for each column.
         query(
             "INSERT INTO tasks (id, session, flow_version, priority, state, status, standing, done, claimable_at,
-                                created_at, updated_at, fence, doc)
+                                lane, created_at, updated_at, fence, doc)
              SELECT value ->> '$[0].id', value ->> '$[0].session', value ->> '$[0].flow_version',
                     value ->> '$[0].priority', value ->> '$[0].state', value ->> '$[0].status',
                     value ->> '$[0].standing', value ->> '$[0].done', value ->> '$[0].claimable_at',
-                    value ->> '$[0].created_at', value ->> '$[0].updated_at', value ->> '$[0].fence',
+                    value ->> '$[0].lane', value ->> '$[0].created_at', value ->> '$[0].updated_at', value ->> '$[0].fence',
                     value -> 1
              FROM jsonb_each(?1) ORDER BY key",
         )
@@ -124,6 +124,12 @@ impl Writing<'_> {
         let Some(before) = tasks::task(self.connection, &id).await? else {
             return Err(CommitError::UnknownTask { id });
         };
+        self.change(before, input).await
+    }
+
+    /// Moves a task that was read in this transaction.
+    pub(super) async fn change(&mut self, before: Task, input: TaskInput) -> Result<Task, CommitError> {
+        let id = before.id.clone();
         let flow = self.flows.get(self.connection, &before.flow_version).await?;
         let after = transition(&before, &input, &flow, self.at)
             .map_err(|refusal| CommitError::Refused { index: self.index, refusal })?;
@@ -153,7 +159,8 @@ impl Writing<'_> {
         let columns = TaskColumns::of(task);
         query(
             "UPDATE tasks SET priority = ?2, state = ?3, status = ?4, standing = ?5, done = ?6, claimable_at = ?7,
-                              updated_at = ?8, fence = ?9, doc = ?10
+                              lane = ?8, updated_at = ?9, fence = ?10, doc = ?11,
+                              lease_until = CASE WHEN ?5 = 'claimed' AND fence = ?10 THEN lease_until END
              WHERE id = ?1",
         )
         .bind(columns.id)
@@ -163,6 +170,7 @@ impl Writing<'_> {
         .bind(columns.standing)
         .bind(columns.done)
         .bind(columns.claimable_at)
+        .bind(columns.lane)
         .bind(columns.updated_at)
         .bind(columns.fence)
         .bind(to_json(task)?)

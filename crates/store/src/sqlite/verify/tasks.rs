@@ -23,8 +23,8 @@ pub(super) async fn check(
     let mut after = String::new();
     loop {
         let rows: Vec<TaskRow> = query_as(
-            "SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at, created_at,
-                    updated_at, fence, doc
+            "SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at, lane,
+                    created_at, updated_at, fence, doc
              FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?2",
         )
         .bind(&after)
@@ -70,6 +70,7 @@ impl FromRow<'_, SqliteRow> for TaskRow {
             standing: row.try_get("standing")?,
             done: row.try_get("done")?,
             claimable_at: row.try_get("claimable_at")?,
+            lane: row.try_get("lane")?,
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
             fence: row.try_get("fence")?,

@@ -39,6 +39,41 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// Returns once `until` is reached; at once when it is past.
     async fn sleep_until(&self, until: Timestamp);
+
+    /// Waits for the turn to do something that takes real time. Under the real clock everyone has it always; in a
+    /// rehearsal one at a time has it, and time stands still meanwhile: so what happens has one order.
+    async fn turn(&self) -> Turn {
+        Turn::free()
+    }
+}
+
+/// Held while something is done that takes real time.
+pub struct Turn(Option<Box<dyn FnOnce() + Send>>);
+
+impl Turn {
+    /// One that nobody waits for.
+    pub fn free() -> Self {
+        Self(None)
+    }
+
+    /// One that someone waits for; `over` is called when it ends.
+    pub fn until_over(over: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(over)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(over) = self.0.take() {
+            over();
+        }
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Turn")
+    }
 }
 
 /// A clock that stands still until someone waits on it, then jumps: a five-hour wait takes no time.

@@ -11,6 +11,7 @@ mod resolve;
 mod sandbox;
 mod size;
 mod testing;
+mod work;
 
 pub use check::{CheckConfig, CheckSettings};
 pub use duration::HumanDuration;
@@ -20,6 +21,7 @@ pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve}
 pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};
 pub use size::HumanSize;
 pub use testing::{TestingConfig, TestingFile, TestingSettings, check_timeout, parse_testing};
+pub use work::{ForgeConfig, ForgeKind, WorkConfig, WorkSettings, WorktreesConfig, without_password};
 
 #[cfg(test)]
 mod tests;

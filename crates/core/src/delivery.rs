@@ -132,6 +132,8 @@ pub enum RedVerdict {
     MergeFailed,
     /// A command failed.
     CommandFailed,
+    /// There is nothing that could go out.
+    NoChanges,
 }
 
 impl RedVerdict {
@@ -143,6 +145,7 @@ impl RedVerdict {
             Self::CiFailed => EdgeName::CiFailed,
             Self::MergeFailed => EdgeName::MergeFailed,
             Self::CommandFailed => EdgeName::CommandFailed,
+            Self::NoChanges => EdgeName::Outcome(OutcomeName::NoChanges),
         }
     }
 }

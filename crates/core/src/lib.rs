@@ -35,7 +35,7 @@ mod tested;
 pub mod transition;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
-pub use clock::{Clock, Timestamp, VirtualClock};
+pub use clock::{Clock, Timestamp, Turn, VirtualClock};
 pub use delivery::{Delivery, Feedback, PendingSteps, PullRequestRef, RedVerdict, StepFailure};
 pub use event::{Actor, Event, EventKind};
 pub use evidence::{

@@ -1,6 +1,6 @@
 //! Moves tasks through flows.
 //!
-//! The [`SessionLoop`] works through a session's tasks with a fresh context each time; [`why`](why::why) tells
+//! The [`Worker`] claims tasks of any flow and takes each from a worktree to its next state. The [`SessionLoop`] works through a session's tasks with a fresh context each time; [`why`](why::why) tells
 //! why a task is not moving; [`LoopLock`] keeps two loops out of one checkout. The [`Tester`] runs a repository's
 //! tests, remembers what came of them, and says what is behind the failures; the [`Checker`] builds and lints before.
 //!
@@ -10,21 +10,36 @@
 mod agents;
 mod checker;
 mod clock;
+mod kept;
+mod ledger;
 mod lock;
 pub mod prompt;
 mod session_loop;
+mod steps;
+mod stop;
 mod tester;
 pub mod why;
+mod worker;
 
 pub use agents::{AgentSetup, SetupError};
 pub use checker::{CheckWanted, Checker};
 pub use clock::SystemClock;
 pub use lock::{LockError, LoopLock};
-pub use session_loop::{
-    LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop, StopSwitch,
+pub use session_loop::{LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop};
+pub use stop::StopSwitch;
+
+pub use worker::{
+    Landing, Moment, Moments, Outlet, Reaction, Role, Roles, Undisturbed, WorkEnd, WorkError, WorkEvent,
+    WorkOptions, WorkReporter, WorkSummary, Worker,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};
+
+/// A worker is one start of one process.
+fn worker_id(drawn: uuid::Uuid) -> rehearsal_core::WorkerId {
+    #[expect(clippy::expect_used, reason = "a UUID has only letters, digits and dashes")]
+    rehearsal_core::WorkerId::new(drawn.to_string()).expect("a UUID is a valid name")
+}
 
 /// Randomness for short ids.
 pub fn random_bits() -> u64 {

@@ -8,6 +8,10 @@ use serde::Serialize;
 
 /// The template that ships with the program.
 pub const SHIPPED_TEMPLATE: &str = include_str!("templates/loop.md");
+/// The template for a task's work, in a flow.
+pub const TASK_TEMPLATE: &str = include_str!("templates/task.md");
+/// The template for a decision on a task's work.
+pub const REVIEW_TEMPLATE: &str = include_str!("templates/review.md");
 /// What is appended to an agent's system prompt, unless its profile has its own text.
 pub const SYSTEM_PROMPT: &str = include_str!("templates/system.md");
 
@@ -73,9 +77,6 @@ struct TaskView<'a> {
 
 /// Renders the prompt. `template` is the user's own, or [`SHIPPED_TEMPLATE`].
 pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptError> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
     let tasks: Vec<TaskView<'_>> = data.tasks.iter().map(|task| view(task, data.current)).collect();
     let progress: Vec<String> = data.progress.iter().map(|entry| quoted(&entry.text)).collect();
     let values = context! {
@@ -97,6 +98,62 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
         notes => data.notes.to_vec(),
         message => data.message,
     };
+    rendered(template, values)
+}
+
+/// What the prompt of one task tells.
+#[derive(Debug)]
+pub struct TaskPrompt<'a> {
+    /// The task.
+    pub task: &'a Task,
+    /// Its session.
+    pub session: Option<&'a Session>,
+    /// The branch that the work goes into.
+    pub base: &'a str,
+    /// How the tests are run.
+    pub test_command: Option<&'a str>,
+}
+
+/// Renders the prompt of a task in a flow. `template` is the user's own, or a shipped one.
+pub fn render_task(template: &str, data: &TaskPrompt<'_>) -> Result<String, PromptError> {
+    let TaskPrompt { task, session, base, test_command } = data;
+    let delivery = &task.delivery;
+    let values = context! {
+        session => session.map(|session| context! {
+            name => session.name.as_str(),
+            description => quoted(&session.description),
+            context => quoted(session.context.trim_end()),
+        }),
+        session_criteria => session.map_or_else(Vec::new, |session| {
+            session.criteria.iter().map(|text| quoted(text)).collect()
+        }),
+        task => context! {
+            id => task.id.as_str(),
+            title => quoted(&task.title),
+            body => quoted(task.body.trim_end()),
+            criteria => task.criteria.iter().map(|text| quoted(text)).collect::<Vec<_>>(),
+            touches => task.touches.clone(),
+            state => task.state.as_str(),
+            attempt => task.attempts + 1,
+        },
+        feedback => task.feedback.as_ref().map(|feedback| context! {
+            from => quoted(&feedback.from),
+            text => quoted(feedback.text.trim_end()),
+        }),
+        continues => task.is_to_be_continued(),
+        needs_rebase => delivery.needs_rebase,
+        base => *base,
+        base_commit => delivery.base.as_deref().unwrap_or(base),
+        pull_request => delivery.pull_request.as_ref().map(|it| it.url.clone()),
+        test_command => *test_command,
+    };
+    rendered(template, values)
+}
+
+fn rendered(template: &str, values: minijinja::Value) -> Result<String, PromptError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
     environment.render_str(template, values).map_err(|error| PromptError {
         line: error.line(),
         message: match (error.kind(), error.detail()) {
@@ -129,7 +186,7 @@ fn view<'a>(task: &'a Task, current: &Task) -> TaskView<'a> {
 /// A text of someone else's must not close a section of the prompt.
 fn quoted(text: &str) -> String {
     let mut quoted = text.to_owned();
-    for section in ["context", "progress", "tasks", "instructions"] {
+    for section in ["context", "progress", "task", "tasks", "feedback", "instructions"] {
         for tag in [format!("<{section}>"), format!("</{section}>")] {
             if quoted.contains(&tag) {
                 quoted = quoted.replace(&tag, &tag.replace('<', "&lt;"));

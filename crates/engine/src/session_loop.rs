@@ -6,7 +6,6 @@
 mod event;
 mod iteration;
 mod recovery;
-mod taking_over;
 mod tally;
 mod waiting;
 
@@ -20,8 +19,9 @@ use rehearsal_core::{
     AgentName, Clock, Outcome, RunId, Session, SessionName, Task, TaskId, Timestamp, Wait, WorkerId,
 };
 use rehearsal_store::{CommitError, Counts, FindError, Store, StoreError};
-use tokio_util::sync::CancellationToken;
 
+use crate::StopSwitch;
+use crate::ledger::LedgerError;
 use crate::prompt::PromptError;
 use tally::Tally;
 
@@ -77,28 +77,6 @@ pub struct LoopOptions {
     pub test_command: Option<String>,
 }
 
-/// Two ways to stop: after the iteration, or now.
-#[derive(Debug, Clone, Default)]
-pub struct StopSwitch {
-    /// Ends the loop when the iteration is over.
-    pub after_iteration: CancellationToken,
-    /// Ends the agent, too.
-    pub now: CancellationToken,
-}
-
-impl StopSwitch {
-    fn is_thrown(&self) -> bool {
-        self.after_iteration.is_cancelled() || self.now.is_cancelled()
-    }
-
-    async fn thrown(&self) {
-        tokio::select! {
-            () = self.after_iteration.cancelled() => {}
-            () = self.now.cancelled() => {}
-        }
-    }
-}
-
 /// Why a loop could not go on. Failures of agents are no errors: they are outcomes.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
@@ -117,6 +95,15 @@ pub enum LoopError {
     /// A run's directory cannot be made.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl From<LedgerError> for LoopError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Commit(error) => Self::Commit(error),
+            LedgerError::Read(error) => Self::Read(error),
+        }
+    }
 }
 
 /// The same failure of the system so often in a row stops the line.
@@ -253,6 +240,10 @@ impl SessionLoop {
         Ok(self.store.count_tasks(Some(&self.options.session)).await?)
     }
 
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     fn tell(&self, event: LoopEvent) {
         (self.reporter)(event);
     }
@@ -266,12 +257,8 @@ fn failed(counts: &Counts) -> u64 {
 
 impl Progress {
     fn new(started_at: Timestamp) -> Self {
-        // A worker is one start of one process.
-        let worker = WorkerId::new(uuid::Uuid::now_v7().to_string());
-        #[expect(clippy::expect_used, reason = "a UUID has only letters, digits and dashes")]
-        let worker = worker.expect("a UUID is a valid name");
         Self {
-            worker,
+            worker: crate::worker_id(uuid::Uuid::now_v7()),
             started_at,
             iteration: 0,
             tally: Tally::default(),

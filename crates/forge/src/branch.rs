@@ -1,6 +1,7 @@
 //! A task's commits in its worktree, on their way to a branch of the remote.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::Timestamp;
 
 use crate::class::ErrorClass;
 use crate::git::{Git, GitError, Oid, split_nul};
@@ -105,6 +106,11 @@ impl Work {
     /// The work in this worktree.
     pub fn at(worktree: &Utf8Path) -> Self {
         Self { git: Git::at(worktree) }
+    }
+
+    /// The same, with commits dated so.
+    pub fn dated(self, date: Timestamp) -> Self {
+        Self { git: self.git.dated(date) }
     }
 
     /// git in the worktree.

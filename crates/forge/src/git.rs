@@ -9,6 +9,8 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use tokio::process::Command;
 
+use rehearsal_core::Timestamp;
+
 use crate::child::{self, ChildError, Ended, Input};
 use crate::lock::FileLock;
 use crate::policy::{LOCAL_LIMIT, REMOTE_LIMIT};
@@ -44,6 +46,7 @@ pub struct Git {
     limit: Duration,
     identity: Option<&'static Identity>,
     held: Option<Arc<std::fs::File>>,
+    date: Option<Timestamp>,
 }
 
 /// Why git could not do it.
@@ -180,7 +183,12 @@ const OURS: Identity = Identity { name: "Rehearsal", email: "rehearsal@localhost
 impl Git {
     /// git in a directory, for work on this machine.
     pub fn at(dir: impl Into<Utf8PathBuf>) -> Self {
-        Self { dir: dir.into(), limit: LOCAL_LIMIT, identity: None, held: None }
+        Self { dir: dir.into(), limit: LOCAL_LIMIT, identity: None, held: None, date: None }
+    }
+
+    /// The same, with commits dated so.
+    pub fn dated(self, date: Timestamp) -> Self {
+        Self { date: Some(date), ..self }
     }
 
     /// The same with the patience that a remote needs.
@@ -292,6 +300,10 @@ impl Git {
         if let Some(Identity { name, email }) = self.identity {
             command.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
             command.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email);
+        }
+        if let Some(date) = self.date {
+            let date = format!("@{} +0000", date.0 / 1000);
+            command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
         }
         command
     }

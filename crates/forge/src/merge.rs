@@ -78,6 +78,11 @@ impl Candidate {
         Ok(Self { base: base.clone(), head: head.clone(), commit, tree, staging })
     }
 
+    /// The same commit, to be landed on an earlier base: of a stack of candidates only the top has to land.
+    pub fn from_base(&self, base: &Oid) -> Self {
+        Self { base: base.clone(), ..self.clone() }
+    }
+
     /// Moves the remote's base to the candidate, if it is still where the candidate was built.
     pub async fn land(
         &self,

@@ -4,7 +4,7 @@ use super::Overrides;
 use crate::SourceError;
 
 /// The variables that are read, and what each sets.
-pub const VARIABLES: [(&str, &str); 10] = [
+pub const VARIABLES: [(&str, &str); 12] = [
     ("REHEARSAL_AGENT", "the agent that `run` uses"),
     ("REHEARSAL_MODEL", "its model"),
     ("REHEARSAL_TIMEOUT", "the longest a run may take"),
@@ -14,6 +14,8 @@ pub const VARIABLES: [(&str, &str); 10] = [
     ("REHEARSAL_MAX_COST", "stop when a loop has cost this many dollars"),
     ("REHEARSAL_MAX_WAIT", "the longest wait for a rate limit"),
     ("REHEARSAL_BASE_BRANCH", "the branch that work starts from"),
+    ("REHEARSAL_STORE", "where tasks live, like `postgres://…`"),
+    ("REHEARSAL_WORKERS", "so many tasks at once in one process"),
     ("REHEARSAL_TEST_COMMAND", "the command that runs the tests"),
 ];
 
@@ -30,6 +32,8 @@ impl Overrides {
             max_cost: read(&lookup, "REHEARSAL_MAX_COST")?,
             max_wait: read(&lookup, "REHEARSAL_MAX_WAIT")?,
             base_branch: lookup("REHEARSAL_BASE_BRANCH"),
+            store: lookup("REHEARSAL_STORE"),
+            workers: read(&lookup, "REHEARSAL_WORKERS")?,
             test_command: lookup("REHEARSAL_TEST_COMMAND"),
             ..Self::default()
         })

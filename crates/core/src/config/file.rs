@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CheckConfig, HumanDuration, SandboxConfig, TestingConfig};
+use super::{
+    CheckConfig, ForgeConfig, HumanDuration, SandboxConfig, TestingConfig, WorkConfig, WorktreesConfig,
+};
 use crate::source::{nearest, yaml_error};
 use crate::{AgentName, Budget, SourceError};
 
@@ -22,6 +24,16 @@ pub struct ConfigFile {
     pub agent: Option<AgentName>,
     /// The agents, by name.
     pub agents: BTreeMap<AgentName, AgentConfig>,
+    /// Where tasks live: `postgres://…` for many machines; without it, a file in the repository.
+    pub store: Option<String>,
+    /// The flow of new tasks.
+    pub flow: Option<String>,
+    /// How workers work.
+    pub work: WorkConfig,
+    /// Where worktrees are, and how they are made ready.
+    pub worktrees: WorktreesConfig,
+    /// Where pull requests live.
+    pub forge: ForgeConfig,
     /// How the loop runs.
     #[serde(rename = "loop")]
     pub loop_: LoopConfig,
@@ -57,6 +69,12 @@ pub struct AgentConfig {
     pub pass_env: Option<Vec<String>>,
     /// Variables set for it. Not for secrets: this file is committed.
     pub env: Option<BTreeMap<String, String>>,
+    /// Whether it works at all.
+    pub enabled: Option<bool>,
+    /// At most so many of its runs at once.
+    pub at_once: Option<u32>,
+    /// The least time between the starts of two of its runs.
+    pub interval: Option<HumanDuration>,
     /// How it is confined. Without it, not at all: agents have rules of their own. It can then write its working tree, its
     /// repository (not its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches the
     /// network unless you say `allow_network: false`, and has no limits but those that you set.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    AgentConfig, CheckConfig, CheckSettings, ConfigFile, DriverKind, HumanDuration, LoopConfig,
-    PermissionMode, SandboxSettings, TestingConfig, TestingSettings,
+    AgentConfig, CheckConfig, CheckSettings, ConfigFile, DriverKind, ForgeConfig, HumanDuration, LoopConfig,
+    PermissionMode, SandboxSettings, TestingConfig, TestingSettings, WorkConfig, WorkSettings,
+    WorktreesConfig,
 };
 use crate::{AgentName, Budget, SourceError};
 
@@ -69,6 +70,8 @@ pub struct Overrides {
     pub accept_complete: Option<bool>,
     pub base_branch: Option<String>,
     pub test_command: Option<String>,
+    pub store: Option<String>,
+    pub workers: Option<u32>,
 }
 
 impl Overrides {
@@ -99,6 +102,11 @@ impl Overrides {
             },
             testing: TestingConfig { command: self.test_command, ..TestingConfig::default() },
             check: CheckConfig::default(),
+            store: self.store,
+            flow: None,
+            work: WorkConfig { workers: self.workers, ..WorkConfig::default() },
+            worktrees: WorktreesConfig::default(),
+            forge: ForgeConfig::default(),
         };
         Layer { origin, file }
     }
@@ -127,6 +135,8 @@ pub struct Settings {
     pub testing: TestingSettings,
     /// How the repository is built and linted.
     pub check: CheckSettings,
+    /// How workers work.
+    pub work: WorkSettings,
 }
 
 /// An agent, resolved.
@@ -154,12 +164,20 @@ pub struct Profile {
     pub pass_env: Setting<Vec<String>>,
     /// Variables set for it.
     pub env: Setting<BTreeMap<String, String>>,
+    /// Whether it works at all.
+    pub enabled: Setting<bool>,
+    /// At most so many of its runs at once.
+    pub at_once: Setting<Option<u32>>,
+    /// The least time between the starts of two of its runs.
+    pub interval: Setting<HumanDuration>,
     /// How it is confined; none: not at all.
     pub sandbox: Option<SandboxSettings>,
 }
 
 /// The agent there is without any configuration.
 const DEFAULT_AGENT: &str = "implementer";
+/// The agents that the shipped flows ask for a decision.
+const REVIEWERS: [&str; 3] = ["gatekeeper", "reviewer", "qa"];
 const DEFAULT_ITERATIONS: u32 = 10;
 const DEFAULT_MAX_FAILURES: u32 = 3;
 /// Long enough for a five-hour quota window to pass in a night.
@@ -197,6 +215,7 @@ pub fn resolve(
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
         testing: TestingSettings::of(&layers),
         check: CheckSettings::of(&layers),
+        work: WorkSettings::of(&layers),
     })
 }
 
@@ -253,6 +272,9 @@ impl Layers {
             budget: self.pick(of_agent!(budget), Budget::default()),
             pass_env: self.pick(of_agent!(pass_env), Vec::new()),
             env: self.pick(of_agent!(env), BTreeMap::new()),
+            enabled: self.pick(of_agent!(enabled), true),
+            at_once: self.optional(of_agent!(at_once)),
+            interval: self.pick(of_agent!(interval), HumanDuration(std::time::Duration::ZERO)),
             sandbox: SandboxSettings::of_agent(self, |file| file.agents.get(name)?.sandbox.as_ref()),
         }
     }
@@ -276,6 +298,19 @@ impl Settings {
         self.agents.get(&self.agent.value)
     }
 
+    /// The profile of an agent that a flow names. The reviewers of the shipped flows need no configuration: they work
+    /// like the agent that `run` uses.
+    pub fn profile_of(&self, name: &AgentName) -> Option<&Profile> {
+        let own = self.agents.get(name);
+        own.or_else(|| self.profile().filter(|_| REVIEWERS.contains(&name.as_str())))
+    }
+
+    /// Every agent that a flow may name.
+    pub fn agent_names(&self) -> impl Iterator<Item = AgentName> + Clone + '_ {
+        let reviewers = REVIEWERS.into_iter().filter_map(|name| AgentName::new(name).ok());
+        self.agents.keys().cloned().chain(reviewers.filter(|name| !self.agents.contains_key(name)))
+    }
+
     /// Every setting as a line: key, value, origin.
     pub fn lines(&self) -> Vec<(String, String, Origin)> {
         let mut lines = Vec::new();
@@ -293,6 +328,9 @@ impl Settings {
             self.accept_complete.value.to_string(),
             &self.accept_complete.origin,
         );
+        for (key, value, origin) in self.work.lines() {
+            put(key.to_owned(), value, origin);
+        }
         for (key, value, origin) in self.testing.lines() {
             put(format!("testing.{key}"), value, origin);
         }
@@ -336,6 +374,13 @@ impl Profile {
             ("budget", list(&limits), &self.budget.origin),
             ("pass_env", list(&self.pass_env.value), &self.pass_env.origin),
             ("env", list(&env), &self.env.origin),
+            ("enabled", self.enabled.value.to_string(), &self.enabled.origin),
+            (
+                "at_once",
+                self.at_once.value.map_or_else(|| "-".into(), |count| count.to_string()),
+                &self.at_once.origin,
+            ),
+            ("interval", self.interval.value.to_string(), &self.interval.origin),
         ]
         .into_iter()
         .map(|(key, value, origin)| (key.to_owned(), value, origin))

@@ -7,16 +7,14 @@ use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
     Actor, Blame, Budget, Outcome, ProgressEntry, Promise, RunEnd, RunId, RunStart, Session, SessionName,
-    Task, Timestamp,
+    Task,
 };
 use rehearsal_store::{Change, CommitError, Committed, Counts, StatusFilter, TaskQuery};
 
-use super::taking_over::Reported;
 use super::{LoopEnd, LoopError, LoopEvent, Progress, SessionLoop};
+use crate::kept::{self, end_of};
+use crate::ledger::{Ledger, Meaning, Reported};
 use crate::prompt::{PROGRESS_LINES, PromptData, SYSTEM_PROMPT, TASKS_SHOWN, render};
-
-/// The whole report of a run, kept in its directory until the store has it: a worker may die in between.
-pub(super) const REPORT_FILE: &str = "report.json";
 
 /// What a prompt tells beside its task.
 struct Surroundings {
@@ -113,6 +111,27 @@ impl SessionLoop {
                 ),
             });
         }
+        Ok(())
+    }
+
+    /// Writes down what a run came to. Returns the tasks that it reported on, as they are now.
+    pub(super) async fn take_over(
+        &self,
+        actor: Actor,
+        start: &RunStart,
+        end: &RunEnd,
+        reported: Reported,
+    ) -> Result<Vec<Task>, LoopError> {
+        let warn = |message| self.tell(LoopEvent::Warning { message });
+        let ledger = Ledger { store: &*self.store, now: self.now(), warn: &warn };
+        Ok(ledger.write(actor, start, end, reported, Meaning::OneIteration).await?.reported)
+    }
+
+    /// Ends a run that was never carried out, and gives its task back.
+    async fn give_back(&self, start: &RunStart, why: &LoopError) -> Result<(), LoopError> {
+        let end = RunEnd::without_blame(format!("it was not carried out: {why}"), self.now());
+        let actor = Actor::Worker(start.worker.clone());
+        self.take_over(actor, start, &end, Reported::default()).await?;
         Ok(())
     }
 
@@ -262,16 +281,9 @@ impl SessionLoop {
 
     /// Only a worker that dies before its commit needs it: without it the run's end is written all the same.
     fn keep_report(&self, run: &RunId, report: &RunReport) {
-        let dir = self.run_dir(run);
-        let unfinished = dir.join("report.json.tmp");
-        let kept = serde_json::to_vec(report)
-            .map_err(std::io::Error::other)
-            .and_then(|bytes| fs_err::write(&unfinished, bytes))
-            .and_then(|()| fs_err::rename(&unfinished, dir.join(REPORT_FILE)));
-        if let Err(error) = kept {
-            self.tell(LoopEvent::Warning {
-                message: format!("the report of run {run} is not kept: {error}"),
-            });
+        if let Err(error) = kept::keep(&self.run_dir(run), report) {
+            let message = format!("the report of run {run} is not kept: {error}");
+            self.tell(LoopEvent::Warning { message });
         }
     }
 
@@ -314,23 +326,5 @@ impl SessionLoop {
 
     pub(super) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
         self.runs_dir.join(run.as_str())
-    }
-}
-
-pub(super) fn end_of(report: &RunReport, ended_at: Timestamp) -> RunEnd {
-    let wire = &report.evidence.wire;
-    let git = report.evidence.git.clone().unwrap_or_default();
-    RunEnd {
-        verdict: report.verdict.clone(),
-        exit: report.evidence.exit,
-        promise: report.promise.clone(),
-        cost_usd: wire.cost_usd,
-        tokens: wire.tokens,
-        turns: wire.turns,
-        agent_session: wire.session_id.clone(),
-        commits: git.commits,
-        files_changed: git.files_changed,
-        tries: report.tries,
-        ended_at,
     }
 }

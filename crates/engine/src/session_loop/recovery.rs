@@ -1,16 +1,23 @@
 //! What a worker that died has left: put in order before the loop begins, each run exactly once.
 
-use rehearsal_agent::{RunReport, process, release_git_locks};
-use rehearsal_core::{Actor, Run, WorkerId};
+use rehearsal_agent::{process, release_git_locks};
+use rehearsal_core::{Actor, Run, RunEnd, Standing, WorkerId};
 
-use super::iteration::{REPORT_FILE, end_of};
-use super::taking_over::Reported;
 use super::{LoopError, LoopEvent, SessionLoop};
+use crate::kept::{self, end_of};
+use crate::ledger::Reported;
 
 impl SessionLoop {
-    /// Finishes the runs that have no end. The lock of the checkout is held, so nobody else works on them.
+    /// Finishes the runs that have no end. The lock of the checkout is held, so no other loop works on them; what
+    /// runs under a lease is a worker's.
     pub(super) async fn recover(&self, worker: &WorkerId) -> Result<(), LoopError> {
-        for run in self.store.unfinished_runs().await? {
+        let leases = self.store.leases().await?;
+        let is_leased = |run: &Run| {
+            leases.iter().any(
+                |(task, _)| matches!(&task.standing, Standing::Claimed(claim) if claim.run == run.start.id),
+            )
+        };
+        for run in self.store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
             let left = process::kill_processes_of_run(&run.start.id);
             if left.count > 0 {
                 let message =
@@ -29,14 +36,12 @@ impl SessionLoop {
     async fn finish_left_run(&self, run: Run, worker: &WorkerId) -> Result<(), LoopError> {
         let start = run.start;
         // The agent may have come to its end before its worker died: then its result counts.
-        let report = fs_err::read(self.run_dir(&start.id).join(REPORT_FILE))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<RunReport>(&bytes).ok());
+        let report = kept::find(&self.run_dir(&start.id));
         let (end, reported) = match report {
             Some(report) => (end_of(&report, self.now()), Reported::of(&report, &start.task)),
             None => {
                 let because = "the process that ran it died before it ended".to_owned();
-                (self.end_without_blame(because), Reported::default())
+                (RunEnd::without_blame(because, self.now()), Reported::default())
             }
         };
         let outcome = end.verdict.outcome.clone();

@@ -1,4 +1,4 @@
-//! What a run came to, taken over into the store: its end, its task's next state, and what it reported.
+//! What a run came to, written into the store: its end, its task's next state, and what it reported.
 
 use rehearsal_agent::RunReport;
 use rehearsal_core::transition::{Refusal, TaskInput};
@@ -6,21 +6,27 @@ use rehearsal_core::{
     Actor, Blame, Outcome, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId, Timestamp,
 };
 use rehearsal_store::policy::LONGEST_LINE;
-use rehearsal_store::{Change, CommitError, Committed, FindError};
+use rehearsal_store::{Change, CommitError, Committed, FindError, Store, StoreError};
 
-use super::{LoopError, LoopEvent, SessionLoop};
+/// Where what runs came to is written down.
+pub(crate) struct Ledger<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) now: Timestamp,
+    /// Told what a person should know.
+    pub(crate) warn: &'a (dyn Fn(String) + Send + Sync),
+}
 
 /// What a run says about tasks and writes for the journal.
 #[derive(Debug, Default)]
-pub(super) struct Reported {
-    pub(super) tasks: Vec<ReportedTask>,
-    pub(super) journal: Vec<String>,
+pub(crate) struct Reported {
+    pub(crate) tasks: Vec<ReportedTask>,
+    pub(crate) journal: Vec<String>,
 }
 
 impl Reported {
     /// All that a run reported. `success` in its `result.json` speaks for the task that the run was for; what it
     /// says about that task by name comes later, and counts more.
-    pub(super) fn of(report: &RunReport, task: &TaskId) -> Self {
+    pub(crate) fn of(report: &RunReport, task: &TaskId) -> Self {
         let result = report.evidence.result_file.as_ref().and_then(|result| result.as_ref().ok());
         let succeeded = result.is_some_and(|file| file.outcome == Some(ResultOutcome::Success));
         let mut tasks = report.tasks.clone();
@@ -31,19 +37,19 @@ impl Reported {
     }
 }
 
-impl SessionLoop {
-    /// Writes the run's end, its task's next state and all that it reported, in one transaction. Returns the tasks
-    /// that it reported on, as they are now.
-    pub(super) async fn take_over(
+impl Ledger<'_> {
+    /// Writes the run's end, its task's next state and all that it reported, in one transaction.
+    pub(crate) async fn write(
         &self,
         actor: Actor,
         start: &RunStart,
         end: &RunEnd,
         reported: Reported,
-    ) -> Result<Vec<Task>, LoopError> {
+        meaning: Meaning,
+    ) -> Result<Written, LedgerError> {
         let reported = self.what_counts(start, &end.verdict.outcome, reported);
         let tasks = self.resolve_reported(start, &reported.tasks).await?;
-        let outcome = outcome_for_task(&end.verdict.outcome, &start.task, &tasks);
+        let outcome = meaning.for_task(&end.verdict.outcome, &start.task, &tasks);
         let mut changes = vec![
             Change::EndRun { run: start.id.clone(), end: Box::new(end.clone()) },
             Change::ChangeTask {
@@ -63,19 +69,16 @@ impl SessionLoop {
         }
         let committed = self.commit_what_is_accepted(actor, changes).await?;
         let was_reported = |task: &Task| tasks.iter().any(|(reported, _)| reported.id == task.id);
-        Ok(committed.into_iter().filter_map(Committed::task).filter(was_reported).collect())
-    }
-
-    /// Ends a run that was never carried out, and gives its task back.
-    pub(super) async fn give_back(&self, start: &RunStart, why: &LoopError) -> Result<(), LoopError> {
-        let end = self.end_without_blame(format!("it was not carried out: {why}"));
-        let actor = Actor::Worker(start.worker.clone());
-        self.take_over(actor, start, &end, Reported::default()).await?;
-        Ok(())
-    }
-
-    pub(super) fn end_without_blame(&self, because: String) -> RunEnd {
-        RunEnd::without_blame(because, self.now())
+        let (mut own, mut others) = (None, Vec::new());
+        for task in committed.into_iter().filter_map(Committed::task) {
+            if was_reported(&task) {
+                others.push(task.clone());
+            }
+            if task.id == start.task {
+                own = Some(task);
+            }
+        }
+        Ok(Written { own, reported: others })
     }
 
     /// Only a run that came to a proper end is heard: one that was ended, or broke down, has changed nothing.
@@ -84,13 +87,11 @@ impl SessionLoop {
         if heard || (reported.tasks.is_empty() && reported.journal.is_empty()) {
             return reported;
         }
-        self.tell(LoopEvent::Warning {
-            message: format!(
-                "what run {} reported does not count, because it ended with {}",
-                start.id,
-                outcome.name()
-            ),
-        });
+        (self.warn)(format!(
+            "what run {} reported does not count, because it ended with {}",
+            start.id,
+            outcome.name()
+        ));
         Reported::default()
     }
 
@@ -99,7 +100,7 @@ impl SessionLoop {
         &self,
         start: &RunStart,
         reported: &[ReportedTask],
-    ) -> Result<Vec<(Task, TaskInput)>, LoopError> {
+    ) -> Result<Vec<(Task, TaskInput)>, LedgerError> {
         let mut resolved: Vec<(Task, TaskInput)> = Vec::new();
         for report in reported {
             let (prefix, input) = match report {
@@ -118,9 +119,7 @@ impl SessionLoop {
                 Err(FindError::Store(error)) => return Err(error.into()),
                 Err(error) => error.to_string(),
             };
-            self.tell(LoopEvent::Warning {
-                message: format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id),
-            });
+            (self.warn)(format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id));
         }
         Ok(resolved)
     }
@@ -130,9 +129,7 @@ impl SessionLoop {
         let Some((cut, _)) = text.char_indices().nth(LONGEST_LINE) else {
             return text;
         };
-        self.tell(LoopEvent::Warning {
-            message: format!("run {} reported a text of {} bytes, which is cut short", start.id, text.len()),
-        });
+        (self.warn)(format!("run {} reported a text of {} bytes, which is cut short", start.id, text.len()));
         let mut text = text;
         text.truncate(cut);
         text
@@ -143,12 +140,12 @@ impl SessionLoop {
         &self,
         actor: Actor,
         mut changes: Vec<Change>,
-    ) -> Result<Vec<Committed>, LoopError> {
+    ) -> Result<Vec<Committed>, LedgerError> {
         loop {
-            match self.store.commit(actor.clone(), self.now(), changes.clone()).await {
+            match self.store.commit(actor.clone(), self.now, changes.clone()).await {
                 Ok(committed) => return Ok(committed),
                 Err(CommitError::Refused { index, refusal }) => {
-                    self.tell(LoopEvent::Warning { message: not_taken_over(&refusal) });
+                    (self.warn)(not_taken_over(&refusal));
                     let refused = changes.remove(index);
                     if let (Refusal::NoEdge { .. }, Some(release)) = (&refusal, release(refused)) {
                         changes.insert(index, release);
@@ -157,10 +154,6 @@ impl SessionLoop {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.clock.now()
     }
 }
 
@@ -174,18 +167,46 @@ fn release(refused: Change) -> Option<Change> {
     }
 }
 
-/// What the run's outcome means for its task. In a loop a good end of the run is not yet the end of the task:
-/// that has to be reported.
-fn outcome_for_task(outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInput)]) -> Outcome {
-    let of_task = reported.iter().find(|(reported, _)| reported.id == *task).map(|(_, input)| input);
-    match (outcome, of_task) {
-        // Its own verdict on itself is heard only when it did not say that it failed.
-        (Outcome::Failed { .. }, _) => outcome.clone(),
-        (_, Some(TaskInput::Finish)) => Outcome::Done,
-        (_, Some(TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
-        (Outcome::Done, _) => Outcome::Continue { message: String::new() },
-        _ => outcome.clone(),
+/// What a good end of a run means for its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Nothing yet: in a loop the end of the task has to be reported.
+    OneIteration,
+    /// The task's state is done with.
+    TheWholeState,
+}
+
+impl Meaning {
+    fn for_task(self, outcome: &Outcome, task: &TaskId, reported: &[(Task, TaskInput)]) -> Outcome {
+        let of_task = reported.iter().find(|(reported, _)| reported.id == *task).map(|(_, input)| input);
+        match (outcome, of_task) {
+            // Its own verdict on itself is heard only when it did not say that it failed, or what it decided.
+            (Outcome::Failed { .. } | Outcome::Approved | Outcome::Rejected { .. }, _) => outcome.clone(),
+            (_, Some(TaskInput::Finish)) => Outcome::Done,
+            (_, Some(TaskInput::Block { reason })) => Outcome::Blocked { reason: reason.clone() },
+            (Outcome::Done, _) if self == Self::OneIteration => Outcome::Continue { message: String::new() },
+            _ => outcome.clone(),
+        }
     }
+}
+
+/// What was written.
+pub(crate) struct Written {
+    /// The run's own task as it is now; none if it was taken from the run meanwhile.
+    pub(crate) own: Option<Task>,
+    /// The tasks that it reported on.
+    pub(crate) reported: Vec<Task>,
+}
+
+/// Why it was not written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LedgerError {
+    /// The store did not take it.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] StoreError),
 }
 
 fn not_taken_over(refusal: &Refusal) -> String {

@@ -1,0 +1,370 @@
+//! The worker: claims tasks of any flow and takes each from a worktree to its next state, several at once.
+//!
+//! One task is one slot: claim, prepare, run the agent, do the steps, move. Everything that lasts goes through the
+//! store with the claim's fence, so a worker that lost a task changes nothing more. What a worker that died has
+//! left is put in order by the next one on the same machine, or taken over by any when its lease has run out.
+
+mod agents;
+mod attempt;
+mod event;
+mod heart;
+mod holds;
+mod moment;
+mod presence;
+mod recover;
+mod slot;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use rehearsal_agent::environment::Variables;
+use rehearsal_core::config::TestingSettings;
+use rehearsal_core::guard::Limits;
+use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
+use rehearsal_forge::{Forge, Worktrees};
+use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
+use tokio::task::JoinSet;
+
+use crate::StopSwitch;
+use crate::steps::MergeQueue;
+use heart::Held;
+use presence::Presence;
+
+pub use agents::{Role, Roles};
+pub use event::{WorkEnd, WorkEvent, WorkSummary};
+pub use moment::{Moment, Moments, Reaction, Undisturbed};
+
+/// Told of everything that happens in a worker. Must not block.
+pub type WorkReporter = Arc<dyn Fn(WorkEvent) + Send + Sync>;
+
+/// What a worker needs.
+pub struct Worker {
+    /// Where tasks live.
+    pub store: Arc<dyn Store>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The agents.
+    pub roles: Arc<dyn Roles>,
+    /// Where they work.
+    pub worktrees: Arc<Worktrees>,
+    /// Where the work goes.
+    pub outlet: Outlet,
+    /// Where state is kept: run directories, traces of workers.
+    pub state_dir: Utf8PathBuf,
+    /// How tests run.
+    pub testing: TestingSettings,
+    /// Our environment, as it was when the program began.
+    pub variables: Variables,
+    /// The rest.
+    pub options: WorkOptions,
+    /// Who is told.
+    pub reporter: WorkReporter,
+    /// How it is stopped.
+    pub stop: StopSwitch,
+    /// Who listens to its moments.
+    pub moments: Arc<dyn Moments>,
+}
+
+/// Where finished work goes.
+#[derive(Clone)]
+pub struct Outlet {
+    /// The remote that branches are pushed to: its name in the repository, or its address.
+    pub remote: String,
+    /// The branch that work goes into.
+    pub base: String,
+    /// Where pull requests live.
+    pub forge: Arc<dyn Forge>,
+    /// How work gets onto the base.
+    pub landing: Landing,
+}
+
+/// How work gets onto the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landing {
+    /// We move the base ourselves, to the very commit that was tested.
+    Ours,
+    /// The forge merges; we look afterwards whether it is what was tested.
+    Forge,
+}
+
+/// What a user can say about a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkOptions {
+    /// At most so many tasks at once.
+    pub at_once: u32,
+    /// Only tasks for these agents.
+    pub agents: Option<BTreeSet<AgentName>>,
+    /// Only tasks of this session.
+    pub session: Option<SessionName>,
+    /// End when there is nothing more to do.
+    pub until_idle: bool,
+    /// End after one task.
+    pub once: bool,
+    /// For how long a claim holds without a word from its worker.
+    pub lease: Duration,
+    /// What the configuration allows.
+    pub limits: Limits,
+    /// How often to look for what other processes changed; none: nobody else writes.
+    pub look_every: Option<Duration>,
+    /// The seed of what is drawn: run ids, and so the names of run directories.
+    pub seed: Option<u64>,
+}
+
+/// Why a worker could not go on. Failures of agents and steps are no errors.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The store did not take it.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    /// A directory or file of ours cannot be used.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A rehearsal let the worker die here.
+    #[error("the worker died")]
+    Died,
+}
+
+impl From<crate::ledger::LedgerError> for WorkError {
+    fn from(error: crate::ledger::LedgerError) -> Self {
+        match error {
+            crate::ledger::LedgerError::Commit(error) => Self::Commit(error),
+            crate::ledger::LedgerError::Read(error) => Self::Read(error),
+        }
+    }
+}
+
+/// What a worker carries from task to task.
+pub(crate) struct Desk {
+    pub(crate) worker: Worker,
+    pub(crate) id: WorkerId,
+    held: Held,
+    pub(crate) merges: MergeQueue,
+    drawn: Mutex<u64>,
+    tally: Mutex<Tally>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    runs: u32,
+    cost_usd: f64,
+    runs_without_cost: u32,
+    touched: Vec<TaskId>,
+    /// Failures that only a hand can mend, in a row, by who had them: an agent's name, or the engine's steps.
+    hard_setbacks: std::collections::BTreeMap<String, u32>,
+}
+
+impl Worker {
+    /// Works until it is stopped, or there is nothing more to do.
+    pub async fn run(self) -> Result<WorkSummary, WorkError> {
+        let began = self.clock.now();
+        let desk = Arc::new(Desk::new(self));
+        let _presence = Presence::announce(&desk.worker.state_dir, &desk.id)?;
+        {
+            let _turn = desk.worker.clock.turn().await;
+            desk.tell(WorkEvent::WorkStarted {
+                worker: desk.id.clone(),
+                at_once: desk.worker.options.at_once,
+            });
+            desk.recover().await?;
+        }
+        let heart = tokio::spawn(Arc::clone(&desk).beat());
+        let end = desk.work().await;
+        heart.abort();
+        desk.summary(end?, began).await
+    }
+}
+
+impl Desk {
+    fn new(worker: Worker) -> Self {
+        let seed = worker.options.seed;
+        let merges = MergeQueue::default();
+        let (drawn, tally) = (Mutex::new(seed.unwrap_or(0)), Mutex::default());
+        let mut desk = Self {
+            worker,
+            id: crate::worker_id(uuid::Uuid::now_v7()),
+            held: Held::default(),
+            merges,
+            drawn,
+            tally,
+        };
+        if seed.is_some() {
+            desk.id = crate::worker_id(uuid::Uuid::from_u64_pair(desk.draw(), desk.draw()));
+        }
+        desk
+    }
+
+    /// Randomness; in a rehearsal the same each time.
+    fn draw(&self) -> u64 {
+        if self.worker.options.seed.is_none() {
+            return crate::random_bits();
+        }
+        // splitmix64: enough for names.
+        let mut state = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = *state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {
+        let mut slots: JoinSet<Result<(), WorkError>> = JoinSet::new();
+        let mut changes = self.worker.store.changes();
+        let mut began_one = false;
+        loop {
+            changes.mark_unchanged();
+            let mut idle_until = None;
+            while self.wants_more(slots.len(), began_one) {
+                let turn = self.worker.clock.turn().await;
+                let Some(claimed) = self.claim_patiently().await? else {
+                    idle_until = self.worker.store.next_wake(self.now()).await?;
+                    break;
+                };
+                began_one = true;
+                slots.spawn(Arc::clone(self).work_on(claimed, turn));
+            }
+            if slots.is_empty() {
+                if self.worker.stop.is_thrown() {
+                    return Ok(WorkEnd::Interrupted);
+                }
+                if self.worker.options.once && began_one {
+                    return Ok(WorkEnd::Once);
+                }
+                if idle_until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
+                    return Ok(WorkEnd::Idle);
+                }
+                self.tell(WorkEvent::Waiting { until: idle_until, hindrance: None });
+            }
+            let stopping = self.worker.stop.is_thrown();
+            tokio::select! {
+                biased;
+                Some(ended) = slots.join_next() => ended.map_err(|error| std::io::Error::other(error))??,
+                () = self.worker.stop.thrown(), if !stopping => {}
+                () = self.woken(idle_until) => {}
+                changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,
+            }
+        }
+    }
+
+    fn wants_more(&self, busy: usize, began_one: bool) -> bool {
+        let options = &self.worker.options;
+        !self.worker.stop.is_thrown() && busy < options.at_once as usize && !(options.once && began_one)
+    }
+
+    /// Returns when something may have become claimable by itself, or others may have changed something.
+    async fn woken(&self, until: Option<Timestamp>) {
+        let look = self.worker.options.look_every.map(|every| self.now().plus(every));
+        match (until, look) {
+            (None, None) => std::future::pending().await,
+            (Some(at), None) | (None, Some(at)) => self.worker.clock.sleep_until(at).await,
+            (Some(until), Some(look)) => self.worker.clock.sleep_until(until.min(look)).await,
+        }
+    }
+
+    /// A store that is busy or away for a moment is asked again: a worker outlives a restart of its database.
+    async fn claim_patiently(&self) -> Result<Option<Claimed>, WorkError> {
+        let options = &self.worker.options;
+        let request = ClaimRequest {
+            worker: self.id.clone(),
+            run: RunId::from_random(self.draw()),
+            lease: options.lease,
+            agents: options.agents.clone(),
+            session: options.session.clone(),
+            limits: options.limits.clone(),
+            may_take_over: true,
+        };
+        let changes = vec![Change::ClaimNext(Box::new(request))];
+        let committed = self.commit(changes).await?;
+        Ok(committed.into_iter().find_map(|committed| match committed {
+            Committed::Claimed(claimed) => claimed.map(|claimed| *claimed),
+            _ => None,
+        }))
+    }
+
+    /// Commits in the worker's name.
+    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
+        let actor = Actor::Worker(self.id.clone());
+        self.worker.store.commit(actor, self.now(), changes).await
+    }
+
+    async fn beat(self: Arc<Self>) {
+        let third = self.worker.options.lease / 3;
+        loop {
+            self.worker.clock.sleep_until(self.now().plus(third)).await;
+            let _turn = self.worker.clock.turn().await;
+            let claims = self.held.claims();
+            if claims.is_empty() {
+                continue;
+            }
+            match self.worker.store.renew(&claims, self.worker.options.lease, self.now()).await {
+                Ok(still_held) => self.held.tell_lost(&claims, &still_held),
+                Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
+            }
+        }
+    }
+
+    async fn summary(&self, end: WorkEnd, began: Timestamp) -> Result<WorkSummary, WorkError> {
+        let (runs, cost_usd, runs_without_cost, touched) =
+            self.tally(|tally| (tally.runs, tally.cost_usd, tally.runs_without_cost, tally.touched.clone()));
+        let mut tasks: Vec<Task> = Vec::new();
+        for id in &touched {
+            tasks.extend(self.worker.store.task(id).await?);
+        }
+        let now = self.now();
+        let situation = self.worker.store.situation(&self.worker.options.limits, now).await?;
+        Ok(WorkSummary {
+            worker: self.id.clone(),
+            end,
+            tasks,
+            runs,
+            cost_usd,
+            runs_without_cost,
+            held: situation.holds.into_iter().filter(|(_, hold)| hold.holds_at(now)).collect(),
+            duration_ms: u64::try_from(now.since(began).as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn tally<T>(&self, what: impl FnOnce(&mut Tally) -> T) -> T {
+        what(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.worker.clock.now()
+    }
+
+    pub(crate) fn tell(&self, event: WorkEvent) {
+        (self.worker.reporter)(event);
+    }
+
+    pub(crate) fn warn(&self, message: String) {
+        self.tell(WorkEvent::Warning { message });
+    }
+
+    /// Lets the listener have its say.
+    pub(crate) async fn reach(
+        &self,
+        moment: Moment,
+        task: &TaskId,
+        step: Option<&str>,
+    ) -> Result<(), WorkError> {
+        match self.worker.moments.reached(moment, task, step).await {
+            Reaction::GoOn => Ok(()),
+            Reaction::Die => Err(WorkError::Died),
+        }
+    }
+
+    fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
+        self.worker.state_dir.join("runs").join(run.as_str())
+    }
+
+    async fn work_on(self: Arc<Self>, claimed: Claimed, turn: Turn) -> Result<(), WorkError> {
+        let worked = slot::work(&self, claimed).await;
+        drop(turn);
+        worked
+    }
+}

@@ -1,0 +1,88 @@
+//! Which workers of this machine are alive: each holds a lock on a file of its own, and the kernel lets go of it with
+//! the process, however that ends. No process number is ever compared.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::WorkerId;
+use rustix::fs::{FlockOperation, flock};
+
+/// Held while a worker lives.
+#[derive(Debug)]
+pub(super) struct Presence {
+    path: Utf8PathBuf,
+    _file: fs_err::File,
+}
+
+/// What is known of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alive {
+    Yes,
+    /// It was here, and is gone.
+    No,
+    /// It is not of this machine, or its traces were removed.
+    Unknown,
+}
+
+fn path_of(state_dir: &Utf8Path, worker: &WorkerId) -> Utf8PathBuf {
+    state_dir.join("workers").join(worker.as_str())
+}
+
+impl Presence {
+    pub(super) fn announce(state_dir: &Utf8Path, worker: &WorkerId) -> std::io::Result<Self> {
+        let path = path_of(state_dir, worker);
+        fs_err::create_dir_all(state_dir.join("workers"))?;
+        let file = fs_err::File::create(&path)?;
+        flock(file.file(), FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, _file: file })
+    }
+
+    pub(super) fn of(state_dir: &Utf8Path, worker: &WorkerId) -> Alive {
+        let Ok(file) = fs_err::File::open(path_of(state_dir, worker)) else {
+            return Alive::Unknown;
+        };
+        match flock(file.file(), FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Alive::No,
+            Err(_) => Alive::Yes,
+        }
+    }
+
+    /// Removes the traces of workers that are gone and have nothing left to be put in order.
+    pub(super) fn forget(state_dir: &Utf8Path, needed: &[&WorkerId]) {
+        let Ok(entries) = state_dir.join("workers").read_dir_utf8() else { return };
+        for entry in entries.flatten() {
+            let Ok(worker) = WorkerId::new(entry.file_name()) else { continue };
+            if !needed.contains(&&worker) && Self::of(state_dir, &worker) == Alive::No {
+                let _ = fs_err::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let _ = fs_err::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_alive_until_it_is_gone_and_strangers_are_unknown() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = Utf8Path::from_path(dir.path()).unwrap();
+        let worker = WorkerId::new("w1").unwrap();
+        let presence = Presence::announce(state, &worker).unwrap();
+        assert_eq!(Presence::of(state, &worker), Alive::Yes);
+        assert_eq!(Presence::of(state, &WorkerId::new("w2").unwrap()), Alive::Unknown);
+        // As after a kill: the file is there, and nobody holds it.
+        let path = presence.path.clone();
+        drop(presence);
+        fs_err::write(&path, "").unwrap();
+        assert_eq!(Presence::of(state, &worker), Alive::No);
+        Presence::forget(state, &[&worker]);
+        assert_eq!(Presence::of(state, &worker), Alive::No, "it is still needed");
+        Presence::forget(state, &[]);
+        assert_eq!(Presence::of(state, &worker), Alive::Unknown);
+    }
+}

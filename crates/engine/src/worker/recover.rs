@@ -1,0 +1,94 @@
+//! What a worker that died on this machine has left: finished or given back, each exactly once.
+//!
+//! A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
+//! by whoever claims the task next: worktrees are healed, steps look first.
+
+use rehearsal_agent::process;
+use rehearsal_core::transition::{Refusal, TaskInput};
+use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, WorkerId};
+use rehearsal_store::{Change, CommitError, FindError};
+
+use super::presence::{Alive, Presence};
+use super::{Desk, WorkError, WorkEvent};
+use crate::kept;
+use crate::ledger::{Ledger, Meaning, Reported};
+
+impl Desk {
+    /// Puts in order what dead workers of this machine have left; how many tasks that were.
+    pub(super) async fn recover(&self) -> Result<usize, WorkError> {
+        let leases = self.worker.store.leases().await?;
+        let mut recovered = 0;
+        let mut needed: Vec<&WorkerId> = Vec::new();
+        for (task, _) in &leases {
+            let Standing::Claimed(claim) = &task.standing else { continue };
+            if claim.worker == self.id || Presence::of(&self.worker.state_dir, &claim.worker) != Alive::No {
+                needed.push(&claim.worker);
+                continue;
+            }
+            match self.put_in_order(task, claim).await {
+                Ok(outcome) => {
+                    recovered += 1;
+                    let (task, run) = (task.id.clone(), claim.run.clone());
+                    self.tell(WorkEvent::Recovered { task, run, outcome });
+                }
+                // Another worker was faster.
+                Err(WorkError::Commit(
+                    CommitError::Refused { refusal: Refusal::Stale { .. }, .. }
+                    | CommitError::RunEnded { .. },
+                )) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Presence::forget(&self.worker.state_dir, &needed);
+        Ok(recovered)
+    }
+
+    async fn put_in_order(&self, task: &Task, claim: &Claim) -> Result<Outcome, WorkError> {
+        let left = process::kill_processes_of_run(&claim.run);
+        if left.count > 0 {
+            self.warn(format!("processes of run {} were still alive and were ended: {left}", claim.run));
+        }
+        let run = match self.worker.store.find_run(claim.run.as_str()).await {
+            Ok(run) if run.start.id == claim.run && run.end.is_none() => Some(run),
+            Ok(_) | Err(FindError::NotFound { .. } | FindError::Ambiguous { .. }) => None,
+            Err(FindError::Store(error)) => return Err(error.into()),
+        };
+        match (run, kept::find(&self.run_dir(&claim.run))) {
+            (Some(run), Some(report)) => self.finish_left_run(task, run, &report).await,
+            (run, _) => {
+                let mut changes = Vec::new();
+                if let Some(run) = run {
+                    let because = "the process that ran it died before it ended".to_owned();
+                    let end = Box::new(RunEnd::without_blame(because, self.now()));
+                    changes.push(Change::EndRun { run: run.start.id, end });
+                }
+                changes.push(lose(task));
+                self.commit(changes).await?;
+                Ok(Outcome::Cancelled)
+            }
+        }
+    }
+
+    async fn finish_left_run(
+        &self,
+        task: &Task,
+        run: Run,
+        report: &rehearsal_agent::RunReport,
+    ) -> Result<Outcome, WorkError> {
+        let warn = |message| self.warn(message);
+        let ledger = Ledger { store: &*self.worker.store, now: self.now(), warn: &warn };
+        let end = kept::end_of(report, self.now());
+        let reported = Reported::of(report, &task.id);
+        let actor = Actor::Worker(self.id.clone());
+        let written = ledger.write(actor, &run.start, &end, reported, Meaning::TheWholeState).await?;
+        // Its steps are still to be done, by whoever takes it now.
+        if let Some(own) = written.own.filter(|own| matches!(own.standing, Standing::Claimed(_))) {
+            self.commit(vec![lose(&own)]).await?;
+        }
+        Ok(end.verdict.outcome)
+    }
+}
+
+fn lose(task: &Task) -> Change {
+    Change::ChangeTask { id: task.id.clone(), input: TaskInput::Lose { stale: task.fence } }
+}

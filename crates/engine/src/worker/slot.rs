@@ -1,0 +1,281 @@
+//! One task in work: its agent, its steps, its next state.
+
+use std::sync::Arc;
+
+use rehearsal_core::flow::{Flow, Step};
+use rehearsal_core::transition::{Refusal, TaskInput};
+use rehearsal_core::{Blame, OutcomeName, RunId, Standing, StateName, StepFailure, Task, Wait};
+use rehearsal_forge::{Oid, Origin, Worktree, fetch};
+use rehearsal_store::{Change, Claimed, CommitError, Committed};
+use tokio_util::sync::CancellationToken;
+
+use super::heart::Kept;
+use super::{Desk, Moment, WorkError, WorkEvent};
+use crate::steps::{self, Scene};
+
+/// A claimed task, and all that is needed to work on it.
+pub(super) struct Slot<'a> {
+    pub(super) desk: &'a Desk,
+    pub(super) task: Task,
+    pub(super) flow: Arc<Flow>,
+    pub(super) run: RunId,
+    /// Keeps the claim alive.
+    pub(super) kept: Kept,
+    /// Ends whatever is under way: the claim is lost, or the worker is to stop now.
+    pub(super) cancel: CancellationToken,
+}
+
+/// Why work on a task ended early.
+#[derive(Debug)]
+pub(super) enum Early {
+    /// The claim is someone else's now, or nobody's. A normal end.
+    Lost,
+    /// The worker itself cannot go on.
+    Work(WorkError),
+}
+
+impl<T: Into<WorkError>> From<T> for Early {
+    fn from(error: T) -> Self {
+        match error.into() {
+            WorkError::Commit(CommitError::Refused { refusal: Refusal::Stale { .. }, .. }) => Self::Lost,
+            error => Self::Work(error),
+        }
+    }
+}
+
+/// Works on a task until its claim is over.
+pub(super) async fn work(desk: &Desk, claimed: Claimed) -> Result<(), WorkError> {
+    let Claimed { task, taken_from } = claimed;
+    let Standing::Claimed(claim) = &task.standing else { return Ok(()) };
+    let run = claim.run.clone();
+    let kept = desk.held.keep(&task.id, task.fence);
+    let cancel = desk.worker.stop.now.child_token();
+    let flow = desk.worker.store.flow(&task.flow_version).await?;
+    desk.touch(&task.id);
+    desk.tell(WorkEvent::Claimed {
+        task: task.id.clone(),
+        title: task.title.clone(),
+        state: task.state.clone(),
+        agent: task.next_agent().cloned(),
+        run: run.clone(),
+        taken_from,
+    });
+    let (lost, id) = (kept.lost.clone(), task.id.clone());
+    let mut slot = Slot { desk, task, flow, run: run.clone(), kept, cancel: cancel.clone() };
+    let ended = {
+        let through = slot.through();
+        tokio::pin!(through);
+        tokio::select! {
+            ended = &mut through => ended,
+            () = lost.cancelled() => {
+                // The agent is ended first; what it did stays in the worktree, and counts for nothing.
+                cancel.cancel();
+                through.await
+            }
+        }
+    };
+    match ended {
+        Ok(()) => Ok(()),
+        Err(Early::Lost) => {
+            desk.tell(WorkEvent::Lost { task: id, run });
+            Ok(())
+        }
+        Err(Early::Work(error)) => Err(error),
+    }
+}
+
+impl Slot<'_> {
+    async fn through(&mut self) -> Result<(), Early> {
+        let from = self.task.state.clone();
+        self.reach(Moment::Claimed).await?;
+        if self.task.pending.is_none() {
+            self.attempt().await?;
+        }
+        while self.is_mine() {
+            if self.task.pending.is_none() {
+                break;
+            }
+            if self.desk.worker.stop.now.is_cancelled() {
+                self.change(TaskInput::Release { fence: self.task.fence }).await?;
+                break;
+            }
+            self.next_step().await?;
+        }
+        self.tell_where_it_is(from);
+        if self.task.is_ended() {
+            self.reach(Moment::Ended).await?;
+            self.give_worktree_back().await;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_mine(&self) -> bool {
+        matches!(&self.task.standing, Standing::Claimed(claim) if claim.run == self.run)
+    }
+
+    async fn next_step(&mut self) -> Result<(), Early> {
+        let Some(pending) = self.task.pending.clone() else { return Ok(()) };
+        let Some(step) = self.flow.steps_of(&self.task.state).get(pending.next as usize).cloned() else {
+            return Ok(());
+        };
+        self.desk.tell(WorkEvent::StepStarted { task: self.task.id.clone(), step: step.to_string() });
+        self.reach_step(Moment::StepBegun, &step).await?;
+        let done = match self.worktree().await {
+            Ok(worktree) => {
+                let scene = Scene {
+                    desk: self.desk,
+                    task: &self.task,
+                    worktree: &worktree.path,
+                    cancel: &self.cancel,
+                };
+                steps::take(&step, &scene).await
+            }
+            Err(failure) => Err(failure),
+        };
+        if self.kept.lost.is_cancelled() {
+            return Err(Early::Lost);
+        }
+        if self.cancel.is_cancelled() && done.is_err() {
+            self.change(TaskInput::Release { fence: self.task.fence }).await?;
+            return Ok(());
+        }
+        self.reach_step(Moment::StepActed, &step).await?;
+        match done {
+            Ok(delivery) => {
+                let (fence, number, delivery) = (self.task.fence, pending.next, Box::new(delivery));
+                self.change(TaskInput::StepDone { fence, step: number, delivery }).await?;
+                self.desk.count_setback("steps", None);
+                self.desk.tell(WorkEvent::StepDone { task: self.task.id.clone(), step: step.to_string() });
+                self.reach_step(Moment::StepDone, &step).await
+            }
+            Err(failure) => self.step_failed(&step, pending.next, failure).await,
+        }
+    }
+
+    async fn step_failed(&mut self, step: &Step, number: u32, failure: StepFailure) -> Result<(), Early> {
+        let told = failure.clone();
+        let systemic = match &failure {
+            StepFailure::Systemic { outcome, reason } => Some((*outcome, format!("{step}: {reason}"))),
+            _ => None,
+        };
+        self.change(TaskInput::StepFailed { fence: self.task.fence, step: number, failure }).await?;
+        let (task, step) = (self.task.id.clone(), step.to_string());
+        self.desk.tell(WorkEvent::StepFailed { task, step, failure: told });
+        if let Some((outcome, reason)) = systemic {
+            self.desk.stop_the_line_after_steps(outcome, reason).await?;
+        }
+        Ok(())
+    }
+
+    /// The task's worktree, made if it is not there.
+    pub(super) async fn worktree(&self) -> Result<Worktree, StepFailure> {
+        let worker = &self.desk.worker;
+        let base = self.base().await?;
+        let fence = self.task.fence;
+        let prepared = worker.worktrees.prepare(&self.task.id, fence, base.as_str()).await;
+        prepared.map_err(|error| of_worktree(&error))
+    }
+
+    /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.
+    async fn base(&self) -> Result<Oid, StepFailure> {
+        let worker = &self.desk.worker;
+        let git = rehearsal_forge::Git::at(worker.worktrees.root());
+        let outlet = &worker.outlet;
+        match fetch(&git, &outlet.remote, &outlet.base).await {
+            Ok(base) => Ok(base),
+            Err(error) => match git.commit(&format!("refs/heads/{}", outlet.base)).await {
+                Ok(base) => Ok(base),
+                Err(_) => Err(StepFailure::Transient { reason: error.to_string() }),
+            },
+        }
+    }
+
+    pub(super) fn tell_prepared(&self, worktree: &Worktree) {
+        let origin = match &worktree.origin {
+            Origin::Fresh => "fresh",
+            Origin::Warm => "warm",
+            Origin::Reused => "reused",
+            Origin::Rebuilt { .. } => "rebuilt",
+        };
+        self.desk.tell(WorkEvent::Prepared {
+            task: self.task.id.clone(),
+            worktree: worktree.path.to_string(),
+            origin: origin.to_owned(),
+        });
+        if let Origin::Rebuilt { set_aside: Some(path) } = &worktree.origin {
+            self.desk
+                .warn(format!("the worktree of task {} was broken; its files are in `{path}`", self.task.id));
+        }
+    }
+
+    /// Moves the task, in the name of its run.
+    pub(super) async fn change(&mut self, input: TaskInput) -> Result<(), Early> {
+        let changes = vec![Change::ChangeTask { id: self.task.id.clone(), input }];
+        let committed = self.desk.commit(changes).await?;
+        if let Some(task) = committed.into_iter().find_map(Committed::task) {
+            self.task = task;
+        }
+        Ok(())
+    }
+
+    fn tell_where_it_is(&self, from: StateName) {
+        let reason = match &self.task.standing {
+            Standing::Waiting(Wait { reason, .. }) => Some(reason.clone()),
+            Standing::Ready | Standing::Claimed(_) | Standing::Ended { .. } => {
+                self.task.feedback.as_ref().map(|feedback| feedback.text.clone())
+            }
+        };
+        self.desk.tell(WorkEvent::Moved {
+            task: self.task.id.clone(),
+            title: self.task.title.clone(),
+            from,
+            to: self.task.state.clone(),
+            status: self.task.status().to_owned(),
+            reason,
+        });
+    }
+
+    /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
+    async fn give_worktree_back(&self) {
+        let delivery = &self.task.delivery;
+        let saved = [&delivery.head, &delivery.pushed, &delivery.merged];
+        let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
+        let saved: Vec<Oid> = saved
+            .into_iter()
+            .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
+            .collect();
+        let released = self.desk.worker.worktrees.release(&self.task.id, self.task.fence, &saved).await;
+        if let Err(error) = released {
+            self.desk.warn(format!("the worktree of task {} stays: {error}", self.task.id));
+        }
+    }
+
+    pub(super) async fn reach(&self, moment: Moment) -> Result<(), Early> {
+        Ok(self.desk.reach(moment, &self.task.id, None).await?)
+    }
+
+    async fn reach_step(&self, moment: Moment, step: &Step) -> Result<(), Early> {
+        Ok(self.desk.reach(moment, &self.task.id, Some(step.name())).await?)
+    }
+}
+
+/// What it means that there is no worktree. None of it is the agent's fault.
+fn of_worktree(error: &rehearsal_forge::WorktreeError) -> StepFailure {
+    use rehearsal_forge::WorktreeError;
+    let reason = error.to_string();
+    match error {
+        WorktreeError::Git(error) => steps::of_git(error),
+        WorktreeError::Busy { .. } | WorktreeError::Superseded { .. } => StepFailure::Transient { reason },
+        WorktreeError::Setup { .. }
+        | WorktreeError::IncludesTooMuch { .. }
+        | WorktreeError::Unsaved { .. } => StepFailure::Unknown { reason },
+        WorktreeError::Inside { .. } => {
+            StepFailure::Systemic { outcome: OutcomeName::PermissionDenied, reason }
+        }
+    }
+}
+
+/// Whether what was said of an outcome is the system's fault.
+pub(super) fn is_system(outcome: &rehearsal_core::Outcome) -> bool {
+    outcome.blame() == Blame::System
+}

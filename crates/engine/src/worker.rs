@@ -243,7 +243,7 @@ impl Desk {
             let stopping = self.worker.stop.is_thrown();
             tokio::select! {
                 biased;
-                Some(ended) = slots.join_next() => ended.map_err(|error| std::io::Error::other(error))??,
+                Some(ended) = slots.join_next() => ended.map_err(std::io::Error::other)??,
                 () = self.worker.stop.thrown(), if !stopping => {}
                 () = self.woken(idle_until) => {}
                 changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,

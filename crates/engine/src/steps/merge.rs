@@ -103,11 +103,13 @@ impl Scene<'_> {
                 Ok(commits) => return commits.into_iter().map(Ok).collect(),
                 Err(Setback::BaseMoved) => {}
                 // Those before it fit together; it is judged against a base that has them.
-                Err(Setback::Conflict { at: 0, failure }) => return vec![Err(failure)],
-                Err(Setback::Conflict { at, .. }) => size = at,
-                Err(Setback::Red(failure)) if size == 1 => return vec![Err(failure)],
-                Err(Setback::Red(_)) => size = size.div_ceil(2),
-                Err(Setback::Trouble(failure)) => return vec![Err(failure)],
+                Err(Setback::Conflict { at, .. }) if at > 0 => size = at,
+                Err(Setback::Red(_)) if size > 1 => size = size.div_ceil(2),
+                Err(
+                    Setback::Conflict { failure, .. } | Setback::Red(failure) | Setback::Trouble(failure),
+                ) => {
+                    return vec![Err(failure)];
+                }
             }
         }
         vec![Err(StepFailure::Transient { reason: "the base keeps moving".into() })]

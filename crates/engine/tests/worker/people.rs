@@ -5,7 +5,7 @@ use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
     Actor, AgentName, Clock, Hold, HoldCause, Lane, NewTask, Outcome, Standing, TaskId, WaitFor,
 };
-use rehearsal_engine::{SystemClock, WorkEnd, WorkEvent};
+use rehearsal_engine::{StopSwitch, SystemClock, WorkEnd, WorkEvent};
 use rehearsal_store::{Change, SqliteStore, Store};
 
 use crate::studio::{Studio, play, writes};
@@ -135,7 +135,7 @@ fn a_stopped_worker_gives_back_what_it_had_and_blames_nobody() {
         assert_eq!(summary.end, WorkEnd::Interrupted);
         let task = studio.task("t1").await;
         assert_eq!((task.status(), task.attempts, task.losses), ("incoming", 0, 0));
-        studio.stop = Default::default();
+        studio.stop = StopSwitch::default();
         studio.agent("implementer", ScriptedAgent::new().then(writes("b.txt", "two\n")));
         studio.approving();
         studio.work().await;

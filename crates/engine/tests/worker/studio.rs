@@ -241,7 +241,17 @@ pub(crate) fn commit_all(dir: &Utf8Path, message: &str) {
     git(dir, &["add", "--all"]);
     git(
         dir,
-        &["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "--allow-empty", "-m", message],
+        &[
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.org",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "-m",
+            message,
+        ],
     );
 }
 

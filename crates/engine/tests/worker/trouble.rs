@@ -3,6 +3,8 @@
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{Exit, HoldCause, Lane, NewTask, Outcome, OutcomeName, Standing};
 
+use rehearsal_engine::StopSwitch;
+
 use crate::studio::{play, writes};
 
 #[test]
@@ -148,7 +150,7 @@ fn a_remote_that_is_gone_costs_the_task_nothing_and_the_work_is_kept() {
         fs_err::rename(&away, &remote).unwrap();
         let unblock = rehearsal_core::transition::TaskInput::Unblock;
         studio.commit(vec![rehearsal_store::Change::ChangeTask { id: task.id, input: unblock }]).await;
-        studio.stop = Default::default();
+        studio.stop = StopSwitch::default();
         studio.work().await;
         assert_eq!(studio.status("t1").await, "done");
         agent.assert_call_count(1);

@@ -79,7 +79,7 @@ impl Candidate {
     }
 
     /// The same commit, to be landed on an earlier base: of a stack of candidates only the top has to land.
-    pub fn from_base(&self, base: &Oid) -> Self {
+    pub fn landing_on(&self, base: &Oid) -> Self {
         Self { base: base.clone(), ..self.clone() }
     }
 

@@ -47,7 +47,14 @@ pub(crate) struct Finished {
 }
 
 impl Simulation {
-    pub(crate) fn spawn(&mut self, owner: (Process, usize), task: usize, fence: Fence, run: RunId, deadline: i64) {
+    pub(crate) fn spawn(
+        &mut self,
+        owner: (Process, usize),
+        task: usize,
+        fence: Fence,
+        run: RunId,
+        deadline: i64,
+    ) {
         let outcome = self.dream(task);
         let host = self.workers[owner.0.worker].host;
         let takes = if self.rng.chance(200) { 600_000 } else { 90_000 };
@@ -70,13 +77,15 @@ impl Simulation {
         });
         self.schedule(ends_at, Event::AgentEnds { agent: number, epoch: 0 });
         self.schedule(deadline - MARGIN, Event::Shim { agent: number, epoch: 0 });
+        self.live.retain(|number| self.agents[*number].life != Life::Dead);
         self.live.push(number);
     }
 
     /// How the run will end: fixed when it begins, as far as the agent alone decides.
     fn dream(&mut self, task: usize) -> Outcome {
         let row = &self.store.rows[task];
-        let decides = matches!(row.flow.states.get(&row.task.state), Some(State::Work { on, .. }) if on.decides());
+        let decides =
+            matches!(row.flow.states.get(&row.task.state), Some(State::Work { on, .. }) if on.decides());
         let good = if decides { Outcome::Approved } else { Outcome::Done };
         let roll = self.rng.below(1000);
         if self.calm {
@@ -107,7 +116,9 @@ impl Simulation {
     fn system_failure(&mut self) -> Outcome {
         match self.rng.below(5) {
             0 => Outcome::RateLimited { until: None },
-            1 => Outcome::QuotaExhausted { until: Some(Timestamp(self.now + self.rng.between(-60_000, 900_000))) },
+            1 => Outcome::QuotaExhausted {
+                until: Some(Timestamp(self.now + self.rng.between(-60_000, 900_000))),
+            },
             2 => Outcome::AuthFailed { reason: "expired".into() },
             3 => Outcome::DiskFull { path: "out".into() },
             _ => Outcome::Overloaded,
@@ -204,9 +215,8 @@ impl Simulation {
 
     /// I9: at no moment two agents work on one task. A machine that wakes lets its shims look at the clock first.
     pub(crate) fn check_agents(&self) -> Result<(), Violation> {
-        let at_work = |agent: &&Agent| {
-            agent.life == Life::Running && self.now > self.hosts[agent.host].asleep_until
-        };
+        let at_work =
+            |agent: &&Agent| agent.life == Life::Running && self.now > self.hosts[agent.host].asleep_until;
         let mut seen = 0u64;
         for agent in self.live.iter().map(|number| &self.agents[*number]).filter(at_work) {
             let bit = 1 << agent.task;

@@ -2,10 +2,10 @@
 
 use rehearsal_core::flow::{End, Flow, State};
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Blame, Claim, Standing, StepFailure, Task};
+use rehearsal_core::{Blame, Claim, Outcome, Standing, StepFailure, Task};
 
 use crate::invariant::{
-    Invariant::{I1, I2, I3, I4, I5, I10, I11},
+    Invariant::{I1, I2, I3, I4, I5, I8, I10, I11},
     Violation, ensure,
 };
 use crate::store::Writer;
@@ -47,7 +47,9 @@ pub(crate) fn movement(before: &Task, after: &Task, input: &TaskInput, flow: &Fl
         _ => None,
     };
     let changed_hands = run(before) != run(after);
-    ensure(!changed_hands || after.fence > before.fence, I2, || "it changed hands under one fence".to_owned())?;
+    ensure(!changed_hands || after.fence > before.fence, I2, || {
+        "it changed hands under one fence".to_owned()
+    })?;
     let by_hand = matches!(input, TaskInput::Retry);
     ensure(!before.is_ended() || by_hand, I4, || format!("it left its end by {input:?}"))?;
     ensure(is_legal(before, after, input, flow), I5, || {
@@ -55,6 +57,13 @@ pub(crate) fn movement(before: &Task, after: &Task, input: &TaskInput, flow: &Fl
     })?;
     if let Standing::Waiting(wait) = &after.standing {
         ensure(!wait.reason.is_empty(), I10, || "it waits for nothing with a name".to_owned())?;
+    }
+    if let TaskInput::EndRun { outcome, .. } = input {
+        ensure(before.pending.is_none(), I8, || "the end of a run counted twice".to_owned())?;
+        let reviewed = matches!(flow.states.get(&before.state), Some(State::Work { on, .. }) if on.decides());
+        let let_out = after.pending.is_some() && after.state == before.state;
+        let allowed = !let_out || !reviewed || *outcome == Outcome::Approved;
+        ensure(allowed, I5, || format!("a reviewer said {outcome}, and the work went out"))?;
     }
     let free = match input {
         TaskInput::EndRun { outcome, .. } => matches!(outcome.blame(), Blame::System | Blame::User),

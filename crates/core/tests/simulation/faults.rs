@@ -71,7 +71,7 @@ impl Plan {
         tasks
     }
 
-    pub(crate) fn limits(&self, rng: &mut Rng) -> Limits {
+    pub(crate) fn limits(rng: &mut Rng) -> Limits {
         let at_once = rng.chance(200).then(|| 1 + u32::try_from(rng.below(2)).unwrap_or_default());
         let of_one = AgentLimits { at_once: Some(1), ..AgentLimits::default() };
         let agents = rng.chance(200).then(|| (AgentName::new("implementer").unwrap(), of_one));
@@ -139,9 +139,13 @@ impl Simulation {
             return;
         }
         let long = self.rng.between(1_000, 300_000);
-        match self.rng.below(3) {
+        match self.rng.below(4) {
             0 => self.crash(process.worker, long),
             1 => self.stop(process.worker, long),
+            2 => {
+                let task = self.rng.index(self.store.rows.len());
+                self.forge.trespass(task, self.now);
+            }
             _ => {
                 self.forge.git.move_base();
             }
@@ -158,6 +162,9 @@ impl Simulation {
             return Ok(());
         }
         let index = self.rng.index(self.store.rows.len());
+        if self.rng.chance(200) {
+            return self.change_of_mind(index);
+        }
         let input = match self.rng.below(10) {
             0 => TaskInput::Cancel,
             1 | 2 => TaskInput::Retry,
@@ -175,6 +182,12 @@ impl Simulation {
         self.do_by_hand(index, input)
     }
 
+    /// Takes a task from whoever works on it, and puts it back at once.
+    fn change_of_mind(&mut self, index: usize) -> Result<(), Violation> {
+        self.do_by_hand(index, TaskInput::Cancel)?;
+        self.do_by_hand(index, TaskInput::Retry)
+    }
+
     fn help(&mut self, index: usize) -> Result<(), Violation> {
         let row = &self.store.rows[index];
         let Standing::Waiting(Wait { wait_for: WaitFor::Human, until: None, .. }) = row.task.standing else {
@@ -184,7 +197,8 @@ impl Simulation {
             return Ok(());
         }
         self.patience[index] -= 1;
-        let asks = matches!(row.flow.states.get(&row.task.state), Some(State::Wait { on, .. }) if on.decides());
+        let asks =
+            matches!(row.flow.states.get(&row.task.state), Some(State::Wait { on, .. }) if on.decides());
         let input = if asks {
             TaskInput::Decide { approve: self.rng.chance(800), comment: String::new() }
         } else {

@@ -1,6 +1,5 @@
 //! The flows that are simulated: all that ship, one with every step there is, and generated ones.
 
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use rehearsal_core::flow::{Flow, SHIPPED, parse};
@@ -52,7 +51,10 @@ const GENERATED: u64 = 10;
 pub(crate) static FLOWS: LazyLock<Vec<Flow>> = LazyLock::new(|| {
     let shipped = SHIPPED.iter().map(|(_, text)| parse(text).unwrap());
     let own = std::iter::once(parse(DEPLOY).unwrap());
-    shipped.chain(own).chain((0..GENERATED).map(|seed| parse(&generate(&mut Rng::new(seed))).unwrap())).collect()
+    shipped
+        .chain(own)
+        .chain((0..GENERATED).map(|seed| parse(&generate(&mut Rng::new(seed))).unwrap()))
+        .collect()
 });
 
 /// A valid flow: a chain of one to four states that work, with random agents, steps and ways back.
@@ -80,31 +82,35 @@ fn state(text: &mut String, index: usize, next: &str, rng: &mut Rng) -> bool {
         2 => (None, "done"),
         _ => (Some("fixer"), "done"),
     };
-    let steps = steps(index, agent.is_none(), rng);
-    let _ = write!(text, "  s{index}:\n");
+    let mut steps = steps(index, agent.is_none(), rng);
+    if rng.chance(250) {
+        steps.push("{ command: make deploy }");
+    }
+    text.push_str(&format!("  s{index}:\n"));
     if let Some(agent) = agent {
-        let _ = write!(text, "    agent: {agent}\n");
+        text.push_str(&format!("    agent: {agent}\n"));
     }
     if rng.chance(150) {
-        let _ = write!(text, "    room: {}\n", 1 + rng.below(2));
+        text.push_str(&format!("    room: {}\n", 1 + rng.below(2)));
     }
-    let _ = write!(text, "    steps: [{}]\n    on:\n      {good}: {next}\n", steps.join(", "));
+    text.push_str(&format!("    steps: [{}]\n    on:\n      {good}: {next}\n", steps.join(", ")));
     let back = format!("s{}", rng.index(index + 1));
     let bad_ends = rng.chance(700);
     let then = if bad_ends { "failed" } else { "blocked" };
-    let limited = |to: &str, rng: &mut Rng| format!("{{ to: {to}, at_most: {}, then: {then} }}", rng.below(4));
+    let limited =
+        |to: &str, rng: &mut Rng| format!("{{ to: {to}, at_most: {}, then: {then} }}", rng.below(4));
     if good == "approved" {
         let rejected = limited(&back, rng);
-        let _ = write!(text, "      rejected: {rejected}\n");
+        text.push_str(&format!("      rejected: {rejected}\n"));
     } else if agent.is_some() {
-        let _ = write!(text, "      blocked: blocked\n");
+        text.push_str("      blocked: blocked\n");
     }
     let otherwise = limited(if agent.is_some() { &back } else { "s0" }, rng);
     if rng.chance(300) && agent.is_some() {
         let crashed = limited(&format!("s{index}"), rng);
-        let _ = write!(text, "      crashed: {crashed}\n");
+        text.push_str(&format!("      crashed: {crashed}\n"));
     }
-    let _ = write!(text, "    otherwise: {otherwise}\n");
+    text.push_str(&format!("    otherwise: {otherwise}\n"));
     bad_ends
 }
 
@@ -115,7 +121,15 @@ fn steps(index: usize, needed: bool, rng: &mut Rng) -> Vec<&'static str> {
         &["commit_leftovers", "rebase", "run_tests"],
         &["commit_leftovers", "push_branch", "create_pr"],
         &["commit_leftovers", "rebase", "run_tests", "push_branch", "create_pr", "check_ci"],
-        &["commit_leftovers", "rebase", "run_tests", "push_branch", "create_pr", "check_conflicts", "merge_pr"],
+        &[
+            "commit_leftovers",
+            "rebase",
+            "run_tests",
+            "push_branch",
+            "create_pr",
+            "check_conflicts",
+            "merge_pr",
+        ],
     ];
     let first = usize::from(needed);
     ways[first + rng.index(if index == 0 { 4 } else { 5 } - first)].to_vec()

@@ -92,7 +92,9 @@ impl Forge {
             return Ok(());
         }
         let known = found == expected || found == Some(head);
-        ensure(known, I3, || format!("a push to the branch of t{task} overwrote {found:?}, which it did not know"))?;
+        ensure(known, I3, || {
+            format!("a push to the branch of t{task} overwrote {found:?}, which it did not know")
+        })?;
         self.git.branches[task] = Some(head);
         self.pushed_ever.insert((task, head));
         self.arrived.entry(head).or_insert(now);

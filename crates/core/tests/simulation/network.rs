@@ -2,13 +2,13 @@
 //! twice, and whoever asked cannot tell which.
 
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Fence, RunId, Task, WorkerId};
+use rehearsal_core::{Claim, Delivery, Fence, RunId, Standing, StateName, WorkerId};
 
 use crate::forge::Act;
 use crate::invariant::Violation;
-use crate::simulation::{Event, Simulation};
+use crate::simulation::{Before, Event, Simulation};
 use crate::steps::{Job, Outlook};
-use crate::store::{Denied, Wish, Writer};
+use crate::store::{Denied, Row, Wish, Writer};
 
 /// A worker's process: which, and how often it was started before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +62,16 @@ pub(crate) struct Tell {
     pub(crate) result: Option<(Fence, bool)>,
 }
 
-/// A row as it was read.
+/// What a worker reads of a row.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) index: usize,
-    pub(crate) task: Task,
+    pub(crate) fence: Fence,
+    /// The run that holds it.
+    pub(crate) run: Option<RunId>,
+    pub(crate) state: StateName,
+    pub(crate) next_step: Option<u32>,
+    pub(crate) delivery: Delivery,
     pub(crate) pass: u32,
 }
 
@@ -76,7 +81,10 @@ pub(crate) enum Answer {
     None,
     Claimed(Option<Box<View>>),
     Renewed(Vec<usize>),
-    Told { taken: bool, view: Box<View> },
+    Told {
+        taken: bool,
+        view: Box<View>,
+    },
     Intended(Option<bool>),
     RunOut(Vec<(usize, Fence)>),
     Swept,
@@ -135,7 +143,8 @@ impl Simulation {
         };
         // A server that fails may fail before or after it did what it was asked.
         let fails = down > self.now;
-        let answer = if fails && (to_store || self.rng.chance(500)) { Answer::None } else { self.answer(ask)? };
+        let answer =
+            if fails && (to_store || self.rng.chance(500)) { Answer::None } else { self.answer(ask)? };
         if !unheard {
             let answer = if fails { Answer::None } else { answer };
             let at = self.now + slow + self.rng.between(5, 80);
@@ -149,7 +158,10 @@ impl Simulation {
         Ok(match ask {
             Ask::Claim(wish) => {
                 let claimed = self.store.claim(&wish, now)?;
-                self.note(|_| format!("store: {} claims {claimed:?}", wish.worker));
+                if let Some((task, lost)) = &claimed {
+                    let from = lost.as_ref().map_or_else(String::new, |run| format!(" from run {run}"));
+                    self.note(|_| format!("store: {} claims t{task}{from}", wish.worker));
+                }
                 if let Some((_, Some(lost))) = &claimed {
                     self.check_nobody_was_robbed_in_sleep(lost, &wish.worker)?;
                 }
@@ -183,7 +195,7 @@ impl Simulation {
     fn take(&mut self, tell: Tell) -> Result<Answer, Violation> {
         let Tell { task, input, writer, result } = tell;
         self.check_told(task, &input)?;
-        let before = self.store.rows[task].task.clone();
+        let before = Before::of(&self.store.rows[task].task);
         let taken = match self.store.commit(task, input.clone(), &writer, self.now) {
             Ok(()) => true,
             Err(Denied::Refused(refusal)) => {
@@ -195,13 +207,19 @@ impl Simulation {
         if taken {
             self.note(|sim| format!("store: t{task} is {}: {input:?}", sim.store.rows[task].task.status()));
             self.check_result(&before, task, result)?;
-            self.hold_lanes(&before, &input);
+            self.hold_lanes(before, &input);
         }
         Ok(Answer::Told { taken, view: Box::new(self.view(task)) })
     }
 
     pub(crate) fn view(&self, index: usize) -> View {
-        let row = &self.store.rows[index];
-        View { index, task: row.task.clone(), pass: row.pass }
+        let Row { task, pass, .. } = &self.store.rows[index];
+        let run = match &task.standing {
+            Standing::Claimed(Claim { run, .. }) => Some(run.clone()),
+            _ => None,
+        };
+        let next_step = task.pending.as_ref().map(|pending| pending.next);
+        let (state, delivery) = (task.state.clone(), task.delivery.clone());
+        View { index, fence: task.fence, run, state, next_step, delivery, pass: *pass }
     }
 }

@@ -1,7 +1,7 @@
 //! A worker's process: it claims, keeps its leases alive, sweeps, and finds what its predecessor left.
 
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Claim, RunId, Standing, WorkerId};
+use rehearsal_core::{RunId, Standing, WorkerId};
 
 use crate::agent::Life;
 use crate::defect::Defect;
@@ -14,7 +14,7 @@ use crate::store::{LEASE, Wish, Writer};
 /// How often leases are renewed.
 const BEAT: i64 = LEASE / 3;
 /// How often a worker with room looks for work.
-const POLL: i64 = 25_000;
+const POLL: i64 = 60_000;
 
 pub(crate) struct Worker {
     pub(crate) host: usize,
@@ -84,7 +84,8 @@ impl Simulation {
             return;
         }
         self.note(|sim| format!("{} dies", sim.workers[number].id));
-        let orphans: Vec<usize> = self.workers[number].slots.iter().flatten().filter_map(|it| it.agent).collect();
+        let orphans: Vec<usize> =
+            self.workers[number].slots.iter().flatten().filter_map(|it| it.agent).collect();
         // The shim sees its worker die; a machine that sleeps does so when it wakes, before anything else.
         for orphan in orphans {
             self.kill(orphan);
@@ -121,9 +122,7 @@ impl Simulation {
     }
 
     pub(crate) fn claims_of(&self, worker: &WorkerId) -> Vec<View> {
-        let theirs = |index: &usize| {
-            matches!(&self.store.rows[*index].task.standing, Standing::Claimed(claim) if claim.worker == *worker)
-        };
+        let theirs = |index: &usize| matches!(&self.store.rows[*index].task.standing, Standing::Claimed(claim) if claim.worker == *worker);
         (0..self.store.rows.len()).filter(theirs).map(|index| self.view(index)).collect()
     }
 
@@ -141,21 +140,26 @@ impl Simulation {
     }
 
     fn take_on(&mut self, process: Process, view: View) {
-        let Standing::Claimed(Claim { run, .. }) = &view.task.standing else { return };
-        let (task, fence, run) = (view.index, view.task.fence, run.clone());
+        let Some(run) = view.run.clone() else { return };
+        let (task, fence) = (view.index, view.fence);
         let worker = &self.workers[process.worker];
         let room = worker.slots.iter().position(Option::is_none);
-        let has_result = self.results.contains_key(&(task, fence)) || view.task.pending.is_some();
+        let has_result = self.results.contains_key(&(task, fence)) || view.next_step.is_some();
         if let Some(slot) = room.filter(|_| has_result) {
             let worker = worker.id.clone();
             let input = TaskInput::Adopt { worker, fence };
             let deadline = self.now;
-            let mut taken = Slot::new(run.clone(), deadline);
+            let mut taken = Slot::new(run, deadline);
             taken.claims(view);
             self.workers[process.worker].slots[slot] = Some(taken);
             self.tell(process, slot, input, Stage::Adopting, None);
         } else {
-            let tell = Tell { task, input: TaskInput::Lose { stale: fence }, writer: Writer::Successor, result: None };
+            let tell = Tell {
+                task,
+                input: TaskInput::Lose { stale: fence },
+                writer: Writer::Successor,
+                result: None,
+            };
             self.send(Caller::Starter(process), Ask::Tell(Box::new(tell)));
         }
     }
@@ -176,7 +180,7 @@ impl Simulation {
         let jitter = self.rng.between(-BEAT / 10, BEAT / 10);
         self.schedule(self.now + BEAT + jitter, Event::Beat(process));
         let slots = self.workers[process.worker].slots.iter().flatten();
-        let claims: Vec<_> = slots.filter_map(|slot| slot.claim()).collect();
+        let claims: Vec<_> = slots.filter_map(Slot::claim).collect();
         if !claims.is_empty() {
             self.send(Caller::Heart(process), Ask::Renew(claims));
         }

@@ -82,7 +82,8 @@ impl Repository {
     pub(crate) fn merged_tree(&self, base: Oid, head: Oid) -> Option<Tree> {
         let (base, head) = (self.commits[base].tree, self.commits[head]);
         let others = base & !self.commits[head.base].tree & !head.work;
-        let collides = bits(head.work).any(|ours| bits(others).any(|other| self.hash(1, ours, other) % 30 == 0));
+        let collides = bits(head.work)
+            .any(|ours| bits(others).any(|other| self.hash(1, ours, other).is_multiple_of(30)));
         (!collides).then_some(base | head.work)
     }
 
@@ -96,13 +97,17 @@ impl Repository {
     }
 
     pub(crate) fn is_green(&self, tree: Tree) -> bool {
-        let alone = bits(tree).all(|change| self.hash(2, change, change) % 20 != 0);
-        alone && bits(tree).all(|a| bits(tree).filter(|b| *b > a).all(|b| self.hash(3, a, b) % 50 != 0))
+        let alone = bits(tree).all(|change| !self.hash(2, change, change).is_multiple_of(20));
+        alone
+            && bits(tree)
+                .all(|a| bits(tree).filter(|b| *b > a).all(|b| !self.hash(3, a, b).is_multiple_of(50)))
     }
 
     /// Moves the base to the work, merged; only what was tested may land.
     pub(crate) fn land(&mut self, tree: Tree, work: Tree) -> Result<Oid, Violation> {
-        ensure(self.tested.contains(&tree), I6, || "a tree that nobody tested landed on the base".to_owned())?;
+        ensure(self.tested.contains(&tree), I6, || {
+            "a tree that nobody tested landed on the base".to_owned()
+        })?;
         ensure(self.is_green(tree), I6, || "a red tree landed on the base".to_owned())?;
         self.base = self.add(Commit { tree, work, base: self.base });
         Ok(self.base)

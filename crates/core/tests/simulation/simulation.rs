@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Blame, Fence, Hold, HoldCause, Lane, Standing, Task, Timestamp, Wait};
+use rehearsal_core::{AgentName, Blame, Fence, Hold, HoldCause, Lane, Standing, Task, Timestamp, Wait};
 
 use crate::agent::{Agent, Finished, Life};
 use crate::defect::Defect;
@@ -28,15 +28,34 @@ const MOST_EVENTS: u32 = 100_000;
 pub(crate) enum Event {
     /// A question arrives; whether nobody will hear the answer.
     Deliver(Box<Call>, bool),
-    Reply { caller: Caller, id: u64, sent_at: i64, answer: Answer },
-    Shim { agent: usize, epoch: u32 },
-    AgentEnds { agent: usize, epoch: u32 },
-    Exited { owner: (Process, usize), agent: usize },
+    Reply {
+        caller: Caller,
+        id: u64,
+        sent_at: i64,
+        answer: Answer,
+    },
+    Shim {
+        agent: usize,
+        epoch: u32,
+    },
+    AgentEnds {
+        agent: usize,
+        epoch: u32,
+    },
+    Exited {
+        owner: (Process, usize),
+        agent: usize,
+    },
     Beat(Process),
     Poll(Process),
-    Hold { process: Process, slot: usize },
+    Hold {
+        process: Process,
+        slot: usize,
+    },
     Quit(Process),
-    Start { worker: usize },
+    Start {
+        worker: usize,
+    },
     Fault,
     Person,
     Calm,
@@ -83,6 +102,8 @@ pub(crate) struct Simulation {
     queue: BinaryHeap<Reverse<Due>>,
     scheduled: u64,
     pub(crate) calls: u64,
+    /// Questions that are on their way.
+    pub(crate) in_flight: u32,
     pub(crate) store: Store,
     pub(crate) store_down_until: i64,
     pub(crate) forge: Forge,
@@ -100,6 +121,19 @@ pub(crate) struct Simulation {
     pub(crate) patience: Vec<u32>,
     trace: Option<Vec<String>>,
     hash: u64,
+}
+
+/// What of a row must be known when it has changed.
+pub(crate) struct Before {
+    fence: Fence,
+    attempts: u32,
+    agent: Option<AgentName>,
+}
+
+impl Before {
+    pub(crate) fn of(task: &Task) -> Self {
+        Self { fence: task.fence, attempts: task.attempts, agent: task.agent.clone() }
+    }
 }
 
 /// How a life went.
@@ -133,13 +167,13 @@ impl Simulation {
         let count = tasks.len();
         let skews = (0..plan.hosts).map(|_| rng.between(-300_000, 300_000));
         let hosts = skews.map(|skew| Host { asleep_until: 0, slept: 0, skew }).collect();
-        let workers =
-            (0..plan.workers).map(|number| Worker::new(number, number % plan.hosts, plan.slots, plan.sweeps(number)));
+        let workers = (0..plan.workers)
+            .map(|number| Worker::new(number, number % plan.hosts, plan.slots, plan.sweeps(number)));
         let mut simulation = Self {
             now: 0,
             workers: workers.collect(),
             hosts,
-            store: Store::new(tasks, plan.limits(&mut rng), defect),
+            store: Store::new(tasks, Plan::limits(&mut rng), defect),
             forge: Forge::new(seed, count, defect),
             rng,
             plan,
@@ -148,6 +182,7 @@ impl Simulation {
             queue: BinaryHeap::new(),
             scheduled: 0,
             calls: 0,
+            in_flight: 0,
             store_down_until: 0,
             forge_down_until: 0,
             forge_locked_until: 0,
@@ -179,6 +214,7 @@ impl Simulation {
 
     pub(crate) fn schedule(&mut self, at: i64, event: Event) {
         self.scheduled += 1;
+        self.in_flight += u32::from(matches!(event, Event::Deliver(..)));
         let rank = u8::from(!matches!(event, Event::Shim { .. }));
         let at = at.max(self.now);
         self.queue.push(Reverse(Due { at, rank, number: self.scheduled, event }));
@@ -187,7 +223,7 @@ impl Simulation {
     /// Writes a line for whoever reproduces the seed.
     pub(crate) fn note(&mut self, line: impl FnOnce(&Self) -> String) {
         if let Some(mut trace) = self.trace.take() {
-            trace.push(format!("{:>9.3} {}", self.now as f64 / 1000.0, line(self)));
+            trace.push(format!("{:>6}.{:03} {}", self.now / 1000, self.now % 1000, line(self)));
             self.trace = Some(trace);
         }
     }
@@ -212,7 +248,10 @@ impl Simulation {
 
     fn handle(&mut self, event: Event) -> Result<(), Violation> {
         match event {
-            Event::Deliver(call, unheard) => return self.deliver(*call, unheard),
+            Event::Deliver(call, unheard) => {
+                self.in_flight -= 1;
+                return self.deliver(*call, unheard);
+            }
             Event::Reply { caller, id, sent_at, answer } => self.reply(caller, id, sent_at, answer),
             Event::Shim { agent, epoch } => match self.awake_at(self.agents[agent].host) {
                 Some(at) => self.schedule(at, Event::Shim { agent, epoch }),
@@ -287,21 +326,23 @@ impl Simulation {
     /// I8 and I11: the result was made under the claim that tells it, and the system's failures cost nothing.
     pub(crate) fn check_result(
         &self,
-        before: &Task,
+        before: &Before,
         task: usize,
         result: Option<(Fence, bool)>,
     ) -> Result<(), Violation> {
         let Some((fence, systemic)) = result else { return Ok(()) };
-        ensure(fence == before.fence, I8, || format!("a result of fence {fence} was used under {}", before.fence))?;
+        ensure(fence == before.fence, I8, || {
+            format!("a result of fence {fence} was used under {}", before.fence)
+        })?;
         let cost = self.store.rows[task].task.attempts - before.attempts;
         ensure(!systemic || cost == 0, I11, || format!("a failure of the system cost t{task} an attempt"))
     }
 
     /// What only a hand can mend stops the agent everywhere, not one task after the other.
-    pub(crate) fn hold_lanes(&mut self, before: &Task, input: &TaskInput) {
+    pub(crate) fn hold_lanes(&mut self, before: Before, input: &TaskInput) {
         if let TaskInput::EndRun { outcome, .. } = input
             && outcome.blame() == Blame::System
-            && let Some(agent) = before.agent.clone()
+            && let Some(agent) = before.agent
         {
             let until = outcome.until().unwrap_or(Timestamp(self.now).plus(MENDED_AFTER));
             let cause = HoldCause::System(outcome.name());
@@ -318,7 +359,9 @@ impl Simulation {
             Standing::Claimed(_) => false,
             Standing::Waiting(Wait { until: None, .. }) => self.patience[index] == 0,
             Standing::Waiting(Wait { until: Some(until), .. }) if until.0 > self.now => false,
-            Standing::Ready | Standing::Waiting(_) => self.store.hindrance(index, &situation, self.now).is_some(),
+            Standing::Ready | Standing::Waiting(_) => {
+                self.store.hindrance(index, &situation, self.now).is_some()
+            }
         };
         let held = situation.holds.iter().any(|(_, hold)| hold.holds_at(Timestamp(self.now)));
         situation.working.is_empty() && !held && self.store.rows.iter().enumerate().all(rests)
@@ -327,15 +370,20 @@ impl Simulation {
     fn check_rest(&mut self) -> Result<(), Violation> {
         let count = self.patience.len();
         ensure(self.store.rows.len() == count, I1, || "a task vanished".to_owned())?;
-        // Whoever lost a claim may not know yet: a lease later it does.
+        // What is under way still arrives, and whoever lost a claim may not know yet: a lease later it does.
         let grace = self.now + 10 * 60_000;
         while let Some(Reverse(due)) = self.queue.pop().filter(|Reverse(due)| due.at < grace) {
+            if self.in_flight == 0 && self.live.iter().all(|number| self.agents[*number].life == Life::Dead) {
+                break;
+            }
             self.now = due.at;
             self.handle(due.event)?;
             self.check_agents()?;
         }
         let orphan = self.agents.iter().find(|agent| agent.life != Life::Dead);
-        ensure(orphan.is_none(), I13, || format!("an agent of t{} was left over", orphan.map_or(0, |it| it.task)))
+        ensure(orphan.is_none(), I13, || {
+            format!("an agent of t{} was left over", orphan.map_or(0, |it| it.task))
+        })
     }
 
     fn restless(&self) -> String {

@@ -1,7 +1,7 @@
 //! The way of one claim through its worker: claim, renew, agent, result, steps.
 
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Blame, Claim, Fence, Outcome, RunId, Standing};
+use rehearsal_core::{Blame, Fence, Outcome, RunId};
 
 use crate::agent::{Finished, MARGIN};
 use crate::defect::Defect;
@@ -62,7 +62,7 @@ impl Slot {
     }
 
     pub(crate) fn claims(&mut self, view: View) {
-        self.fence = view.task.fence;
+        self.fence = view.fence;
         self.view = Some(view);
     }
 
@@ -86,7 +86,14 @@ impl Simulation {
         }
     }
 
-    pub(crate) fn slot_hears(&mut self, process: Process, number: usize, id: u64, sent_at: i64, answer: Answer) {
+    pub(crate) fn slot_hears(
+        &mut self,
+        process: Process,
+        number: usize,
+        id: u64,
+        sent_at: i64,
+        answer: Answer,
+    ) {
         let Some(slot) = self.slot(process, number) else { return };
         if slot.waiting != Some(id) {
             return;
@@ -126,7 +133,7 @@ impl Simulation {
         let Some(slot) = self.slot(process, number) else { return };
         let Some(view) = &slot.view else { return };
         let (task, fence) = (view.index, slot.fence);
-        if view.task.pending.is_some() {
+        if view.next_step.is_some() {
             self.begin_step(process, number);
         } else if let Some(finished) = self.result(task, fence) {
             self.end(process, number, finished);
@@ -223,19 +230,19 @@ impl Simulation {
     fn told(&mut self, process: Process, number: usize, taken: bool, view: View) {
         let refreshes = self.has(Defect::RefreshesItsFence);
         let Some(slot) = self.slot(process, number) else { return };
-        let owner = matches!(&view.task.standing, Standing::Claimed(Claim { run, .. }) if *run == slot.run);
-        if owner && view.task.fence == slot.fence && slot.stage != Stage::Releasing {
+        let is_ours = view.run.as_ref() == Some(&slot.run) && view.fence == slot.fence;
+        if is_ours && slot.stage != Stage::Releasing {
             slot.telling = None;
             slot.view = Some(view);
             slot.tries = 0;
             self.go_on(process, number);
         } else if refreshes && !taken && slot.tries < 3 {
             slot.tries += 1;
-            slot.fence = view.task.fence;
+            slot.fence = view.fence;
             if let Some(tell) = &mut slot.telling
                 && let TaskInput::EndRun { fence, .. } = &mut tell.input
             {
-                *fence = view.task.fence;
+                *fence = view.fence;
             }
             self.tell_again(process, number);
         } else {

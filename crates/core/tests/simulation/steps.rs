@@ -93,9 +93,9 @@ impl Simulation {
         let slot = self.workers[process.worker].slots[number].as_ref()?;
         let (begun, acted) = (slot.step_begun.unwrap_or(false), slot.acted);
         let view = slot.view.as_ref()?;
-        let (task, next, pass) = (view.index, view.task.pending.as_ref()?.next, view.pass);
-        let delivery = view.task.delivery.clone();
-        let steps = self.store.rows[task].flow.steps_of(&view.task.state);
+        let (task, next, pass) = (view.index, view.next_step?, view.pass);
+        let delivery = view.delivery.clone();
+        let steps = self.store.rows[task].flow.steps_of(&view.state);
         let step = steps.get(next as usize)?.clone();
         Some(Job { task, number: next, step, pass, delivery, begun, acted })
     }
@@ -286,7 +286,10 @@ impl Simulation {
         if !git.test(tree) {
             return red(RedVerdict::TestsFailed);
         }
-        if !blind && (self.forge.open_request(job.task).is_none() || self.forge.git.branches[job.task] != Some(head)) {
+        if !blind
+            && (self.forge.open_request(job.task).is_none()
+                || self.forge.git.branches[job.task] != Some(head))
+        {
             return red(RedVerdict::MergeFailed);
         }
         Outlook::ToDo(Act::Merge { task: job.task, head, base })

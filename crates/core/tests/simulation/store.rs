@@ -7,9 +7,7 @@ use std::time::Duration;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::{Limits, Situation, Working, lane_hindrance, task_hindrance};
 use rehearsal_core::transition::{Refusal, TaskInput, transition};
-use rehearsal_core::{
-    Claim, Fence, Hold, Lane, RunId, Standing, StateName, Task, Timestamp, Wait, WorkerId,
-};
+use rehearsal_core::{Claim, Fence, Hold, Lane, RunId, Standing, StateName, Task, Timestamp, Wait, WorkerId};
 
 use crate::check;
 use crate::defect::Defect;
@@ -177,13 +175,14 @@ impl Store {
         now: i64,
     ) -> Result<Option<(usize, Option<RunId>)>, Violation> {
         // A run claims once: a request that comes twice is heard once.
-        if !self.runs.insert(wish.run.clone()) {
+        if self.runs.contains(&wish.run) {
             return Ok(None);
         }
-        let situation = self.situation(now);
         let judged_at = if self.has(Defect::ExpiryByTheThiefsClock) { now + wish.skew } else { now };
         for index in 0..self.rows.len() {
-            if !self.is_open(index, &situation, wish, judged_at, now) {
+            if !self.is_free(index, wish, judged_at, now)
+                || self.hindrance(index, &self.situation(now), now).is_some()
+            {
                 continue;
             }
             let task = &self.rows[index].task;
@@ -197,6 +196,7 @@ impl Store {
             };
             match self.commit(index, input, &writer, now) {
                 Ok(()) if matches!(self.rows[index].task.standing, Standing::Claimed(_)) => {
+                    self.runs.insert(wish.run.clone());
                     self.rows[index].lease_until = Some(now + LEASE);
                     return Ok(Some((index, lost)));
                 }
@@ -207,26 +207,28 @@ impl Store {
         Ok(None)
     }
 
-    fn is_open(&self, index: usize, situation: &Situation, wish: &Wish, judged_at: i64, now: i64) -> bool {
+    /// Whether nobody works on it, or nobody any more.
+    fn is_free(&self, index: usize, wish: &Wish, judged_at: i64, now: i64) -> bool {
         let Row { task, lease_until, held_back_until, .. } = &self.rows[index];
         if *held_back_until > now && !self.has(Defect::ClaimsWhatWasJustTakenAway) {
             return false;
         }
-        let free = match &task.standing {
+        match &task.standing {
             Standing::Ready => true,
             Standing::Waiting(Wait { until, .. }) => until.is_some_and(|until| until.0 <= now),
             Standing::Claimed(_) => wish.may_take_over && lease_until.is_some_and(|until| until <= judged_at),
             Standing::Ended { .. } => false,
-        };
-        free && self.hindrance(index, situation, now).is_none()
+        }
     }
 
     /// What keeps a task from being claimed, in words.
     pub(crate) fn hindrance(&self, index: usize, situation: &Situation, now: i64) -> Option<String> {
         let Row { task, flow, .. } = &self.rows[index];
-        if let Some(open) = task.depends_on.iter().find(|id| {
-            self.rows.iter().any(|row| row.task.id == **id && !row.task.is_done())
-        }) {
+        if let Some(open) = task
+            .depends_on
+            .iter()
+            .find(|id| self.rows.iter().any(|row| row.task.id == **id && !row.task.is_done()))
+        {
             return Some(format!("`{open}` is not done"));
         }
         let now = Timestamp(now);
@@ -237,7 +239,8 @@ impl Store {
 
     pub(crate) fn situation(&self, now: i64) -> Situation {
         let in_work = self.rows.iter().filter(|row| {
-            matches!(row.task.standing, Standing::Claimed(_)) && row.lease_until.is_some_and(|until| until > now)
+            matches!(row.task.standing, Standing::Claimed(_))
+                && row.lease_until.is_some_and(|until| until > now)
         });
         let working = in_work.map(|Row { task, .. }| Working {
             task: task.id.clone(),
@@ -258,7 +261,11 @@ impl Store {
     }
 
     /// Lengthens the leases of claims that still stand; the rest are lost.
-    pub(crate) fn renew(&mut self, claims: &[(usize, Fence, RunId)], now: i64) -> Result<Vec<usize>, Violation> {
+    pub(crate) fn renew(
+        &mut self,
+        claims: &[(usize, Fence, RunId)],
+        now: i64,
+    ) -> Result<Vec<usize>, Violation> {
         let by_id = self.has(Defect::HeartbeatByIdOnly);
         let mut held = Vec::new();
         for (index, fence, run) in claims {
@@ -304,7 +311,13 @@ impl Store {
     }
 
     /// Records that a step begins; none if the claim is lost, else whether it was begun before.
-    pub(crate) fn intend(&mut self, index: usize, fence: Fence, step: u32, head: Option<usize>) -> Option<bool> {
+    pub(crate) fn intend(
+        &mut self,
+        index: usize,
+        fence: Fence,
+        step: u32,
+        head: Option<usize>,
+    ) -> Option<bool> {
         let row = &self.rows[index];
         if row.task.fence != fence || !matches!(row.task.standing, Standing::Claimed(_)) {
             return None;

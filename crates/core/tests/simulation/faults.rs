@@ -10,6 +10,7 @@ use rehearsal_core::{
 };
 
 use crate::flows::FLOWS;
+use crate::forge::Act;
 use crate::invariant::Violation;
 use crate::network::Process;
 use crate::rng::Rng;
@@ -145,6 +146,22 @@ impl Simulation {
             2 => {
                 let task = self.rng.index(self.store.rows.len());
                 self.forge.trespass(task, self.now);
+            }
+            _ => {
+                self.forge.git.move_base();
+            }
+        }
+    }
+
+    /// Others do the very thing that is about to be done, or undo what it stands on, in the last moment.
+    pub(crate) fn meddle(&mut self, act: &Act) {
+        if self.calm || !self.rng.chance(self.plan.stumbles) {
+            return;
+        }
+        match act {
+            Act::Merge { task, .. } | Act::Push { task, .. } if self.rng.chance(500) => {
+                self.note(|_| format!("someone pushes to the branch of t{task}"));
+                self.forge.trespass(*task, self.now);
             }
             _ => {
                 self.forge.git.move_base();

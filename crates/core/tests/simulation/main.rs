@@ -37,7 +37,7 @@ use crate::simulation::{Report, live};
 
 const SEEDS: u64 = 10_000;
 
-/// One seed again with its story, as `REHEARSAL_SEED` asks; else ten thousand.
+/// One seed again, as `REHEARSAL_SEED` asks: its story is told by failing, whatever its end. Else ten thousand.
 #[test]
 fn ten_thousand_lives_break_no_promise() {
     if let Ok(seed) = env::var("REHEARSAL_SEED") {

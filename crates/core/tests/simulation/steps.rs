@@ -146,6 +146,7 @@ impl Simulation {
             }
             Outlook::ToDo(act) => {
                 let early = self.has(Defect::TellsBeforeItKnows).then(|| assumed(&job, &act));
+                self.meddle(&act);
                 let id = self.send(Caller::Slot(process, number), Ask::Act(act));
                 self.wait(process, number, Stage::Step(StepStage::Acting), id);
                 if let Some(delivery) = early {

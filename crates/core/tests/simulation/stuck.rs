@@ -105,8 +105,6 @@ fn failures() -> impl Strategy<Value = Option<StepFailure>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     /// Every step of every life is taken; and from wherever it leads, good work comes to an end.
     #[test]
     fn no_task_gets_stuck_in_a_valid_flow(

@@ -65,27 +65,13 @@ pub enum State {
         /// Where each outcome leads.
         on: Edges,
     },
-    /// Something has to happen first.
+    /// A person has to do something first. (Waiting for time or for checks is a step's: see [`Step`].)
     Wait {
-        /// What.
-        wait_for: WaitKind,
-        /// Where it leads.
+        /// Where a decision leads.
         on: Edges,
     },
     /// The way is over.
     End(End),
-}
-
-/// What a state can wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitKind {
-    /// A person's decision.
-    Human,
-    /// A time.
-    Time,
-    /// Checks on the forge.
-    Ci,
 }
 
 /// How a task's way ends.
@@ -241,12 +227,8 @@ impl Flow {
     pub fn standing_in(&self, state: &StateName) -> Standing {
         match self.states.get(state) {
             Some(State::End(end)) => Standing::Ended { end: *end },
-            Some(State::Wait { wait_for, .. }) => Standing::Waiting(Wait {
-                wait_for: match wait_for {
-                    WaitKind::Human => WaitFor::Human,
-                    WaitKind::Time => WaitFor::Time,
-                    WaitKind::Ci => WaitFor::Ci,
-                },
+            Some(State::Wait { .. }) => Standing::Waiting(Wait {
+                wait_for: WaitFor::Human,
                 reason: format!("state `{state}` of flow `{}`", self.name),
                 until: None,
             }),

@@ -49,6 +49,11 @@ pub enum TaskInput {
         /// The fence of the claim that is over.
         stale: Fence,
     },
+    /// What its agent did is gone with the machine that it was done on: the agent has to work again.
+    Redo {
+        /// The fence of the claim.
+        fence: Fence,
+    },
     /// A new process on the same machine goes on where a dead one stopped; the run and the fence stay.
     Adopt {
         /// The new process.
@@ -220,6 +225,12 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         TaskInput::Lose { stale } => {
             check_fence(task, *stale)?;
             lose(&mut next, flow);
+        }
+        TaskInput::Redo { fence } => {
+            check_fence(task, *fence)?;
+            release_claim(&mut next);
+            next.standing = Standing::Ready;
+            next.pending = flow.steps_alone(&task.state);
         }
         TaskInput::Adopt { worker, fence } => {
             check_fence(task, *fence)?;

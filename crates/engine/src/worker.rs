@@ -149,6 +149,7 @@ pub(crate) struct Desk {
     drawn: Mutex<u64>,
     /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
     last_beat: AtomicI64,
+    began: Timestamp,
     tally: Mutex<Tally>,
 }
 
@@ -188,7 +189,8 @@ impl Desk {
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
         let (drawn, tally) = (Mutex::new(seed.unwrap_or(0)), Mutex::default());
-        let last_beat = AtomicI64::new(worker.clock.now().0);
+        let began = worker.clock.now();
+        let last_beat = AtomicI64::new(began.0);
         let mut desk = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
@@ -196,6 +198,7 @@ impl Desk {
             merges,
             drawn,
             last_beat,
+            began,
             tally,
         };
         if seed.is_some() {
@@ -233,7 +236,7 @@ impl Desk {
                     if self.recover().await? > 0 {
                         continue;
                     }
-                    idle_until = self.worker.store.next_wake(self.now()).await?;
+                    idle_until = self.next_wake().await?;
                     break;
                 };
                 began_one = true;
@@ -264,6 +267,18 @@ impl Desk {
         }
     }
 
+    /// When something may become claimable by itself. What ran out already is, as soon as it may be taken over.
+    async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
+        let now = self.now();
+        let next = self.worker.store.next_wake(now).await?;
+        let allowed = self.began.plus(self.worker.options.lease);
+        if allowed <= now {
+            return Ok(next);
+        }
+        let ran_out = self.worker.store.leases().await?.iter().any(|(_, until)| *until <= now);
+        Ok(if ran_out { Some(next.map_or(allowed, |next| next.min(allowed))) } else { next })
+    }
+
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {
         let options = &self.worker.options;
         !self.worker.stop.is_thrown() && busy < options.at_once as usize && !(options.once && began_one)
@@ -289,8 +304,7 @@ impl Desk {
             agents: options.agents.clone(),
             session: options.session.clone(),
             limits: options.limits.clone(),
-            may_take_over: self.now().since(Timestamp(self.last_beat.load(Ordering::SeqCst)))
-                <= options.lease,
+            may_take_over: self.may_take_over(),
         };
         let changes = vec![Change::ClaimNext(Box::new(request))];
         let committed = self.commit(changes).await?;
@@ -298,6 +312,14 @@ impl Desk {
             Committed::Claimed(claimed) => claimed.map(|claimed| *claimed),
             _ => None,
         }))
+    }
+
+    /// A worker that slept prolongs its own claims before it takes anyone else's; and one that has just begun cannot know
+    /// whether the whole machine slept, with others on it that are about to prolong theirs.
+    fn may_take_over(&self) -> bool {
+        let lease = self.worker.options.lease;
+        let last_beat = Timestamp(self.last_beat.load(Ordering::SeqCst));
+        self.now() >= self.began.plus(lease) && self.now().since(last_beat) <= lease
     }
 
     /// Commits in the worker's name.

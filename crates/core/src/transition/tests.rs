@@ -190,6 +190,8 @@ fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
             stale: Fence(-1)
         }),
         1 => Just(TaskInput::Adopt { worker: WorkerId::new("w3").unwrap(), fence: Fence(-1) }),
+        1 => Just(TaskInput::Redo { fence: Fence(-1) }),
+        1 => Just(TaskInput::Lose { stale: Fence(-1) }),
         1 => any::<bool>().prop_map(|approve| TaskInput::Decide { approve, comment: "c".into() }),
     ]
 }
@@ -200,6 +202,8 @@ fn with_present_fence(mut input: TaskInput, task: &Task) -> TaskInput {
     | TaskInput::StepDone { fence, .. }
     | TaskInput::StepFailed { fence, .. }
     | TaskInput::Adopt { fence, .. }
+    | TaskInput::Redo { fence }
+    | TaskInput::Lose { stale: fence }
     | TaskInput::TakeOver { stale: fence, .. } = &mut input
         && *fence == Fence(-1)
     {
@@ -422,6 +426,34 @@ fn a_step_is_told_once_and_in_its_turn() {
     assert_eq!(
         refused.to_string(),
         format!("step 1 of task `{}` cannot be told: step 2 is next", story.task.id)
+    );
+}
+
+#[test]
+fn a_pause_is_over_when_its_time_is() {
+    let text = "name: slow\nstart: rest\nstates:\n  rest: { wait: time, for: 2h, on: { done: done } }\n  done: { end: success }\n";
+    let mut story = Story::of(text);
+    assert_eq!(story.flow.steps_of(&story.task.state).len(), 1);
+    story.told(claim_input());
+    let until = Timestamp(7_200_000);
+    story.fails(0, StepFailure::Pending { reason: "2h have to pass".into(), until });
+    let Standing::Waiting(wait) = &story.task.standing else { panic!() };
+    assert_eq!((wait.wait_for, wait.until), (WaitFor::Time, Some(until)));
+    assert_eq!(story.task.pending.as_ref().unwrap().tries, 1);
+    let claimed = transition(&story.task, &claim_input(), &story.flow, until).unwrap();
+    let done = TaskInput::StepDone { fence: claimed.fence, step: 0, delivery: Box::default() };
+    assert!(transition(&claimed, &done, &story.flow, until).unwrap().is_done());
+}
+
+#[test]
+fn work_that_is_gone_begins_again_in_the_same_state_and_blames_nobody() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(2);
+    let attempts = story.task.attempts;
+    story.told(TaskInput::Redo { fence: Fence(-1) });
+    assert_eq!(
+        (story.task.status(), story.task.pending.is_none(), story.task.attempts),
+        ("incoming", true, attempts)
     );
 }
 

@@ -211,6 +211,8 @@ impl Simulation {
             Step::MergePr => self.look_at_merge(job),
             Step::PostComment(_) if self.forge.comments.contains(&job.key()) => job.done(|_| {}),
             Step::PostComment(_) => Outlook::ToDo(Act::Comment(job.key())),
+            // Time passes by itself here.
+            Step::Pause(_) => job.done(|_| {}),
             Step::Command(_) if job.acted => job.done(|_| {}),
             Step::Command(_) if job.begun => {
                 Outlook::Failed(StepFailure::Unknown { reason: "begun, and no trace of its end".into() })

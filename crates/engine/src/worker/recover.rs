@@ -21,7 +21,13 @@ impl Desk {
         let mut needed: Vec<&WorkerId> = Vec::new();
         for (task, _) in &leases {
             let Standing::Claimed(claim) = &task.standing else { continue };
-            if claim.worker == self.id || Presence::of(&self.worker.state_dir, &claim.worker) != Alive::No {
+            // Of our own, one that we do not know of: the answer to its claim was lost.
+            let is_left = if claim.worker == self.id {
+                !self.held.has(&task.id)
+            } else {
+                Presence::of(&self.worker.state_dir, &claim.worker) == Alive::No
+            };
+            if !is_left {
                 needed.push(&claim.worker);
                 continue;
             }

@@ -65,12 +65,7 @@ async fn postgres(server: &Scratch) -> Arc<dyn Store> {
 }
 
 /// One round of ours, one of the other, and so on: what disturbs one disturbs the other, too.
-async fn beside(
-    what: &str,
-    store: &Arc<dyn Store>,
-    clients: usize,
-    other: impl AsyncFn(usize) -> Duration,
-) {
+async fn beside(what: &str, store: &Arc<dyn Store>, clients: usize, other: impl AsyncFn(usize) -> Duration) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         add(store, TASKS).await;

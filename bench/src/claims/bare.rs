@@ -8,7 +8,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{ConnectOptions, query, query_as, raw_sql};
 use tokio::sync::Mutex;
 
-const DOC: &str = r#"{"title":"Task with a title of a usual length","criteria":["the tests pass"],"standing":"x"}"#;
+const DOC: &str =
+    r#"{"title":"Task with a title of a usual length","criteria":["the tests pass"],"standing":"x"}"#;
 
 pub(super) struct Sqlite(Mutex<SqliteConnection>);
 
@@ -48,13 +49,15 @@ impl Sqlite {
             query("COMMIT").execute(&mut *connection).await.unwrap();
 
             query("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
-            query("UPDATE tasks SET state = 'done', fence = fence + 1, doc = ?3 WHERE num = ?1 AND fence = ?2")
-                .bind(num)
-                .bind(fence)
-                .bind(DOC)
-                .execute(&mut *connection)
-                .await
-                .unwrap();
+            query(
+                "UPDATE tasks SET state = 'done', fence = fence + 1, doc = ?3 WHERE num = ?1 AND fence = ?2",
+            )
+            .bind(num)
+            .bind(fence)
+            .bind(DOC)
+            .execute(&mut *connection)
+            .await
+            .unwrap();
             event(connection, num).await;
             query("COMMIT").execute(&mut *connection).await.unwrap();
         }

@@ -24,7 +24,7 @@ use crate::server;
 const WORKERS: usize = 8;
 const TASKS: usize = 240;
 /// So short that what a broken connection left behind is taken over soon.
-const LEASE: Duration = Duration::from_secs(3);
+const LEASE: Duration = Duration::from_secs(5);
 
 fn on_threads<T>(future: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_multi_thread();

@@ -8,6 +8,7 @@ mod files;
 mod hammer;
 mod many;
 mod oracle;
+mod scratch;
 mod server;
 mod stories;
 mod wire;

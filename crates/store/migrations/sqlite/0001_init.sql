@@ -55,7 +55,6 @@ CREATE INDEX tasks_claimable_of_lane ON tasks (lane, priority, created_at, num, 
 CREATE INDEX tasks_claimable_at ON tasks (claimable_at) WHERE claimable_at > 0 AND open_deps = 0;
 CREATE INDEX tasks_in_work ON tasks (lease_until) WHERE standing = 'claimed';
 CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE standing <> 'ended';
-CREATE INDEX tasks_status ON tasks (session, status, standing, done);
 
 -- How many tasks there are of each kind, kept by the triggers below: a count must not read every task.
 CREATE TABLE task_counts (

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::{TaskInput, transition};
-use rehearsal_core::{EventKind, Fence, NewTask, RunId, Standing, Task, TaskId, Timestamp};
+use rehearsal_core::{EventKind, NewTask, RunId, Standing, Task, TaskId, Timestamp};
 use serde::Serialize;
 
 use super::{Writing, insert_event};
@@ -146,7 +146,7 @@ impl Writing<'_> {
             to: after.state.clone(),
         };
         let lease_until = lease_until.filter(|_| matches!(after.standing, Standing::Claimed(_)));
-        self.update(&after, before.fence, lease_until, about, &kind).await?;
+        self.update(&before, &after, lease_until, about, &kind).await?;
         if is_rewired {
             self.replace_dependencies(&after).await?;
         }
@@ -156,8 +156,8 @@ impl Writing<'_> {
     /// Writes a task and its event. The fence that the task was read with is checked by the very statement that writes.
     async fn update(
         &mut self,
+        before: &Task,
         task: &Task,
-        fence: Fence,
         lease_until: Option<Timestamp>,
         about: About<'_>,
         kind: &EventKind,
@@ -166,7 +166,7 @@ impl Writing<'_> {
         let columns = TaskColumns::of(task);
         values.extend_from_slice(values![
             task.id.as_str(),
-            fence.0,
+            before.fence.0,
             columns.priority,
             columns.state,
             columns.status,
@@ -182,10 +182,14 @@ impl Writing<'_> {
         ]);
         let written: Option<(Option<String>,)> = match &self.link {
             Link::Postgres(_) => self.link.optional(UPDATE_AND_APPEND, &values).await?,
-            Link::Sqlite(_) => match self.link.execute(UPDATE_TASK, &values[7..]).await? {
-                1 => Some(self.link.one(super::APPEND, &values[..7]).await?),
-                _ => None,
-            },
+            Link::Sqlite(_) => {
+                let has_new_priority = before.priority != task.priority;
+                let sql = if has_new_priority { UPDATE_TASK_AND_PRIORITY } else { UPDATE_TASK };
+                match self.link.execute(sql, &values[7..]).await? {
+                    1 => Some(self.link.one(super::APPEND, &values[..7]).await?),
+                    _ => None,
+                }
+            }
         };
         let Some((transaction,)) = written else {
             return Err(StoreError::Contended);
@@ -325,11 +329,22 @@ const INSERT_ADDED: Sql = Sql {
 
 const TRANSACTION: Sql = Sql { sqlite: "SELECT NULL", postgres: "SELECT pg_current_xact_id()::text" };
 
-/// A lease lasts as long as its claim, unless a new one is given.
-const UPDATE_TASK: &str = "UPDATE tasks SET priority = $3, state = $4, status = $5, standing = $6, done = $7,
-        claimable_at = $8, lane = $9, touches = $10, updated_at = $11, fence = $12, doc = $13,
-        lease_until = coalesce($14, CASE WHEN $6 = 'claimed' AND fence = $12 THEN lease_until END)
-    WHERE id = $1 AND fence = $2";
+/// A lease lasts as long as its claim, unless a new one is given. SQLite writes every index anew that has a column which
+/// is set, changed or not: the priority, which most have, is only set where it changes.
+macro_rules! update_task {
+    ($priority:literal) => {
+        concat!(
+            "UPDATE tasks SET ",
+            $priority,
+            " state = $4, status = $5, standing = $6, done = $7, claimable_at = $8, lane = $9, touches = $10,
+              updated_at = $11, fence = $12, doc = $13,
+              lease_until = coalesce($14, CASE WHEN $6 = 'claimed' AND fence = $12 THEN lease_until END)
+             WHERE id = $1 AND fence = $2"
+        )
+    };
+}
+const UPDATE_TASK: &str = update_task!("");
+const UPDATE_TASK_AND_PRIORITY: &str = update_task!("priority = $3,");
 
 /// Both in one statement: half of the way to the server and back.
 const UPDATE_AND_APPEND: &str = concat!(

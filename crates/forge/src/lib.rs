@@ -42,6 +42,6 @@ pub use ports::PortBlock;
 pub use remote::{RemoteError, fetch, remote_head};
 pub use watch::{CheckoutPrint, Trespass};
 pub use worktree::{
-    Collected, GcEntry, GcMode, Origin, Released, Unsaved, Worktree, WorktreeError, WorktreeSettings,
-    Worktrees,
+    Collected, GcEntry, GcMode, Occupied, Origin, Released, Unsaved, Worktree, WorktreeError,
+    WorktreeSettings, Worktrees,
 };

@@ -6,7 +6,7 @@ use rehearsal_agent::BootInstant;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Blame, OutcomeName, RunId, Standing, StateName, StepFailure, Task, Wait};
-use rehearsal_forge::{Oid, Origin, Worktree, fetch};
+use rehearsal_forge::{Occupied, Oid, Origin, Worktree, fetch};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ pub(super) struct Slot<'a> {
     /// Whether the agent had done its part before this claim.
     only_steps: bool,
     /// Where the work is, once it is prepared.
-    pub(super) place: OnceCell<Worktree>,
+    pub(super) place: OnceCell<(Worktree, Occupied)>,
 }
 
 /// Why work on a task ended early.
@@ -193,10 +193,11 @@ impl Slot<'_> {
 
     /// The task's worktree, made if it is not there.
     pub(super) async fn worktree(&self) -> Result<&Worktree, StepFailure> {
-        self.place.get_or_try_init(|| self.prepare()).await
+        let place = self.place.get_or_try_init(|| self.prepare()).await?;
+        Ok(&place.0)
     }
 
-    async fn prepare(&self) -> Result<Worktree, StepFailure> {
+    async fn prepare(&self) -> Result<(Worktree, Occupied), StepFailure> {
         let worker = &self.desk.worker;
         // What is there needs no base, and a remote that is asked takes its time.
         let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
@@ -204,12 +205,14 @@ impl Slot<'_> {
         let fence = self.task.fence;
         let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
         let worktree = prepared.map_err(|error| of_worktree(&error))?;
-        match (&worktree.origin, &self.task.delivery.pushed) {
+        let occupied = worker.worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
+        let worktree = match (&worktree.origin, &self.task.delivery.pushed) {
             (Origin::Fresh | Origin::Warm | Origin::Rebuilt { .. }, Some(pushed)) => {
-                self.bring_what_was_pushed(worktree, pushed).await
+                self.bring_what_was_pushed(worktree, pushed).await?
             }
-            _ => Ok(worktree),
-        }
+            _ => worktree,
+        };
+        Ok((worktree, occupied))
     }
 
     /// The work was done in another place: what was pushed of it is brought here.

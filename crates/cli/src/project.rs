@@ -6,16 +6,18 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
-use rehearsal_core::{Place, SourceError};
+use rehearsal_core::{AgentName, FlowName, Place, SourceError};
 use rehearsal_store::{SqliteStore, Store};
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::inside::InsideRun;
 
 /// Where everything of a repository is.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
     pub(crate) root: Utf8PathBuf,
+    state: Utf8PathBuf,
 }
 
 /// Inside a repository.
@@ -27,10 +29,19 @@ impl Project {
     pub(crate) fn around(directory: &Utf8Path) -> Result<Self, CliError> {
         let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
         match directory.ancestors().find(is_root) {
-            Some(root) => Ok(Self { root: root.to_owned() }),
+            // The worktree of a task has no state of its own: whoever asks from inside a run means the run's.
+            Some(root) => match InsideRun::detect().and_then(|inside| inside.state_dir()) {
+                Some(state) => Ok(Self { root: root.to_owned(), state }),
+                None => Ok(Self::at(root)),
+            },
             None => Err(CliError::new(Exit::Git, format!("`{directory}` is not inside a git repository"))
                 .hint("run `git init`, or go to a repository, or name one with `--repo DIR`")),
         }
+    }
+
+    /// The repository with this root.
+    pub(crate) fn at(root: &Utf8Path) -> Self {
+        Self { root: root.to_owned(), state: root.join(DIRECTORY).join("state") }
     }
 
     pub(crate) fn directory(&self) -> Utf8PathBuf {
@@ -42,7 +53,7 @@ impl Project {
     }
 
     pub(crate) fn state_dir(&self) -> Utf8PathBuf {
-        self.directory().join("state")
+        self.state.clone()
     }
 
     pub(crate) fn runs_dir(&self) -> Utf8PathBuf {
@@ -51,6 +62,11 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
+        if let Some(address) = self.settings(Overrides::default())?.work.store.value {
+            let shown = config::without_password(&address);
+            return Err(CliError::usage(format!("`store: {shown}` cannot be used by this version"))
+                .hint("leave `store:` out of the configuration: tasks are then kept in .rehearsal/state"));
+        }
         Ok(Arc::new(SqliteStore::open(self.state_dir().as_std_path()).await?))
     }
 
@@ -106,6 +122,36 @@ impl Project {
                 shipped.join(", ")
             ))
         })
+    }
+
+    /// The flow of new tasks: the named one, or the one that the settings name. Its agents must be there.
+    pub(crate) fn flow_for_tasks(&self, named: Option<&FlowName>) -> Result<Flow, CliError> {
+        let settings = self.settings(Overrides::default())?;
+        let set = &settings.work.flow;
+        let name = match named {
+            Some(name) => name.clone(),
+            None => FlowName::new(set.value.clone()).map_err(|error| {
+                CliError::usage(format!("`flow:` in {}: {error}", set.origin))
+            })?,
+        };
+        let flow = self.flow(name.as_str())?;
+        self.check_agents(&flow, &settings)?;
+        Ok(flow)
+    }
+
+    /// Every agent that a flow names must be one that the settings know.
+    pub(crate) fn check_agents(&self, flow: &Flow, settings: &Settings) -> Result<(), CliError> {
+        let known: Vec<AgentName> = settings.agent_names().collect();
+        match flow.unknown_agent(&known.iter()) {
+            Some(error) => Err(CliError::in_file(error, &self.place_of_flow(flow.name.as_str()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Where a flow comes from, as messages show it.
+    pub(crate) fn place_of_flow(&self, name: &str) -> String {
+        let path = self.flow_path(name);
+        if path.exists() { self.shown(&path) } else { format!("the shipped flow `{name}`") }
     }
 
     /// The flow that a loop takes tasks through.

@@ -21,7 +21,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
-use rehearsal_core::guard::Limits;
+use rehearsal_core::guard::{Hindrance, Limits};
 use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
@@ -30,10 +30,12 @@ use tokio::task::JoinSet;
 use crate::StopSwitch;
 use crate::steps::MergeQueue;
 use heart::Held;
-use presence::Presence;
+
+pub(crate) use presence::{Alive, Presence};
 
 pub use agents::{Role, Roles};
 pub use event::{WorkEnd, WorkEvent, WorkSummary};
+pub use recover::forget_dead_workers;
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
 
 /// Told of everything that happens in a worker. Must not block.
@@ -148,6 +150,15 @@ pub(crate) struct Desk {
     tally: Mutex<Tally>,
 }
 
+/// What a worker that found nothing to claim can expect.
+#[derive(Debug, Default)]
+struct Outlook {
+    /// When something becomes claimable by itself.
+    until: Option<Timestamp>,
+    /// What keeps the next task from being claimed now.
+    hindrance: Option<Hindrance>,
+}
+
 #[derive(Debug, Default)]
 struct Tally {
     runs: u32,
@@ -218,11 +229,11 @@ impl Desk {
         let mut began_one = false;
         loop {
             changes.mark_unchanged();
-            let mut idle_until = None;
+            let mut outlook = Outlook::default();
             while self.wants_more(slots.len(), began_one) {
                 let turn = self.worker.clock.turn().await;
                 let Some(claimed) = self.claim_patiently().await? else {
-                    idle_until = self.worker.store.next_wake(self.now()).await?;
+                    outlook = self.outlook().await?;
                     break;
                 };
                 began_one = true;
@@ -235,20 +246,36 @@ impl Desk {
                 if self.worker.options.once && began_one {
                     return Ok(WorkEnd::Once);
                 }
-                if idle_until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
+                if outlook.until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
                     return Ok(WorkEnd::Idle);
                 }
-                self.tell(WorkEvent::Waiting { until: idle_until, hindrance: None });
+                self.tell(WorkEvent::Waiting { until: outlook.until, hindrance: outlook.hindrance });
             }
             let stopping = self.worker.stop.is_thrown();
             tokio::select! {
                 biased;
                 Some(ended) = slots.join_next() => ended.map_err(std::io::Error::other)??,
                 () = self.worker.stop.thrown(), if !stopping => {}
-                () = self.woken(idle_until) => {}
+                () = self.woken(outlook.until) => {}
                 changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,
             }
         }
+    }
+
+    /// What a worker that found nothing to claim can expect.
+    async fn outlook(&self) -> Result<Outlook, WorkError> {
+        let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
+        let wake = store.next_wake(now).await?;
+        let hindrance = match store.next_task(options.session.as_ref(), now).await? {
+            Some(task) => store.hindrance(&task, &options.limits, now).await?,
+            None => None,
+        };
+        let is_ours = |name: &AgentName| options.agents.as_ref().is_none_or(|agents| agents.contains(name));
+        let soon = match &hindrance {
+            Some(Hindrance::TooSoon { agent, until }) if is_ours(agent) => Some(*until),
+            _ => None,
+        };
+        Ok(Outlook { until: wake.into_iter().chain(soon).min(), hindrance })
     }
 
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {

@@ -106,7 +106,7 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
     init_repository(root)?;
     commit_all(root, "A greeting to be")?;
-    Ok(Project { root: root.to_owned() })
+    Ok(Project::at(root))
 }
 
 async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {

@@ -1,10 +1,13 @@
 //! `doctor`: what works, what does not, what to do.
 
+mod outlet;
 mod sandbox;
+mod store;
 
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
+use rehearsal_core::Run;
 use rehearsal_core::config::{DriverKind, Overrides, Settings};
 use rehearsal_engine::LoopLock;
 use rehearsal_sandbox::SandboxReport;
@@ -21,8 +24,16 @@ use crate::ui::{BAD, GOOD, ODD, harmless, styled};
 use crate::words;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal doctor\n\nEnds with 3 if something does not work.")]
-pub(crate) struct DoctorArgs {}
+#[command(
+    after_help = "Examples:\n  rehearsal doctor\n  rehearsal doctor --store\n\nEnds with 3 if something does not work."
+)]
+pub(crate) struct DoctorArgs {
+    /// Only check the store: every task against its events, every column against its document; all findings, one a line
+    #[arg(long)]
+    store: bool,
+}
+
+pub(crate) use store::StoreDocument;
 
 /// `doctor --json`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +81,10 @@ impl Check {
     }
 }
 
-pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
+pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Done {
+    if args.store {
+        return store::verify(context).await;
+    }
     let mut checks = vec![check_git().await, check_supervision()];
     let sandbox = match context.project() {
         Ok(project) => check_project(&project, context, &mut checks).await,
@@ -125,6 +139,9 @@ async fn check_project(
     }
     checks.push(check_tests(&project.root));
     check_flows(project, checks);
+    if let Ok(settings) = &settings {
+        outlet::check(settings, project, checks).await;
+    }
     check_store(project, context, checks).await;
     check_disk(&project.root, checks);
     sandbox::check(&project.root, settings.as_ref().ok(), checks)
@@ -241,9 +258,11 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         }
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
+    let leases = store.leases().await.unwrap_or_default();
+    let is_leased = |run: &Run| leases.iter().any(|(task, _)| task.id == run.start.task);
     if LoopLock::holder(&project.state_dir()).is_none()
         && let Ok(runs) = store.unfinished_runs().await
-        && let Some(run) = runs.first()
+        && let Some(run) = runs.iter().find(|run| !is_leased(run))
     {
         let since = words::relative(run.start.started_at, context.now());
         checks.push(Check::note(

@@ -30,7 +30,7 @@ use crate::project::Project;
 use crate::ui::{Document, emit};
 use roles::ConfiguredRoles;
 
-pub(crate) use summary::{HeldLane, WorkDocument};
+pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as shown_pull_request};
 
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -58,7 +58,7 @@ pub(crate) struct WorkArgs {
     session: Option<SessionName>,
     /// End when there is nothing more to do, or only what waits for a person
     #[arg(long)]
-    pub(super) until_idle: bool,
+    until_idle: bool,
     /// End after one task
     #[arg(long, conflicts_with = "until_idle")]
     once: bool,
@@ -199,6 +199,13 @@ fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {
         return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
     }
     view::live(context)
+}
+
+impl WorkArgs {
+    /// To work on all that can be worked on.
+    pub(crate) fn until_idle() -> Self {
+        Self { until_idle: true, ..Self::default() }
+    }
 }
 
 /// The same lines for whoever runs a worker as a part of something else.

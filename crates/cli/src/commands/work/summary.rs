@@ -85,7 +85,7 @@ pub(crate) struct HeldLane {
     pub(crate) hold: Hold,
 }
 
-pub(super) async fn document(
+pub(crate) async fn document(
     worked: &Worked,
     session: Option<&SessionName>,
     project: &Project,
@@ -162,7 +162,7 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
     let ui = context.ui;
     if !document.tasks.is_empty() {
         let rows: Vec<Vec<String>> = document.tasks.iter().map(row).collect();
-        let headings = ["TASK", "STATUS", "PULL REQUEST", "MERGED", "RUNS", "COST", "TITLE"];
+        let headings = ["TASK", "STATUS", "BRANCH", "PULL REQUEST", "MERGED", "RUNS", "COST", "TITLE"];
         ui.say(format!("\n{}", table(&headings, &rows)));
     }
     for task in document.tasks.iter().filter(|task| task.end != Some(End::Success)) {
@@ -195,12 +195,19 @@ fn row(task: &WorkedTask) -> Vec<String> {
     vec![
         task.id.to_string(),
         task.status.clone(),
-        task.pull_request.as_ref().map_or_else(dash, |it| one_line(&it.url, 60)),
+        task.branch.as_ref().map_or_else(dash, |branch| one_line(branch, 40)),
+        task.pull_request.as_ref().map_or_else(dash, shown),
         task.merged.as_ref().map_or_else(dash, |commit| commit.chars().take(10).collect()),
         task.runs.to_string(),
         words::cost(task.cost_usd),
         one_line(&task.title, 60),
     ]
+}
+
+/// Where to look at it, if that is a page.
+pub(crate) fn shown(pull_request: &PullRequestRef) -> String {
+    let url = &pull_request.url;
+    if url.starts_with("http") { one_line(url, 80) } else { format!("#{}", pull_request.number) }
 }
 
 fn what_happened(document: &WorkDocument) -> String {
@@ -252,7 +259,7 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
 const COMMANDS_NAMED: usize = 5;
 
 /// What the end of a worker means for a script.
-pub(super) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
+pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
     if document.end == WorkEnd::Interrupted {
         return interrupted;
     }

@@ -53,6 +53,7 @@ async fn steps_of(task: &Task, store: &dyn Store) -> Result<BTreeMap<StateName, 
 struct Story {
     began: Option<Timestamp>,
     steps: BTreeMap<TaskId, BTreeMap<StateName, Vec<String>>>,
+    states: BTreeMap<TaskId, StateName>,
     agents: BTreeMap<RunId, AgentName>,
     /// Of each task: who ran last, and how many commits it made.
     last_run: BTreeMap<TaskId, (RunId, usize)>,
@@ -63,20 +64,24 @@ impl Story {
     fn tell(&mut self, event: &Event) {
         let began = *self.began.get_or_insert(event.at);
         let told = match &event.kind {
-            EventKind::TaskAdded { task } => Some((task.id.clone(), format!("{}: {}", task.state, task.title))),
+            EventKind::TaskAdded { task } => {
+                self.states.insert(task.id.clone(), task.state.clone());
+                Some((task.id.clone(), format!("{}  ({})", task.state, task.title)))
+            }
             EventKind::RunStarted { run } => {
                 self.agents.insert(run.id.clone(), run.agent.clone());
                 self.last_run.insert(run.task.clone(), (run.id.clone(), 0));
-                Some((run.task.clone(), format!("claimed by {}", run.agent)))
+                let from = self.states.get(&run.task).map_or("-", StateName::as_str);
+                Some((run.task.clone(), format!("{from} → claimed  ({})", run.agent)))
             }
             EventKind::RunEnded { run, end } => {
-                for (last, commits) in self.last_run.values_mut().filter(|(last, _)| last == run) {
-                    debug_assert_eq!(last, run);
+                for (_, commits) in self.last_run.values_mut().filter(|(last, _)| last == run) {
                     *commits = end.commits.len();
                 }
                 None
             }
             EventKind::TaskChanged { task, input, from, to } => {
+                self.states.insert(task.clone(), to.clone());
                 self.change(task, input, from, to).map(|what| (task.clone(), what))
             }
             _ => None,
@@ -88,7 +93,11 @@ impl Story {
     }
 
     fn change(&self, task: &TaskId, input: &TaskInput, from: &StateName, to: &StateName) -> Option<String> {
-        let arrow = if from == to { String::new() } else { format!("{from} → {to}  ") };
+        // A task that stays where it is goes on: what happened to it is all there is to tell.
+        let told = |what: String| match from == to {
+            true => format!("  {what}"),
+            false => format!("claimed → {to}  ({what})"),
+        };
         match input {
             TaskInput::EndRun { outcome, .. } => {
                 let (run, commits) = self.last_run.get(task)?;
@@ -97,7 +106,7 @@ impl Story {
                     0 => String::new(),
                     commits => format!(", {}", words::count(*commits as u64, "commit")),
                 };
-                Some(format!("{arrow}({agent}: {outcome}{commits})"))
+                Some(told(format!("{agent}: {outcome}{commits}")))
             }
             TaskInput::StepDone { step, delivery, .. } => {
                 let name = self.steps.get(task)?.get(from)?.get(*step as usize)?;
@@ -106,11 +115,11 @@ impl Story {
                     "merge_pr" => delivery.merged.as_ref().map(|commit| format!(" {commit:.10}")),
                     _ => None,
                 };
-                Some(format!("{arrow}({name}{})", effect.unwrap_or_default()))
+                Some(told(format!("{name}{}", effect.unwrap_or_default())))
             }
             TaskInput::StepFailed { step, failure, .. } => {
                 let name = self.steps.get(task)?.get(from)?.get(*step as usize)?;
-                Some(format!("{arrow}({name}: {})", failure.reason()))
+                Some(told(format!("{name}: {}", failure.reason())))
             }
             _ => None,
         }

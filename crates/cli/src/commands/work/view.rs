@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use rehearsal_core::{Activity, Blame, StepFailure, TaskId, Timestamp};
+use rehearsal_core::{Activity, Blame, Outcome, StepFailure, TaskId, Timestamp};
 use rehearsal_engine::{WorkEvent, WorkReporter};
 
 use crate::context::Context;
@@ -102,9 +102,14 @@ impl View {
             }
             WorkEvent::RunEnded { task, outcome, commits, cost_usd, duration_ms, .. } => {
                 let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };
+                // What a reviewer wants changed is told when the task moves.
+                let told = match outcome {
+                    Outcome::Rejected { .. } => outcome.name().to_string(),
+                    other => harmless(&other.to_string()),
+                };
                 let text = format!(
                     "{} in {}, {}, cost {}",
-                    styled(style, harmless(&outcome.to_string())),
+                    styled(style, told),
                     words::duration(Duration::from_millis(*duration_ms)),
                     words::count(*commits as u64, "commit"),
                     words::cost(*cost_usd),

@@ -144,6 +144,13 @@ impl From<StoreError> for CliError {
         match error {
             StoreError::Busy => this.hint("another `rehearsal` writes at this moment; run the command again"),
             StoreError::DiskFull => this.hint("free some space and run the command again; nothing is lost"),
+            StoreError::Contended => {
+                this.hint("others write to the same at this moment; run the command again")
+            }
+            StoreError::Unreachable { .. } | StoreError::Unanswered => {
+                this.hint("see whether the server runs and can be reached from here; nothing was written")
+            }
+            StoreError::Denied { .. } => this.hint("see whether the user may log in and make tables there"),
             StoreError::Corrupt { .. } => this.hint("run `rehearsal doctor` to see what is wrong"),
             StoreError::Other(_) => this,
         }

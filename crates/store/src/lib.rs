@@ -31,14 +31,23 @@ mod claim;
 mod columns;
 mod cycle;
 mod error;
+mod json;
+mod link;
+mod open;
 pub mod policy;
+mod postgres;
 mod query;
+#[cfg(feature = "scratch")]
+pub mod scratch;
 mod sqlite;
 mod store;
+mod tables;
 
 pub use change::{Change, Committed};
 pub use claim::{ClaimRequest, Claimed};
 pub use error::{CommitError, FindError, OpenError, StoreError};
+pub use open::{StoreLocation, open};
+pub use postgres::{PostgresStore, TimeSource};
 pub use query::{
     Cost, Counts, EventQuery, RunQuery, Scope, SessionSummary, StatusFilter, TaskQuery, TestQuery, Tested,
 };

@@ -185,7 +185,7 @@ fn a_doctor_finds_what_does_not_fit_together() {
             "a row of `task_deps` points to one of `tasks` that is not there",
         ),
         (
-            "INSERT INTO sessions VALUES ('a', 1, '{\"name\":\"a\",\"description\":\"\",\"context\":\"\",\"criteria\":[],\"created_at\":1}')",
+            "INSERT INTO sessions (name, created_at, doc) VALUES ('a', 1, '{\"name\":\"a\",\"description\":\"\",\"context\":\"\",\"criteria\":[],\"created_at\":1}')",
             "session `a` is not in the log",
         ),
     ];

@@ -7,6 +7,7 @@ mod files;
 mod hammer;
 mod many;
 mod oracle;
+mod server;
 mod stories;
 
 /// Makes a test of each story. A story that is not listed is never used, and the compiler says so.
@@ -110,3 +111,4 @@ macro_rules! suite {
 }
 
 suite!(sqlite);
+suite!(postgres);

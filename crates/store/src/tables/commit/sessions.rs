@@ -1,18 +1,18 @@
 //! Writing sessions and their journals.
 
 use rehearsal_core::{EventKind, NewSession, ProgressEntry, RunId, Session, SessionEdit, SessionName};
-use sqlx::query;
 
 use super::Writing;
-use crate::sqlite::error::to_json;
-use crate::sqlite::log::About;
-use crate::sqlite::sessions::{look_up, near};
+use crate::json::to_json;
+use crate::link::values;
+use crate::tables::log::About;
+use crate::tables::sessions::{look_up, near};
 use crate::{CommitError, check};
 
 impl Writing<'_> {
     pub(super) async fn add_session(&mut self, new: NewSession) -> Result<Session, CommitError> {
         check::new_session(&new)?;
-        if look_up(self.connection, &new.name).await?.is_some() {
+        if look_up(&mut self.link, &new.name).await?.is_some() {
             return Err(CommitError::SessionExists { name: new.name });
         }
         let session = Session {
@@ -22,11 +22,11 @@ impl Writing<'_> {
             criteria: new.criteria.clone(),
             created_at: self.at,
         };
-        query("INSERT INTO sessions (name, created_at, doc) VALUES (?1, ?2, ?3)")
-            .bind(session.name.as_str())
-            .bind(session.created_at.0)
-            .bind(to_json(&session)?)
-            .execute(&mut *self.connection)
+        self.link
+            .execute(
+                "INSERT INTO sessions (name, created_at, doc) VALUES ($1, $2, $3)",
+                values![session.name.as_str(), session.created_at.0, to_json(&session)?],
+            )
             .await?;
         let about = About { session: Some(&session.name), ..About::default() };
         self.append(about, &EventKind::SessionAdded { session: new }).await?;
@@ -39,11 +39,14 @@ impl Writing<'_> {
         edit: SessionEdit,
     ) -> Result<Session, CommitError> {
         check::session_edit(&edit)?;
+        let lock = "SELECT FROM sessions WHERE name = $1 FOR NO KEY UPDATE";
+        self.link.on_postgres(lock, values![name.as_str()]).await?;
         let session = apply_edit(self.known_session(&name).await?, &edit);
-        query("UPDATE sessions SET doc = ?2 WHERE name = ?1")
-            .bind(name.as_str())
-            .bind(to_json(&session)?)
-            .execute(&mut *self.connection)
+        self.link
+            .execute(
+                "UPDATE sessions SET doc = $2 WHERE name = $1",
+                values![name.as_str(), to_json(&session)?],
+            )
             .await?;
         let about = About { session: Some(&session.name), ..About::default() };
         self.append(about, &EventKind::SessionEdited { session: name, edit }).await?;
@@ -58,30 +61,30 @@ impl Writing<'_> {
     ) -> Result<ProgressEntry, CommitError> {
         check::progress(&text)?;
         self.known_session(&session).await?;
-        query("INSERT INTO progress (session, at, run_id, text) VALUES (?1, ?2, ?3, ?4)")
-            .bind(session.as_str())
-            .bind(self.at.0)
-            .bind(run.as_ref().map(RunId::as_str))
-            .bind(&text)
-            .execute(&mut *self.connection)
+        let entry = ProgressEntry { at: self.at, run, text };
+        self.link
+            .execute(
+                "INSERT INTO progress (session, doc) VALUES ($1, $2)",
+                values![session.as_str(), to_json(&entry)?],
+            )
             .await?;
-        let about = About { session: Some(&session), run: run.as_ref(), task: None };
-        let kind = EventKind::ProgressAdded { session: session.clone(), text: text.clone() };
+        let about = About { session: Some(&session), run: entry.run.as_ref(), task: None };
+        let kind = EventKind::ProgressAdded { session: session.clone(), text: entry.text.clone() };
         self.append(about, &kind).await?;
-        Ok(ProgressEntry { at: self.at, run, text })
+        Ok(entry)
     }
 
     pub(super) async fn known_session(&mut self, name: &SessionName) -> Result<Session, CommitError> {
-        if let Some(session) = look_up(self.connection, name).await? {
+        if let Some(session) = look_up(&mut self.link, name).await? {
             return Ok(session);
         }
-        let near = near(self.connection, name).await?;
+        let near = near(&mut self.link, name).await?;
         Err(CommitError::UnknownSession { name: name.clone(), near })
     }
 }
 
 /// What an edit makes of a session.
-pub(in crate::sqlite) fn apply_edit(session: Session, edit: &SessionEdit) -> Session {
+pub(crate) fn apply_edit(session: Session, edit: &SessionEdit) -> Session {
     Session {
         description: edit.description.clone().unwrap_or(session.description),
         context: edit.context.clone().unwrap_or(session.context),

@@ -4,46 +4,45 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rehearsal_core::transition::transition;
 use rehearsal_core::{EventKind, Task, Timestamp};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{FromRow, Row, query_as, query_scalar};
 
 use super::Findings;
 use crate::StoreError;
 use crate::columns::TaskColumns;
+use crate::json::from_json;
+use crate::link::{Link, values};
 use crate::policy::PAGE;
-use crate::sqlite::error::from_json;
-use crate::sqlite::flows::FlowCache;
-use crate::sqlite::tasks::read_task;
+use crate::tables::flows::FlowCache;
+use crate::tables::tasks::read_task;
 
 pub(super) async fn check(
-    connection: &mut SqliteConnection,
+    link: &mut Link<'_>,
     flows: &FlowCache,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut after = String::new();
     loop {
-        let rows: Vec<TaskRow> = query_as(
-            "SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at, lane,
-                    created_at, updated_at, fence, doc
-             FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?2",
-        )
-        .bind(&after)
-        .bind(PAGE)
-        .fetch_all(&mut *connection)
-        .await?;
+        let rows: Vec<CheckedRow> = link
+            .all(
+                "SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at, lane,
+                        touches, created_at, updated_at, fence, doc
+                 FROM tasks WHERE id > $1 ORDER BY id LIMIT $2",
+                values![&after, PAGE],
+            )
+            .await?;
+        let rows: Vec<TaskRow> = rows.into_iter().map(TaskRow::from).collect();
         // After the last row there must be no events either.
         let upto = rows.last().map_or_else(|| char::MAX.to_string(), |last| last.columns.id.clone());
         let is_end = rows.is_empty();
         let range = Range { after: &after, upto: &upto };
-        let folded = fold(connection, flows, range, findings).await?;
-        let edges = dependencies(connection, range).await?;
+        let folded = fold(link, flows, range, findings).await?;
+        let edges = dependencies(link, range).await?;
         compare(rows, folded, &edges, findings);
         if is_end {
             break;
         }
         after = upto;
     }
-    check_counters(connection, findings).await
+    check_counters(link, findings).await
 }
 
 /// Ids after one and up to another.
@@ -58,36 +57,58 @@ struct TaskRow {
     doc: String,
 }
 
-impl FromRow<'_, SqliteRow> for TaskRow {
-    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+/// As the statement above selects it.
+type CheckedRow = (
+    String,
+    Option<String>,
+    String,
+    i64,
+    String,
+    String,
+    String,
+    i64,
+    Option<i64>,
+    String,
+    Option<String>,
+    i64,
+    i64,
+    i64,
+    String,
+);
+
+impl From<CheckedRow> for TaskRow {
+    fn from(row: CheckedRow) -> Self {
+        let (id, session, flow_version, priority, state, status, standing, done, claimable_at, ..) = row;
+        let (.., lane, touches, created_at, updated_at, fence, doc) = row;
         let columns = TaskColumns {
-            id: row.try_get("id")?,
-            session: row.try_get("session")?,
-            flow_version: row.try_get("flow_version")?,
-            priority: row.try_get("priority")?,
-            state: row.try_get("state")?,
-            status: row.try_get("status")?,
-            standing: row.try_get("standing")?,
-            done: row.try_get("done")?,
-            claimable_at: row.try_get("claimable_at")?,
-            lane: row.try_get("lane")?,
-            created_at: row.try_get("created_at")?,
-            updated_at: row.try_get("updated_at")?,
-            fence: row.try_get("fence")?,
+            id,
+            session,
+            flow_version,
+            priority,
+            state,
+            status,
+            standing,
+            done,
+            claimable_at,
+            lane,
+            touches,
+            created_at,
+            updated_at,
+            fence,
         };
-        Ok(Self { columns, doc: row.try_get("doc")? })
+        Self { columns, doc }
     }
 }
 
 type Edges = HashMap<String, BTreeSet<String>>;
 
-async fn dependencies(connection: &mut SqliteConnection, range: Range<'_>) -> Result<Edges, StoreError> {
-    let rows: Vec<(String, String)> =
-        query_as("SELECT task, depends_on FROM task_deps WHERE task > ?1 AND task <= ?2")
-            .bind(range.after)
-            .bind(range.upto)
-            .fetch_all(connection)
-            .await?;
+async fn dependencies(link: &mut Link<'_>, range: Range<'_>) -> Result<Edges, StoreError> {
+    let rows: Vec<(String, String)> = link
+        .all(
+            "SELECT task, depends_on FROM task_deps WHERE task > $1 AND task <= $2",
+            values![range.after, range.upto],
+        )
+        .await?;
     let mut edges = Edges::new();
     for (task, depends_on) in rows {
         edges.entry(task).or_default().insert(depends_on);
@@ -133,7 +154,7 @@ enum Fold {
 type TaskEventRow = (String, i64, i64, String);
 
 async fn fold(
-    connection: &mut SqliteConnection,
+    link: &mut Link<'_>,
     flows: &FlowCache,
     range: Range<'_>,
     findings: &mut Findings,
@@ -141,17 +162,14 @@ async fn fold(
     let mut folded = BTreeMap::new();
     let mut after = (range.after.to_owned(), i64::MAX);
     loop {
-        let rows: Vec<TaskEventRow> = query_as(
-            "SELECT task_id, seq, at, body FROM events
-             WHERE task_id <= ?1 AND (task_id, seq) > (?2, ?3) AND kind IN ('task_added', 'task_changed')
-             ORDER BY task_id, seq LIMIT ?4",
-        )
-        .bind(range.upto)
-        .bind(&after.0)
-        .bind(after.1)
-        .bind(PAGE)
-        .fetch_all(&mut *connection)
-        .await?;
+        let rows: Vec<TaskEventRow> = link
+            .all(
+                "SELECT task_id, seq, at, body FROM events
+                 WHERE task_id <= $1 AND (task_id, seq) > ($2, $3) AND kind IN ('task_added', 'task_changed')
+                 ORDER BY task_id, seq LIMIT $4",
+                values![range.upto, &after.0, after.1, PAGE],
+            )
+            .await?;
         let Some(last) = rows.last() else {
             return Ok(folded);
         };
@@ -159,7 +177,7 @@ async fn fold(
         for row in rows {
             let id = row.0.clone();
             let before = folded.remove(&id);
-            let step = fold_event(connection, flows, before, row).await?;
+            let step = fold_event(link, flows, before, row).await?;
             let fold = step.unwrap_or_else(|finding| {
                 findings.add(finding);
                 Fold::Broken
@@ -171,7 +189,7 @@ async fn fold(
 
 /// One event further; what does not fit comes back in words.
 async fn fold_event(
-    connection: &mut SqliteConnection,
+    link: &mut Link<'_>,
     flows: &FlowCache,
     before: Option<Fold>,
     (id, seq, at, body): TaskEventRow,
@@ -186,7 +204,7 @@ async fn fold_event(
             return Ok(Ok(Fold::To(task)));
         }
         (Some(Fold::To(before)), EventKind::TaskChanged { task, input, from, to }) if task == before.id => {
-            let flow = match flows.get(connection, &before.flow_version).await {
+            let flow = match flows.get(link, &before.flow_version).await {
                 Ok(flow) => flow,
                 Err(StoreError::Corrupt { what }) => return Ok(Err(what)),
                 Err(error) => return Err(error),
@@ -208,20 +226,17 @@ async fn fold_event(
     Ok(Ok(Fold::To(Box::new(task))))
 }
 
-async fn check_counters(
-    connection: &mut SqliteConnection,
-    findings: &mut Findings,
-) -> Result<(), StoreError> {
-    let ids: Vec<String> = query_scalar(
-        "SELECT id FROM tasks
-         WHERE open_deps <> (SELECT count(*) FROM task_deps d JOIN tasks t ON t.id = d.depends_on
-                             WHERE d.task = tasks.id AND NOT t.done)
-         ORDER BY id LIMIT ?1",
-    )
-    .bind(PAGE)
-    .fetch_all(connection)
-    .await?;
-    for id in ids {
+async fn check_counters(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), StoreError> {
+    let ids: Vec<(String,)> = link
+        .all(
+            "SELECT id FROM tasks
+             WHERE open_deps <> (SELECT count(*) FROM task_deps d JOIN tasks t ON t.id = d.depends_on
+                                 WHERE d.task = tasks.id AND t.done = 0)
+             ORDER BY id LIMIT $1",
+            values![PAGE],
+        )
+        .await?;
+    for (id,) in ids {
         findings.add(format!("task `{id}`: its open dependencies are miscounted"));
     }
     Ok(())

@@ -4,30 +4,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::flow::{self, Flow};
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{query, query_scalar};
 
 use crate::StoreError;
+use crate::link::{Link, values};
 
 /// Flows by version. A version is a hash of its text and so never changes what it means.
 #[derive(Debug, Default)]
-pub(super) struct FlowCache(Mutex<HashMap<String, Arc<Flow>>>);
+pub(crate) struct FlowCache(Mutex<HashMap<String, Arc<Flow>>>);
 
 impl FlowCache {
-    pub(super) async fn get(
-        &self,
-        connection: &mut SqliteConnection,
-        version: &str,
-    ) -> Result<Arc<Flow>, StoreError> {
+    pub(crate) async fn get(&self, link: &mut Link<'_>, version: &str) -> Result<Arc<Flow>, StoreError> {
         if let Some(flow) = self.lock().get(version) {
             return Ok(Arc::clone(flow));
         }
-        let source: Option<String> = query_scalar("SELECT source FROM flows WHERE version = ?1")
-            .bind(version)
-            .fetch_optional(connection)
-            .await?;
+        let source: Option<(String,)> =
+            link.optional("SELECT source FROM flows WHERE version = $1", values![version]).await?;
         let corrupt = |what: String| StoreError::Corrupt { what };
-        let source = source.ok_or_else(|| corrupt(format!("version `{version}` of a flow is missing")))?;
+        let (source,) = source.ok_or_else(|| corrupt(format!("version `{version}` of a flow is missing")))?;
         let flow = flow::parse(&source)
             .map_err(|error| corrupt(format!("version `{version}` of a flow cannot be read: {error}")))?;
         let flow = Arc::new(flow);
@@ -42,12 +35,11 @@ impl FlowCache {
 }
 
 /// Keeps a version for the tasks that start with it.
-pub(super) async fn pin(connection: &mut SqliteConnection, flow: &Flow) -> Result<(), StoreError> {
-    query("INSERT INTO flows (version, name, source) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
-        .bind(&flow.version)
-        .bind(flow.name.as_str())
-        .bind(&flow.source)
-        .execute(connection)
-        .await?;
+pub(crate) async fn pin(link: &mut Link<'_>, flow: &Flow) -> Result<(), StoreError> {
+    link.execute(
+        "INSERT INTO flows (version, name, source) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        values![&flow.version, flow.name.as_str(), &flow.source],
+    )
+    .await?;
     Ok(())
 }

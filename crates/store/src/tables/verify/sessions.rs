@@ -3,25 +3,19 @@
 use std::collections::BTreeMap;
 
 use rehearsal_core::{EventKind, Session};
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{query_as, query_scalar};
 
 use super::Findings;
 use crate::StoreError;
+use crate::link::{Link, values};
 use crate::policy::PAGE;
-use crate::sqlite::commit::apply_edit;
-use crate::sqlite::log::{EventRow, read_event};
-use crate::sqlite::sessions::read_session;
+use crate::tables::commit::apply_edit;
+use crate::tables::log::{EventRow, read_event};
+use crate::tables::sessions::read_session;
 
-pub(super) async fn check(
-    connection: &mut SqliteConnection,
-    findings: &mut Findings,
-) -> Result<(), StoreError> {
-    let mut folded = fold(connection, findings).await?;
+pub(super) async fn check(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut folded = fold(link, findings).await?;
     let rows: Vec<(String, i64, String)> =
-        query_as("SELECT name, created_at, doc FROM sessions ORDER BY name")
-            .fetch_all(&mut *connection)
-            .await?;
+        link.all("SELECT name, created_at, doc FROM sessions ORDER BY name", &[]).await?;
     for (name, created_at, doc) in rows {
         let Some(session) = findings.readable(read_session(&name, &doc)) else {
             continue;
@@ -40,25 +34,21 @@ pub(super) async fn check(
     for name in folded.keys() {
         findings.add(format!("the log has a session `{name}` that is not there"));
     }
-    check_journals(connection, findings).await
+    check_journals(link, findings).await
 }
 
 /// Sessions are few: all of them fit into memory, their events need not.
-async fn fold(
-    connection: &mut SqliteConnection,
-    findings: &mut Findings,
-) -> Result<BTreeMap<String, Session>, StoreError> {
+async fn fold(link: &mut Link<'_>, findings: &mut Findings) -> Result<BTreeMap<String, Session>, StoreError> {
     let mut sessions: BTreeMap<String, Session> = BTreeMap::new();
     let mut after = 0;
     loop {
-        let rows: Vec<EventRow> = query_as(
-            "SELECT seq, at, actor, body FROM events
-             WHERE seq > ?1 AND kind IN ('session_added', 'session_edited') ORDER BY seq LIMIT ?2",
-        )
-        .bind(after)
-        .bind(PAGE)
-        .fetch_all(&mut *connection)
-        .await?;
+        let rows: Vec<EventRow> = link
+            .all(
+                "SELECT seq, at, actor, body FROM events
+                 WHERE seq > $1 AND kind IN ('session_added', 'session_edited') ORDER BY seq LIMIT $2",
+                values![after, PAGE],
+            )
+            .await?;
         let Some(last) = rows.last() else {
             return Ok(sessions);
         };
@@ -97,19 +87,17 @@ fn fold_event(
     }
 }
 
-async fn check_journals(
-    connection: &mut SqliteConnection,
-    findings: &mut Findings,
-) -> Result<(), StoreError> {
-    let names: Vec<String> = query_scalar(
-        "SELECT name FROM sessions s
-         WHERE (SELECT count(*) FROM progress WHERE session = s.name)
-            <> (SELECT count(*) FROM events WHERE session = s.name AND kind = 'progress_added')
-         ORDER BY name",
-    )
-    .fetch_all(connection)
-    .await?;
-    for name in names {
+async fn check_journals(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), StoreError> {
+    let names: Vec<(String,)> = link
+        .all(
+            "SELECT name FROM sessions s
+             WHERE (SELECT count(*) FROM progress WHERE session = s.name)
+                <> (SELECT count(*) FROM events WHERE session = s.name AND kind = 'progress_added')
+             ORDER BY name",
+            &[],
+        )
+        .await?;
+    for (name,) in names {
         findings.add(format!("the journal of session `{name}` has not as many lines as the log says"));
     }
     Ok(())

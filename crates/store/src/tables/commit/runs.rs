@@ -2,34 +2,37 @@
 
 use rehearsal_core::transition::Refusal;
 use rehearsal_core::{EventKind, Run, RunEnd, RunId, RunStart, SessionName, Standing, Task, Tokens};
-use sqlx::{query, query_scalar};
 
 use super::Writing;
-use crate::sqlite::error::{from_json, to_json};
-use crate::sqlite::log::About;
-use crate::sqlite::tasks::task;
+use crate::json::{from_json, to_json};
+use crate::link::values;
+use crate::tables::log::About;
+use crate::tables::tasks::task_to_change;
 use crate::{CommitError, StoreError};
 
 impl Writing<'_> {
     pub(super) async fn start_run(&mut self, start: RunStart) -> Result<Run, CommitError> {
-        let claimed = task(self.connection, &start.task).await?;
+        let claimed = task_to_change(&mut self.link, &start.task).await?;
         if !claimed.as_ref().is_some_and(|claimed| holds(claimed, &start)) {
             return Err(self.why_not_started(start, claimed).await?);
         }
-        let inserted = query(
-            "INSERT INTO runs (id, task, session, fence, agent, started_at, start_doc)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
-        )
-        .bind(start.id.as_str())
-        .bind(start.task.as_str())
-        .bind(start.session.as_ref().map(SessionName::as_str))
-        .bind(start.fence.0)
-        .bind(start.agent.as_str())
-        .bind(start.started_at.0)
-        .bind(to_json(&start)?)
-        .execute(&mut *self.connection)
-        .await?;
-        if inserted.rows_affected() == 0 {
+        let inserted = self
+            .link
+            .execute(
+                "INSERT INTO runs (id, task, session, fence, agent, started_at, start_doc)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING",
+                values![
+                    start.id.as_str(),
+                    start.task.as_str(),
+                    start.session.as_ref().map(SessionName::as_str),
+                    start.fence.0,
+                    start.agent.as_str(),
+                    start.started_at.0,
+                    to_json(&start)?,
+                ],
+            )
+            .await?;
+        if inserted == 0 {
             return Err(CommitError::IdTaken { id: start.id.to_string() });
         }
         let about = About { task: Some(&start.task), session: start.session.as_ref(), run: Some(&start.id) };
@@ -53,10 +56,8 @@ impl Writing<'_> {
     }
 
     async fn is_run(&mut self, id: &RunId) -> Result<bool, StoreError> {
-        let known: Option<String> = query_scalar("SELECT id FROM runs WHERE id = ?1")
-            .bind(id.as_str())
-            .fetch_optional(&mut *self.connection)
-            .await?;
+        let known: Option<(String,)> =
+            self.link.optional("SELECT id FROM runs WHERE id = $1", values![id.as_str()]).await?;
         Ok(known.is_some())
     }
 
@@ -83,22 +84,25 @@ impl Writing<'_> {
     /// Ends a run that has no end yet; how it began, if it is such a one.
     async fn write_end(&mut self, id: &RunId, end: &RunEnd) -> Result<Option<RunStart>, StoreError> {
         let columns = EndColumns::of(end);
-        let start: Option<String> = query_scalar(
-            "UPDATE runs SET ended_at = ?2, cost_usd = ?3, tokens_input = ?4, tokens_cached = ?5,
-                             tokens_output = ?6, turns = ?7, end_doc = ?8
-             WHERE id = ?1 AND end_doc IS NULL RETURNING start_doc",
-        )
-        .bind(id.as_str())
-        .bind(columns.ended_at)
-        .bind(columns.cost_usd)
-        .bind(columns.tokens_input)
-        .bind(columns.tokens_cached)
-        .bind(columns.tokens_output)
-        .bind(columns.turns)
-        .bind(to_json(end)?)
-        .fetch_optional(&mut *self.connection)
-        .await?;
-        start.map(|doc| from_json("the start of a run", &doc)).transpose()
+        let start: Option<(String,)> = self
+            .link
+            .optional(
+                "UPDATE runs SET ended_at = $2, cost_usd = $3, tokens_input = $4, tokens_cached = $5,
+                                 tokens_output = $6, turns = $7, end_doc = $8
+                 WHERE id = $1 AND end_doc IS NULL RETURNING start_doc",
+                values![
+                    id.as_str(),
+                    columns.ended_at,
+                    columns.cost_usd,
+                    columns.tokens_input,
+                    columns.tokens_cached,
+                    columns.tokens_output,
+                    columns.turns,
+                    to_json(end)?,
+                ],
+            )
+            .await?;
+        start.map(|(doc,)| from_json("the start of a run", &doc)).transpose()
     }
 }
 
@@ -108,17 +112,17 @@ fn holds(task: &Task, start: &RunStart) -> bool {
 
 /// The columns that follow from the end of a run.
 #[derive(Debug, PartialEq, Default)]
-pub(in crate::sqlite) struct EndColumns {
-    pub(in crate::sqlite) ended_at: Option<i64>,
-    pub(in crate::sqlite) cost_usd: Option<f64>,
-    pub(in crate::sqlite) tokens_input: Option<i64>,
-    pub(in crate::sqlite) tokens_cached: Option<i64>,
-    pub(in crate::sqlite) tokens_output: Option<i64>,
-    pub(in crate::sqlite) turns: Option<i64>,
+pub(crate) struct EndColumns {
+    pub(crate) ended_at: Option<i64>,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) tokens_input: Option<i64>,
+    pub(crate) tokens_cached: Option<i64>,
+    pub(crate) tokens_output: Option<i64>,
+    pub(crate) turns: Option<i64>,
 }
 
 impl EndColumns {
-    pub(in crate::sqlite) fn of(end: &RunEnd) -> Self {
+    pub(crate) fn of(end: &RunEnd) -> Self {
         let tokens = |count: fn(&Tokens) -> u64| end.tokens.as_ref().map(|tokens| whole(count(tokens)));
         Self {
             ended_at: Some(end.ended_at.0),
@@ -131,7 +135,7 @@ impl EndColumns {
     }
 }
 
-/// SQLite's integers are signed, and a sum that overflows is an error there: a count that mad is cut to what
+/// The integers of databases are signed, and a sum that overflows is an error there: a count that mad is cut to what
 /// leaves room for a thousand of its like.
 fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX).min(i64::MAX / 1024)

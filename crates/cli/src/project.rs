@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
 use rehearsal_core::{AgentName, FlowName, Place, SourceError};
-use rehearsal_store::{SqliteStore, Store};
+use rehearsal_store::{Store, StoreLocation};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -62,12 +62,21 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        if let Some(address) = self.settings(Overrides::default())?.work.store.value {
-            let shown = config::without_password(&address);
-            return Err(CliError::usage(format!("`store: {shown}` cannot be used by this version"))
-                .hint("leave `store:` out of the configuration: tasks are then kept in .rehearsal/state"));
+        Ok(rehearsal_store::open(&self.store_location()?).await?)
+    }
+
+    /// Where the store is: a file in the repository, unless the settings name a server.
+    pub(crate) fn store_location(&self) -> Result<StoreLocation, CliError> {
+        let store = self.settings(Overrides::default())?.work.store;
+        let Some(address) = store.value else {
+            return Ok(StoreLocation::Directory(self.state_dir().into()));
+        };
+        if address.starts_with("postgres://") || address.starts_with("postgresql://") {
+            return Ok(StoreLocation::Postgres(address));
         }
-        Ok(Arc::new(SqliteStore::open(self.state_dir().as_std_path()).await?))
+        let shown = config::without_password(&address);
+        Err(CliError::usage(format!("`{shown}`, the `store` of {}, is no address of a store", store.origin))
+            .hint("write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state"))
     }
 
     /// All settings: files, environment, flags.

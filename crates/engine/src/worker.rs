@@ -15,10 +15,12 @@ mod recover;
 mod slot;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
 use rehearsal_core::guard::{Hindrance, Limits};
@@ -147,16 +149,9 @@ pub(crate) struct Desk {
     held: Held,
     pub(crate) merges: MergeQueue,
     drawn: Mutex<u64>,
+    /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
+    last_beat: AtomicI64,
     tally: Mutex<Tally>,
-}
-
-/// What a worker that found nothing to claim can expect.
-#[derive(Debug, Default)]
-struct Outlook {
-    /// When something becomes claimable by itself.
-    until: Option<Timestamp>,
-    /// What keeps the next task from being claimed now.
-    hindrance: Option<Hindrance>,
 }
 
 #[derive(Debug, Default)]
@@ -195,12 +190,14 @@ impl Desk {
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
         let (drawn, tally) = (Mutex::new(seed.unwrap_or(0)), Mutex::default());
+        let last_beat = AtomicI64::new(worker.clock.now().0);
         let mut desk = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
             held: Held::default(),
             merges,
             drawn,
+            last_beat,
             tally,
         };
         if seed.is_some() {
@@ -226,18 +223,23 @@ impl Desk {
     async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {
         let mut slots: JoinSet<Result<(), WorkError>> = JoinSet::new();
         let mut changes = self.worker.store.changes();
-        let mut began_one = false;
+        let (mut began_one, mut told_to_wait) = (false, None);
         loop {
             changes.mark_unchanged();
-            let mut outlook = Outlook::default();
+            let mut idle_until = None;
             while self.wants_more(slots.len(), began_one) {
                 let turn = self.worker.clock.turn().await;
+                let asked_at = BootInstant::now();
                 let Some(claimed) = self.claim_patiently().await? else {
-                    outlook = self.outlook().await?;
+                    // What a worker that died here has left is claimable as soon as it is known to be dead.
+                    if self.recover().await? > 0 {
+                        continue;
+                    }
+                    idle_until = self.next_chance().await?;
                     break;
                 };
                 began_one = true;
-                slots.spawn(Arc::clone(self).work_on(claimed, turn));
+                slots.spawn(Arc::clone(self).work_on(claimed, asked_at, turn));
             }
             if slots.is_empty() {
                 if self.worker.stop.is_thrown() {
@@ -246,24 +248,26 @@ impl Desk {
                 if self.worker.options.once && began_one {
                     return Ok(WorkEnd::Once);
                 }
-                if outlook.until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
+                if idle_until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
                     return Ok(WorkEnd::Idle);
                 }
-                self.tell(WorkEvent::Waiting { until: outlook.until, hindrance: outlook.hindrance });
+                if told_to_wait.replace(idle_until) != Some(idle_until) {
+                    self.tell(WorkEvent::Waiting { until: idle_until });
+                }
             }
             let stopping = self.worker.stop.is_thrown();
             tokio::select! {
                 biased;
                 Some(ended) = slots.join_next() => ended.map_err(std::io::Error::other)??,
                 () = self.worker.stop.thrown(), if !stopping => {}
-                () = self.woken(outlook.until) => {}
+                () = self.woken(idle_until) => {}
                 changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,
             }
         }
     }
 
-    /// What a worker that found nothing to claim can expect.
-    async fn outlook(&self) -> Result<Outlook, WorkError> {
+    /// When something becomes claimable by itself: a wait is over then, or an agent may begin its next run.
+    async fn next_chance(&self) -> Result<Option<Timestamp>, WorkError> {
         let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
         let wake = store.next_wake(now).await?;
         let hindrance = match store.next_task(options.session.as_ref(), now).await? {
@@ -271,11 +275,11 @@ impl Desk {
             None => None,
         };
         let is_ours = |name: &AgentName| options.agents.as_ref().is_none_or(|agents| agents.contains(name));
-        let soon = match &hindrance {
-            Some(Hindrance::TooSoon { agent, until }) if is_ours(agent) => Some(*until),
+        let soon = match hindrance {
+            Some(Hindrance::TooSoon { agent, until }) if is_ours(&agent) => Some(until),
             _ => None,
         };
-        Ok(Outlook { until: wake.into_iter().chain(soon).min(), hindrance })
+        Ok(wake.into_iter().chain(soon).min())
     }
 
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {
@@ -303,7 +307,8 @@ impl Desk {
             agents: options.agents.clone(),
             session: options.session.clone(),
             limits: options.limits.clone(),
-            may_take_over: true,
+            may_take_over: self.now().since(Timestamp(self.last_beat.load(Ordering::SeqCst)))
+                <= options.lease,
         };
         let changes = vec![Change::ClaimNext(Box::new(request))];
         let committed = self.commit(changes).await?;
@@ -325,11 +330,16 @@ impl Desk {
             self.worker.clock.sleep_until(self.now().plus(third)).await;
             let _turn = self.worker.clock.turn().await;
             let claims = self.held.claims();
+            let (asked_at, since_boot, lease) = (self.now(), BootInstant::now(), self.worker.options.lease);
             if claims.is_empty() {
+                self.last_beat.store(asked_at.0, Ordering::SeqCst);
                 continue;
             }
-            match self.worker.store.renew(&claims, self.worker.options.lease, self.now()).await {
-                Ok(still_held) => self.held.tell_lost(&claims, &still_held),
+            match self.worker.store.renew(&claims, lease, asked_at).await {
+                Ok(still_held) => {
+                    self.last_beat.store(asked_at.0, Ordering::SeqCst);
+                    self.held.beaten(&claims, &still_held, since_boot, lease);
+                }
                 Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
             }
         }
@@ -389,8 +399,13 @@ impl Desk {
         self.worker.state_dir.join("runs").join(run.as_str())
     }
 
-    async fn work_on(self: Arc<Self>, claimed: Claimed, turn: Turn) -> Result<(), WorkError> {
-        let worked = slot::work(&self, claimed).await;
+    async fn work_on(
+        self: Arc<Self>,
+        claimed: Claimed,
+        asked_at: BootInstant,
+        turn: Turn,
+    ) -> Result<(), WorkError> {
+        let worked = slot::work(&self, claimed, asked_at).await;
         drop(turn);
         worked
     }

@@ -8,9 +8,10 @@ use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
 use rehearsal_core::Run;
-use rehearsal_core::config::{DriverKind, Overrides, Settings};
+use rehearsal_core::config::{DriverKind, Overrides, Settings, without_password};
 use rehearsal_engine::LoopLock;
 use rehearsal_sandbox::SandboxReport;
+use rehearsal_store::StoreLocation;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -234,28 +235,26 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
 }
 
 async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Check>) {
+    let (place, cure) = match project.store_location() {
+        Ok(StoreLocation::Postgres(url)) => (
+            format!(" ({})", without_password(&url)),
+            "see whether the server runs and can be reached, and what `store:` says",
+        ),
+        _ => (String::new(), "restore `.rehearsal/state` from a backup, or move it away"),
+    };
     let store = match project.store().await {
         Ok(store) => store,
-        Err(error) => {
-            checks.push(Check::bad(
-                "store",
-                error.in_a_line(),
-                "restore `.rehearsal/state` from a backup, or move it away",
-            ));
-            return;
-        }
+        Err(error) => return checks.push(Check::bad("store", format!("{}{place}", error.in_a_line()), cure)),
     };
     match store.verify().await {
         Ok(findings) if findings.is_empty() => {
-            checks.push(Check::ok("store", "every task is what its events say"))
+            checks.push(Check::ok("store", format!("every task is what its events say{place}")));
         }
-        Ok(findings) => {
-            checks.push(Check::bad(
-                "store",
-                findings.join("; "),
-                "keep a copy of `.rehearsal/state` and report it",
-            ));
-        }
+        Ok(findings) => checks.push(Check::bad(
+            "store",
+            format!("{}{place}", findings.join("; ")),
+            "keep a copy of the store and report it; `rehearsal doctor --store` has all findings",
+        )),
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
     let leases = store.leases().await.unwrap_or_default();

@@ -28,8 +28,6 @@ struct View {
     /// On a terminal.
     bars: Option<MultiProgress>,
     in_work: BTreeMap<TaskId, InWork>,
-    /// What it was last said to wait for: it is told again only when that changes.
-    waits: Option<(Option<Timestamp>, Option<String>)>,
 }
 
 /// A task in work, as its line shows it.
@@ -44,7 +42,7 @@ const REDRAW: Duration = Duration::from_millis(120);
 impl View {
     fn new(ui: Ui) -> Self {
         let bars = ui.is_live().then(MultiProgress::new);
-        Self { ui, bars, in_work: BTreeMap::new(), waits: None }
+        Self { ui, bars, in_work: BTreeMap::new() }
     }
 
     fn show(&mut self, event: &WorkEvent, now: Timestamp) {
@@ -53,7 +51,7 @@ impl View {
             self.in_work.insert(task.clone(), InWork { title: one_line(title, TITLE_WIDTH), bar });
         }
         self.redraw(event);
-        if let Some(text) = self.in_words(event, now) {
+        if let Some(text) = in_words(event, now) {
             self.line(&text);
         }
         if let WorkEvent::Moved { task, .. } | WorkEvent::Lost { task, .. } = event
@@ -80,76 +78,6 @@ impl View {
         }
     }
 
-    /// The line for an event; none for what only the moving lines show.
-    fn in_words(&mut self, event: &WorkEvent, now: Timestamp) -> Option<String> {
-        let of = |task: &TaskId, text: String| format!("{}  {text}", styled(BOLD, task));
-        Some(match event {
-            WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Prepared { .. } => {
-                return None;
-            }
-            WorkEvent::WorkStarted { at_once, .. } => {
-                format!("{} at most {} at once", styled(BOLD, "work"), words::count(u64::from(*at_once), "task"))
-            }
-            WorkEvent::Recovered { task, run, outcome } => {
-                let text = format!("run {run} was left by a dead worker: {outcome}");
-                of(task, styled(ODD, harmless(&text)))
-            }
-            WorkEvent::Claimed { task, title, state, agent, run, taken_from } => {
-                let who = agent.as_ref().map_or_else(|| "steps".to_owned(), ToString::to_string);
-                let from = taken_from.as_ref().map_or_else(String::new, |run| format!(", taken over from run {run}"));
-                let text = format!("{state}: {who} (run {run}{from})  {}", one_line(title, TITLE_WIDTH));
-                of(task, text)
-            }
-            WorkEvent::RunEnded { task, outcome, commits, cost_usd, duration_ms, .. } => {
-                let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };
-                // What a reviewer wants changed is told when the task moves.
-                let told = match outcome {
-                    Outcome::Rejected { .. } => outcome.name().to_string(),
-                    other => harmless(&other.to_string()),
-                };
-                let text = format!(
-                    "{} in {}, {}, cost {}",
-                    styled(style, told),
-                    words::duration(Duration::from_millis(*duration_ms)),
-                    words::count(*commits as u64, "commit"),
-                    words::cost(*cost_usd),
-                );
-                of(task, text)
-            }
-            WorkEvent::StepDone { task, step } => {
-                of(task, styled(DIM, format!("{}: done", one_line(step, 60))))
-            }
-            WorkEvent::StepFailed { task, step, failure } => of(task, failed_in_words(step, failure)),
-            WorkEvent::Moved { task, from, to, status, reason, .. } => of(
-                task,
-                format!(
-                    "{} {}",
-                    styled(BOLD, format!("{from} → {}", where_to(to.as_str(), status))),
-                    reason.as_deref().map_or_else(String::new, |reason| format!("({})", one_line(reason, 90)))
-                )
-                .trim_end()
-                .to_owned(),
-            ),
-            WorkEvent::Lost { task, run } => {
-                let text = format!("run {run} counts no more: the task was taken away meanwhile");
-                of(task, styled(ODD, text))
-            }
-            WorkEvent::Held { lane, hold } => {
-                let until = hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
-                styled(ODD, format!("{lane} is held: {}{until}", harmless(&hold.reason)))
-            }
-            WorkEvent::Waiting { until, hindrance } => {
-                let told = (*until, hindrance.as_ref().map(ToString::to_string));
-                if self.waits.as_ref() == Some(&told) {
-                    return None;
-                }
-                self.waits = Some(told.clone());
-                waiting_in_words(&told, now)
-            }
-            WorkEvent::Warning { message } => styled(ODD, format!("note: {}", harmless(message))),
-        })
-    }
-
     fn line(&self, text: &str) {
         match &self.bars {
             Some(bars) => bars.suspend(|| self.ui.aside(text)),
@@ -165,6 +93,69 @@ impl Drop for View {
             let _ = bars.clear();
         }
     }
+}
+
+/// The line for an event; none for what only the moving lines show.
+fn in_words( event: &WorkEvent, now: Timestamp) -> Option<String> {
+    let of = |task: &TaskId, text: String| format!("{}  {text}", styled(BOLD, task));
+    Some(match event {
+        WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Prepared { .. } => {
+            return None;
+        }
+        WorkEvent::WorkStarted { at_once, .. } => {
+            format!("{} at most {} at once", styled(BOLD, "work"), words::count(u64::from(*at_once), "task"))
+        }
+        WorkEvent::Recovered { task, run, outcome } => {
+            let text = format!("run {run} was left by a dead worker: {outcome}");
+            of(task, styled(ODD, harmless(&text)))
+        }
+        WorkEvent::Claimed { task, title, state, agent, run, taken_from } => {
+            let who = agent.as_ref().map_or_else(|| "steps".to_owned(), ToString::to_string);
+            let from = taken_from.as_ref().map_or_else(String::new, |run| format!(", taken over from run {run}"));
+            let text = format!("{state}: {who} (run {run}{from})  {}", one_line(title, TITLE_WIDTH));
+            of(task, text)
+        }
+        WorkEvent::RunEnded { task, outcome, commits, cost_usd, duration_ms, .. } => {
+            let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };
+            // What a reviewer wants changed is told when the task moves.
+            let told = match outcome {
+                Outcome::Rejected { .. } => outcome.name().to_string(),
+                other => harmless(&other.to_string()),
+            };
+            let text = format!(
+                "{} in {}, {}, cost {}",
+                styled(style, told),
+                words::duration(Duration::from_millis(*duration_ms)),
+                words::count(*commits as u64, "commit"),
+                words::cost(*cost_usd),
+            );
+            of(task, text)
+        }
+        WorkEvent::StepDone { task, step } => {
+            of(task, styled(DIM, format!("{}: done", one_line(step, 60))))
+        }
+        WorkEvent::StepFailed { task, step, failure } => of(task, failed_in_words(step, failure)),
+        WorkEvent::Moved { task, from, to, status, reason, .. } => of(
+            task,
+            format!(
+                "{} {}",
+                styled(BOLD, format!("{from} → {}", where_to(to.as_str(), status))),
+                reason.as_deref().map_or_else(String::new, |reason| format!("({})", one_line(reason, 90)))
+            )
+            .trim_end()
+            .to_owned(),
+        ),
+        WorkEvent::Lost { task, run } => {
+            let text = format!("run {run} counts no more: the task was taken away meanwhile");
+            of(task, styled(ODD, text))
+        }
+        WorkEvent::Held { lane, hold } => {
+            let until = hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
+            styled(ODD, format!("{lane} is held: {}{until}", harmless(&hold.reason)))
+        }
+        WorkEvent::Waiting { until } => waiting_in_words(*until, now),
+        WorkEvent::Warning { message } => styled(ODD, format!("note: {}", harmless(message))),
+    })
 }
 
 fn spinner() -> ProgressBar {
@@ -204,12 +195,10 @@ fn failed_in_words(step: &str, failure: &StepFailure) -> String {
     format!("{}: {} ({reason})", one_line(step, 60), styled(style, what))
 }
 
-fn waiting_in_words((until, hindrance): &(Option<Timestamp>, Option<String>), now: Timestamp) -> String {
-    let why = hindrance.as_deref().map_or_else(String::new, |why| format!(": {}", harmless(why)));
+fn waiting_in_words(until: Option<Timestamp>, now: Timestamp) -> String {
     let text = match until {
-        Some(until) => format!("waiting{why}; something goes on {}", words::relative(*until, now)),
-        None if why.is_empty() => "waiting for tasks; Ctrl-C ends it".to_owned(),
-        None => format!("waiting{why}"),
+        Some(until) => format!("waiting; something may go on {}", words::relative(until, now)),
+        None => "waiting for tasks; Ctrl-C ends it".to_owned(),
     };
     styled(ODD, text)
 }

@@ -88,6 +88,16 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call_with_input("task-import", &import, "- [ ] More\n");
     calls.call("config-show", &["config", "show"]);
     calls.call("flow-check", &["flow", "check"]);
+    calls.call("flow-list", &["flow", "list"]);
+    calls.call("work", &["work", "--once", "--agent", "gatekeeper"]);
+    calls.call("lane", &["pause", "session:other", "--until", "2h"]);
+    calls.call("lane", &["resume", "session:other"]);
+    calls.call("gc", &["gc", "--dry-run"]);
+    calls.call("task", &["cancel", &two]);
+    calls.call("task", &["retry", &two]);
+    calls.call("error", &["approve", &two]);
+    calls.call("error", &["reject", &two, "--comment", "no"]);
+    calls.call("doctor-store", &["doctor", "--store"]);
     calls.call("flow-graph", &["flow", "graph", "loop"]);
     calls.call("agent-list", &["agent", "list"]);
     calls.call("agent-check", &["agent", "check", "implementer"]);
@@ -108,6 +118,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("doctor", &["doctor"]);
     calls.call("init", &["init", "--force"]);
     calls.call("demo", &["demo"]);
+    calls.call("demo-pull-request", &["demo", "--flow", "pull-request"]);
     calls.call("schema-list", &["schema"]);
     calls.call("generate", &["generate", "out"]);
     calls.call("completions", &["completions", "bash"]);

@@ -74,7 +74,8 @@ impl Destination {
             ChosenForge::Directory { remote, path } => {
                 self.check_directory(remote, path).await?;
                 let forge = Arc::new(Local::open(path).await.map_err(|error| git_error(&error))?);
-                Ok((outlet(remote, forge, Landing::Ours), None))
+                // Not by its name: an address like `../origin.git` leads elsewhere from a worktree.
+                Ok((outlet(path.as_str(), forge, Landing::Ours), None))
             }
             ChosenForge::Ours { path } => {
                 let note = self.make_own(path).await?;
@@ -113,7 +114,7 @@ impl Destination {
                 Exit::Git,
                 format!("`{path}`, the remote `{remote}`, has `{}` checked out: it cannot be moved", self.base),
             )
-            .hint("use a bare repository as the remote (`git clone --bare`), or set `kind: local` without one"));
+            .hint("use a bare repository as the remote (`git clone --bare`), or check out another branch there"));
         }
         Ok(())
     }
@@ -158,9 +159,14 @@ impl Destination {
             }
         }
         let refspec = format!("{name}:{name}");
-        git.run(&["push", "--quiet", "--", path.as_str(), &refspec])
-            .await
-            .map_err(|error| git_error(&error))?;
+        let pushed = git.run(&["push", "--quiet", "--", path.as_str(), &refspec]).await;
+        if let Err(error) = pushed {
+            // Another worker that began at the same moment may have been faster.
+            let now = remote_head(&git, path.as_str(), base).await.map_err(|error| remote_error(&error))?;
+            if now.is_none() || now == theirs {
+                return Err(git_error(&error));
+            }
+        }
         Ok(None)
     }
 }
@@ -195,7 +201,9 @@ fn choose_forge(
         (ForgeKind::Github, None) => Err(CliError::usage(format!("there is no remote `{remote}`"))
             .hint("`git remote add` makes one; `kind: local` under `forge:` needs none")),
         (ForgeKind::Auto | ForgeKind::Local, Some(Address::Directory(path))) => {
-            Ok(ChosenForge::Directory { remote, path: project.root.join(path) })
+            let path = project.root.join(path);
+            let path = path.canonicalize_utf8().unwrap_or(path);
+            Ok(ChosenForge::Directory { remote, path })
         }
         (ForgeKind::Auto | ForgeKind::Local, None) | (ForgeKind::Local, Some(_)) => ours(),
         (ForgeKind::Auto, Some(Address::Elsewhere(host))) => Err(CliError::new(

@@ -75,7 +75,7 @@ impl Project {
             return Ok(StoreLocation::Postgres(address));
         }
         let shown = config::without_password(&address);
-        Err(CliError::usage(format!("`{shown}`, the `store` of {}, is no address of a store", store.origin))
+        Err(CliError::usage(format!("`store` is `{shown}` ({}), which is no address of a store", store.origin))
             .hint("write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state"))
     }
 

@@ -74,11 +74,19 @@ pub async fn why(store: &dyn Store, task: &Task, around: &Surroundings<'_>) -> R
     if let Some(outcome) = &task.last_outcome
         && *outcome != Outcome::Done
         && !task.is_ended()
-        && !why.reasons.iter().any(|reason| reason.contains(&outcome.to_string()))
+        && !is_told(&why.reasons, &outcome.to_string())
     {
-        why.reasons.push(format!("its last run ended with {outcome} ({} attempts so far)", task.attempts));
+        why.reasons.push(format!("its last run ended with {outcome} ({} so far)", attempts(task)));
     }
     Ok(why)
+}
+
+fn is_told(reasons: &[String], outcome: &str) -> bool {
+    reasons.iter().any(|reason| reason.contains(outcome) || outcome.contains(reason.as_str()))
+}
+
+fn attempts(task: &Task) -> String {
+    if task.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", task.attempts) }
 }
 
 fn is_over(wait: &Wait, now: Timestamp) -> bool {
@@ -93,8 +101,9 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
         End::Failure => {
-            why.reasons.push(format!("it failed after {} attempts", task.attempts));
-            why.reasons.extend(task.last_outcome.as_ref().map(|outcome| format!("its last run ended with {outcome}")));
+            let last = task.last_outcome.as_ref();
+            let last = last.map_or_else(String::new, |outcome| format!("; its last run ended with {outcome}"));
+            why.reasons.push(format!("it failed after {}{last}", attempts(task)));
             why.next.push(format!("rehearsal runs list --task {}", task.id));
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
@@ -128,6 +137,7 @@ async fn explain_claim(
     });
     match Presence::of(around.state_dir, worker) {
         Alive::No => {
+            why.lease_until = None;
             why.reasons.push("but that worker has died: the next one puts it in order".into());
             why.next.push("rehearsal work".into());
         }

@@ -196,7 +196,8 @@ fn show(status: &Status, context: &Context) {
     let ui = context.ui;
     match &status.loop_process {
         Some(process) => ui.say(format!("a loop is running (process {process})")),
-        None => ui.say("no loop is running"),
+        None if status.in_work.is_empty() => ui.say("no loop is running"),
+        None => {}
     }
     for task in &status.in_work {
         let who = task.agent.as_deref().unwrap_or("steps");

@@ -93,8 +93,8 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("lane", &["pause", "session:other", "--until", "2h"]);
     calls.call("lane", &["resume", "session:other"]);
     calls.call("gc", &["gc", "--dry-run"]);
-    calls.call("task", &["cancel", &two]);
     calls.call("task", &["retry", &two]);
+    calls.call("task", &["cancel", &two]);
     calls.call("error", &["approve", &two]);
     calls.call("error", &["reject", &two, "--comment", "no"]);
     calls.call("doctor-store", &["doctor", "--store"]);

@@ -11,7 +11,7 @@ fn a_waiting_team() -> TestEnv {
     let env = a_team();
     let there = env.scratch.join("agent");
     let script = format!(
-        "run: [{{ write: {{ path: hello.txt, content: hi }} }}, {{ commit: {{ message: Say hi }} }}, {{ run: {{ command: 'echo $$ > {there}/pid; touch {there}/ready; until [ -e {there}/go ]; do sleep 0.02; done', status: 0 }} }}, {{ say: done }}]"
+        "run: [{{ run: {{ command: echo hi >> hello.txt, status: 0 }} }}, {{ commit: {{ message: Say hi }} }}, {{ run: {{ command: 'echo $$ > {there}/pid; touch {there}/ready; until [ -e {there}/go ]; do sleep 0.02; done', status: 0 }} }}, {{ say: done }}]"
     );
     env.agent_script(&script).task_of("pull-request", "Say hello", &[])
 }
@@ -34,8 +34,19 @@ fn ctrl_c_twice_gives_the_task_back_without_blame() {
     let env = a_waiting_team();
     let work = env.start(&["work"]);
     env.until_the_agent_waits();
-    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"");
-    assert_snapshot!(env.run(&["status"]), @"");
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is working
+    - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
+    - its worker holds it for another [TIME], and longer with each sign of life
+    next: rehearsal logs [RUN-01] --follow
+    ");
+    assert_snapshot!(env.run(&["status"]), @"
+    no loop is running
+    [TASK-1] Say hello: implementer in incoming (run [RUN-01], since [TIME] ago, lease ends in [TIME])
+
+    SESSION  OPEN  DONE  TASKS
+    -        1     0     1 working
+    ");
     work.signal(Signal::INT);
     work.until_it_says("nothing new is begun");
     work.signal(Signal::INT);
@@ -55,7 +66,13 @@ fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
     work.signal(Signal::KILL);
     work.finish().ends_with(-9);
     nothing_is_left(&env);
-    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"");
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is working
+    - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
+    - but that worker has died: the next one puts it in order
+    - its worker holds it for another [TIME], and longer with each sign of life
+    next: rehearsal work
+    ");
     env.let_the_agent_go_on();
     env.run(&["work", "--until-idle"]).ends_with(0).says("was left by a dead worker").says("1 task done");
     env.run(&["doctor", "--store"]).ends_with(0);

@@ -171,16 +171,10 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
             ui.say(format!("{}: {}{until}", styled(BOLD, &task.id), one_line(because, 160)));
         }
     }
-    ui.say(format!(
-        "\n{} in {}, cost {}{}",
-        words::count(u64::from(document.runs), "run"),
-        words::duration(Duration::from_millis(document.duration_ms)),
-        words::cost(document.cost_usd),
-        match (document.cost_usd, document.runs_without_cost) {
-            (None, _) | (_, 0) => String::new(),
-            (Some(_), runs) => format!(" ({} did not tell)", words::count(u64::from(runs), "run")),
-        }
-    ));
+    ui.say("");
+    if document.runs > 0 {
+        ui.say(cost_line(document));
+    }
     ui.say(what_happened(document));
     for lane in &document.held {
         ui.say(format!("{} is held: {}", lane.lane, harmless(&lane.hold.reason)));
@@ -188,6 +182,19 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
     for command in what_to_do(document) {
         ui.say(format!("next: {command}"));
     }
+}
+
+fn cost_line(document: &WorkDocument) -> String {
+    format!(
+        "{} in {}, cost {}{}",
+        words::count(u64::from(document.runs), "run"),
+        words::duration(Duration::from_millis(document.duration_ms)),
+        words::cost(document.cost_usd),
+        match (document.cost_usd, document.runs_without_cost) {
+            (None, _) | (_, 0) => String::new(),
+            (Some(_), runs) => format!(" ({} did not tell)", words::count(u64::from(runs), "run")),
+        }
+    )
 }
 
 fn row(task: &WorkedTask) -> Vec<String> {
@@ -221,7 +228,11 @@ fn what_happened(document: &WorkDocument) -> String {
         WorkEnd::Idle if failed > 0 => (BAD, format!("{} failed, {done} done", words::count(failed, "task"))),
         WorkEnd::Idle if document.open == 0 => (GOOD, format!("{} done", words::count(done, "task"))),
         WorkEnd::Idle => {
-            let human = if document.blocked > 0 { format!(", {} of them needs a human", document.blocked) } else { String::new() };
+            let human = match document.blocked {
+                0 => String::new(),
+                1 => ", 1 of them needs a human".to_owned(),
+                more => format!(", {more} of them need a human"),
+            };
             (ODD, format!("{done} done; nothing more can be done now: {} open{human}", document.open))
         }
         WorkEnd::Once => (GOOD, "one task was worked on, as asked".to_owned()),

@@ -190,6 +190,8 @@ impl From<CommitError> for CliError {
         let this = Self::usage(error.to_string());
         match error {
             CommitError::Store(error) => error.into(),
+            CommitError::OutcomeUnknown => Self::of(Exit::Internal, &error)
+                .hint("look with `rehearsal status` whether it is there before you run the command again"),
             CommitError::UnknownSession { near: Some(near), .. } => {
                 this.hint(format!("did you mean `{near}`?"))
             }

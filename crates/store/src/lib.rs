@@ -5,8 +5,12 @@
 //! [`transition`](rehearsal_core::transition::transition), with the version of the flow that they started with.
 //! So every row equals the fold of its events, and [`Store::verify`] can prove it.
 //!
-//! **Invariant:** no rule about tasks lives here, and no clock: whoever writes says who and when. Two processes
-//! may write at once; a change that was answered is on the disk.
+//! There are two engines: a file of one machine ([`SqliteStore`]), and a server for many ([`PostgresStore`]). What they do
+//! is written once, over a connection that is either; an engine has only what is its own: how to connect, to begin and
+//! to commit, and to hear of others.
+//!
+//! **Invariant:** no rule about tasks lives here, and no clock: whoever writes says who and when; where machines share
+//! a server, the server says when. Two processes may write at once; a change that was answered is on the disk.
 //!
 //! ```
 //! # use std::sync::Arc;

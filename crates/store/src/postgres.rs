@@ -93,7 +93,7 @@ macro_rules! patiently {
                     return done;
                 }
                 Some(trouble) => {
-                    $store.server.forget_idle();
+                    $store.server.heed(trouble);
                     if !patience.lasts(trouble).await {
                         return done;
                     }
@@ -117,9 +117,7 @@ impl Store for PostgresStore {
             let Some(trouble) = answer.as_ref().err().and_then(Trouble::trouble) else {
                 return answer;
             };
-            if matches!(trouble, StoreError::Unreachable { .. }) {
-                self.server.forget_idle();
-            }
+            self.server.heed(trouble);
             if !patience.lasts(trouble).await {
                 return answer;
             }

@@ -50,6 +50,11 @@ CREATE TABLE tasks (
 );
 CREATE INDEX tasks_order ON tasks (priority, created_at, num);
 CREATE INDEX tasks_of_session ON tasks (session, priority, created_at, num) WHERE session IS NOT NULL;
+CREATE INDEX tasks_open ON tasks (priority, created_at, num) WHERE standing <> 'ended';
+CREATE INDEX tasks_open_of_session ON tasks (session, priority, created_at, num)
+    WHERE standing <> 'ended' AND session IS NOT NULL;
+CREATE INDEX tasks_claimable_of_session ON tasks (session, priority, created_at, num, claimable_at)
+    WHERE claimable_at IS NOT NULL AND open_deps = 0 AND session IS NOT NULL;
 CREATE INDEX tasks_claimable ON tasks (priority, created_at, num, claimable_at)
     WHERE claimable_at IS NOT NULL AND open_deps = 0;
 CREATE INDEX tasks_claimable_of_lane ON tasks (lane, priority, created_at, num, claimable_at)

@@ -49,6 +49,7 @@ impl PostgresStore {
         let transaction = writing.into_transaction();
         if let Err(error) = turn.run("COMMIT").await {
             drop(turn);
+            self.server.heed(&error);
             return match self.ending_of(transaction.as_deref()).await {
                 Ending::Committed => Ok(committed),
                 Ending::RolledBack => Err(error.into()),
@@ -81,7 +82,6 @@ impl PostgresStore {
         };
         let mut patience = Patience::new();
         loop {
-            self.server.forget_idle();
             let trouble = match self.status_of(transaction).await {
                 Ok(Some(status)) if status == "committed" => return Ending::Committed,
                 Ok(Some(status)) if status == "aborted" => return Ending::RolledBack,
@@ -92,6 +92,7 @@ impl PostgresStore {
                 Ok(None) => return Ending::Unknown,
                 Err(error) => error,
             };
+            self.server.heed(&trouble);
             if !patience.lasts(&trouble).await {
                 return Ending::Unknown;
             }

@@ -22,16 +22,20 @@ enum Found {
 }
 
 /// Brings the database to the newest version, in one transaction. Of several that start at once one does it.
+///
+/// The lock is taken before the transaction begins: within one, PostgreSQL may go on believing that there are no tables
+/// after someone else has made them. Whoever fails closes the connection, and the lock falls with it.
 pub(super) async fn migrate(server: &Server) -> Result<(), OpenError> {
     let mut turn = server.turn().await?;
     if !is_current(&look(&mut turn).await?, server)? {
-        turn.run("BEGIN").await?;
-        turn.link().on_postgres("SELECT pg_advisory_xact_lock($1)", values![MIGRATING]).await?;
+        turn.link().on_postgres("SELECT pg_advisory_lock($1)", values![MIGRATING]).await?;
         let found = look(&mut turn).await?;
         if !is_current(&found, server)? {
+            turn.run("BEGIN").await?;
             apply(&mut turn, &found).await?;
+            turn.run("COMMIT").await?;
         }
-        turn.run("COMMIT").await?;
+        turn.link().on_postgres("SELECT pg_advisory_unlock($1)", values![MIGRATING]).await?;
     }
     turn.keep();
     Ok(())

@@ -69,8 +69,10 @@ impl Server {
                 ("tcp_keepalives_idle", "30"),
                 ("tcp_keepalives_interval", "10"),
                 ("tcp_keepalives_count", "3"),
-                // Our statements take less time than it would take to compile them.
+                // Our statements take less time than it would take to compile them, or to plan them each time anew: none
+                // has a better plan for one value than for another.
                 ("jit", "off"),
+                ("plan_cache_mode", "force_generic_plan"),
             ])
             .disable_statement_logging();
         Ok(Self { options, idle: Mutex::default(), permits: Semaphore::new(CONNECTIONS) })
@@ -103,8 +105,10 @@ impl Server {
     }
 
     /// After one connection broke, those that nobody uses are likely broken, too.
-    pub(super) fn forget_idle(&self) {
-        self.idle().clear();
+    pub(super) fn heed(&self, trouble: &StoreError) {
+        if matches!(trouble, StoreError::Unreachable { .. }) {
+            self.idle().clear();
+        }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {

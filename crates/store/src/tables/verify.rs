@@ -1,8 +1,12 @@
 //! Checking everything against everything, for a doctor.
 //!
 //! The log is the truth: each row must equal the fold of its events. All of it reads one moment of the database,
-//! a thousand rows at a time.
+//! a thousand rows at a time. A finding that breaks one of the invariants names it:
+//!
+//! - I1: no task is lost. I2: fences rise, and each belongs to one claim. I4: an end is an end.
+//! - I5: what is there is what the events lead to. I8: a run counts only under the fence of its own claim.
 
+mod claims;
 mod runs;
 mod sessions;
 mod tasks;
@@ -28,6 +32,7 @@ pub(crate) async fn verify(link: &mut Link<'_>, flows: &FlowCache) -> Result<Vec
         sessions::check(link, &mut findings).await?;
         tasks::check(link, flows, &mut findings).await?;
         runs::check(link, &mut findings).await?;
+        claims::check(link, &mut findings).await?;
         if !link.is_postgres() {
             check_counts(link, &mut findings).await?;
         }

@@ -127,9 +127,9 @@ fn compare(row: &CheckedRun, logged: &[EventKind], findings: &mut Findings) {
         findings.add(format!("run `{id}`: its columns differ from its document"));
     }
     if !matches!(logged.first(), Some(EventKind::RunStarted { .. })) {
-        findings.add(format!("run `{id}` has no start in the log"));
+        findings.add(format!("run `{id}` has no start in the log (I5)"));
     } else if logged != expected_log(&run) {
-        findings.add(format!("run `{id}` differs from what the log says"));
+        findings.add(format!("run `{id}` differs from what the log says (I5)"));
     }
 }
 
@@ -150,7 +150,8 @@ async fn check_log(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), S
         )
         .await?;
     for (seq, run) in strays {
-        findings.add(format!("event {seq} is about a run `{}` that is not there", run.unwrap_or_default()));
+        findings
+            .add(format!("event {seq} is about a run `{}` that is not there (I1)", run.unwrap_or_default()));
     }
     Ok(())
 }

@@ -24,15 +24,15 @@ pub(super) async fn check(link: &mut Link<'_>, findings: &mut Findings) -> Resul
             findings.add(format!("session `{name}`: its columns differ from its document"));
         }
         match folded.remove(&name) {
-            None => findings.add(format!("session `{name}` is not in the log")),
+            None => findings.add(format!("session `{name}` is not in the log (I1)")),
             Some(fold) if fold != session => {
-                findings.add(format!("session `{name}` differs from what the log says"));
+                findings.add(format!("session `{name}` differs from what the log says (I5)"));
             }
             Some(_) => {}
         }
     }
     for name in folded.keys() {
-        findings.add(format!("the log has a session `{name}` that is not there"));
+        findings.add(format!("the log has a session `{name}` that is not there (I1)"));
     }
     check_journals(link, findings).await
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rehearsal_core::transition::transition;
-use rehearsal_core::{EventKind, Task, Timestamp};
+use rehearsal_core::transition::{TaskInput, transition};
+use rehearsal_core::{EventKind, Standing, Task, Timestamp};
 
 use super::Findings;
 use crate::StoreError;
@@ -131,15 +131,15 @@ fn compare(rows: Vec<TaskRow>, mut folded: BTreeMap<String, Fold>, edges: &Edges
             findings.add(format!("task `{id}`: its dependencies differ from its document"));
         }
         match folded {
-            None => findings.add(format!("task `{id}` is not in the log")),
+            None => findings.add(format!("task `{id}` is not in the log (I1)")),
             Some(Fold::To(folded)) if *folded != task => {
-                findings.add(format!("task `{id}` differs from what the log says"));
+                findings.add(format!("task `{id}` differs from what the log says (I5)"));
             }
             Some(Fold::To(_) | Fold::Broken) => {}
         }
     }
     for id in folded.keys() {
-        findings.add(format!("the log has a task `{id}` that is not there"));
+        findings.add(format!("the log has a task `{id}` that is not there (I1)"));
     }
 }
 
@@ -210,20 +210,41 @@ async fn fold_event(
                 Err(error) => return Err(error),
             };
             match transition(&before, &input, &flow, Timestamp(at)) {
-                Ok(after) if before.state == from && after.state == to => after,
+                Ok(after) if before.state == from && after.state == to => {
+                    match broken(&before, &input, &after) {
+                        None => after,
+                        Some(law) => return Ok(Err(format!("event {seq} of task `{id}` {law}"))),
+                    }
+                }
                 Ok(_) => {
-                    return Ok(Err(format!("event {seq} leads task `{id}` elsewhere than it says")));
+                    return Ok(Err(format!("event {seq} leads task `{id}` elsewhere than it says (I5)")));
                 }
                 Err(refusal) => {
-                    return Ok(Err(format!("event {seq} of task `{id}` cannot have been: {refusal}")));
+                    return Ok(Err(format!("event {seq} of task `{id}` cannot have been: {refusal} (I5)")));
                 }
             }
         }
         (None | Some(Fold::To(_)), _) => {
-            return Ok(Err(format!("event {seq} does not fit what came before it for task `{id}`")));
+            return Ok(Err(format!("event {seq} does not fit what came before it for task `{id}` (I5)")));
         }
     };
     Ok(Ok(Fold::To(Box::new(task))))
+}
+
+/// What no change may do, whatever the rules of tasks say.
+fn broken(before: &Task, input: &TaskInput, after: &Task) -> Option<&'static str> {
+    let is_ended = |task: &Task| matches!(task.standing, Standing::Ended { .. });
+    let claim = |task: &Task| match &task.standing {
+        Standing::Claimed(claim) => Some(claim.run.clone()),
+        _ => None,
+    };
+    if is_ended(before) && !is_ended(after) && !matches!(input, TaskInput::Retry) {
+        return Some("leads out of its end (I4)");
+    }
+    if after.fence < before.fence || (claim(before) != claim(after) && after.fence == before.fence) {
+        return Some("changes its claim without a higher fence (I2)");
+    }
+    None
 }
 
 async fn check_counters(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), StoreError> {

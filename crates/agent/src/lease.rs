@@ -19,7 +19,7 @@ impl BootInstant {
     }
 
     /// How long until then; zero when it is past.
-    fn from_now(self) -> Duration {
+    fn time_left(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
 }
@@ -63,7 +63,7 @@ impl Lease {
 
     /// How long the agent may go on from now.
     pub(crate) fn left(&mut self) -> Duration {
-        self.freeze_at.borrow_and_update().from_now()
+        self.freeze_at.borrow_and_update().time_left()
     }
 }
 

@@ -179,9 +179,11 @@ impl Slot<'_> {
 
     async fn prepare(&self) -> Result<Worktree, StepFailure> {
         let worker = &self.desk.worker;
-        let base = self.base().await?;
+        // What is there needs no base, and a remote that is asked takes its time.
+        let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
+        let base = base.as_ref().map_or("HEAD", Oid::as_str);
         let fence = self.task.fence;
-        let prepared = worker.worktrees.prepare(&self.task.id, fence, base.as_str()).await;
+        let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
         prepared.map_err(|error| of_worktree(&error))
     }
 

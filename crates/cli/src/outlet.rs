@@ -101,8 +101,11 @@ impl Destination {
             Ok(Some(_)) => {}
             Ok(None) => {
                 let base = &self.base;
-                return Err(CliError::new(Exit::Git, format!("the remote `{remote}` has no branch `{base}`"))
-                    .hint(format!("`git push {remote} {base}` brings it there")));
+                return Err(CliError::new(
+                    Exit::Git,
+                    format!("the remote `{remote}` has no branch `{base}`"),
+                )
+                .hint(format!("`git push {remote} {base}` brings it there")));
             }
             Err(error) => return Err(remote_error(&error)),
         }
@@ -112,9 +115,14 @@ impl Destination {
         if is_bare.is_ok_and(|said| said == "false") && head.is_ok_and(|head| head == self.base) {
             return Err(CliError::new(
                 Exit::Git,
-                format!("`{path}`, the remote `{remote}`, has `{}` checked out: it cannot be moved", self.base),
+                format!(
+                    "`{path}`, the remote `{remote}`, has `{}` checked out: it cannot be moved",
+                    self.base
+                ),
             )
-            .hint("use a bare repository as the remote (`git clone --bare`), or check out another branch there"));
+            .hint(
+                "use a bare repository as the remote (`git clone --bare`), or check out another branch there",
+            ));
         }
         Ok(())
     }

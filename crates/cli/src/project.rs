@@ -62,7 +62,23 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        Ok(rehearsal_store::open(&self.store_location()?).await?)
+        let location = self.store_location()?;
+        if matches!(location, StoreLocation::Postgres(_)) {
+            self.make_state_dir()?;
+        }
+        Ok(rehearsal_store::open(&location).await?)
+    }
+
+    /// Runs and traces of workers stay on this machine wherever the store is, and out of the repository's history.
+    fn make_state_dir(&self) -> Result<(), CliError> {
+        use std::os::unix::fs::DirBuilderExt;
+        // What agents say is nobody else's business.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.state)?;
+        let ignore = self.state.join(".gitignore");
+        if !ignore.exists() {
+            fs_err::write(ignore, "*\n")?;
+        }
+        Ok(())
     }
 
     /// Where the store is: a file in the repository, unless the settings name a server.
@@ -75,8 +91,13 @@ impl Project {
             return Ok(StoreLocation::Postgres(address));
         }
         let shown = config::without_password(&address);
-        Err(CliError::usage(format!("`store` is `{shown}` ({}), which is no address of a store", store.origin))
-            .hint("write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state"))
+        Err(CliError::usage(format!(
+            "`store` is `{shown}` ({}), which is no address of a store",
+            store.origin
+        ))
+        .hint(
+            "write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state",
+        ))
     }
 
     /// All settings: files, environment, flags.
@@ -139,9 +160,8 @@ impl Project {
         let set = &settings.work.flow;
         let name = match named {
             Some(name) => name.clone(),
-            None => FlowName::new(set.value.clone()).map_err(|error| {
-                CliError::usage(format!("`flow:` in {}: {error}", set.origin))
-            })?,
+            None => FlowName::new(set.value.clone())
+                .map_err(|error| CliError::usage(format!("`flow:` in {}: {error}", set.origin)))?,
         };
         let flow = self.flow(name.as_str())?;
         self.check_agents(&flow, &settings)?;

@@ -102,7 +102,8 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
         }
         End::Failure => {
             let last = task.last_outcome.as_ref();
-            let last = last.map_or_else(String::new, |outcome| format!("; its last run ended with {outcome}"));
+            let last =
+                last.map_or_else(String::new, |outcome| format!("; its last run ended with {outcome}"));
             why.reasons.push(format!("it failed after {}{last}", attempts(task)));
             why.next.push(format!("rehearsal runs list --task {}", task.id));
             why.next.push(format!("rehearsal task retry {}", task.id));
@@ -132,7 +133,9 @@ async fn explain_claim(
     why.lease_until = Some(until);
     let worker = &claim.worker;
     why.reasons.push(match task.next_agent() {
-        Some(agent) => format!("{agent} has worked on it for {seconds} s (run {}, worker {worker})", claim.run),
+        Some(agent) => {
+            format!("{agent} has worked on it for {seconds} s (run {}, worker {worker})", claim.run)
+        }
         None => format!("worker {worker} has done its steps for {seconds} s"),
     });
     match Presence::of(around.state_dir, worker) {

@@ -37,8 +37,8 @@ pub(crate) use presence::{Alive, Presence};
 
 pub use agents::{Role, Roles};
 pub use event::{WorkEnd, WorkEvent, WorkSummary};
-pub use recover::forget_dead_workers;
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
+pub use recover::forget_dead_workers;
 
 /// Told of everything that happens in a worker. Must not block.
 pub type WorkReporter = Arc<dyn Fn(WorkEvent) + Send + Sync>;

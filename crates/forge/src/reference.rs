@@ -48,7 +48,8 @@ pub async fn sweep_references(
 ) -> Result<Vec<String>, GitError> {
     let git = Git::at(repository);
     let said = git.line(&["for-each-ref", "--format=%(refname)", PASSING[0], PASSING[1]]).await?;
-    let left: Vec<String> = said.lines().filter(|name| is_left_behind(name, now)).map(str::to_owned).collect();
+    let left: Vec<String> =
+        said.lines().filter(|name| is_left_behind(name, now)).map(str::to_owned).collect();
     if mode == GcMode::Delete {
         for name in &left {
             delete(&git, name).await?;

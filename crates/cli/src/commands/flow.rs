@@ -122,7 +122,13 @@ fn list(project: &Project, context: &Context) -> Done {
         let mark = if flow.is_default { " (default)" } else { "" };
         let whose = if flow.own { "yours" } else { "shipped" };
         let by = if flow.fits_a_loop { "run, work" } else { "work" };
-        vec![format!("{}{mark}", flow.name), whose.into(), by.into(), flow.agents.join(", "), flow.states.join(", ")]
+        vec![
+            format!("{}{mark}", flow.name),
+            whose.into(),
+            by.into(),
+            flow.agents.join(", "),
+            flow.states.join(", "),
+        ]
     };
     let rows: Vec<Vec<String>> = flows.iter().map(row).collect();
     context.ui.say(table(&["FLOW", "FROM", "WORKED ON BY", "AGENTS", "STATES"], &rows));

@@ -117,7 +117,8 @@ fn show(document: &GcDocument, context: &Context) {
     let ui = context.ui;
     let verb = if document.dry_run { "would be removed" } else { "removed" };
     for worktree in &document.worktrees {
-        let whose = worktree.task.as_ref().map_or_else(|| "no task".to_owned(), |task| format!("task {task}"));
+        let whose =
+            worktree.task.as_ref().map_or_else(|| "no task".to_owned(), |task| format!("task {task}"));
         let fate = worktree.because.as_ref().map_or_else(|| verb.to_owned(), |why| format!("kept: {why}"));
         ui.say(harmless(&format!("{} ({whose}): {fate}", worktree.path)));
     }

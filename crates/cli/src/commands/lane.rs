@@ -65,7 +65,9 @@ pub(crate) async fn pause(args: PauseArgs, context: &Context) -> Done {
     context.commit(&*store, vec![Change::HoldLane { lane: args.lane.clone(), hold }]).await?;
     let what = in_words(&args.lane);
     context.ui.say(match until {
-        Some(until) => format!("{what} is paused until {} ({})", words::moment(until), words::relative(until, now)),
+        Some(until) => {
+            format!("{what} is paused until {} ({})", words::moment(until), words::relative(until, now))
+        }
         None => format!("{what} is paused"),
     });
     context.ui.say(format!("next: rehearsal resume{}", argument(&args.lane)));

@@ -52,7 +52,11 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("session", "session new, show, context", document::<session::SessionDocument>),
     ("session-list", "session list", document::<session::SessionList>),
     ("session-progress", "session progress", document::<session::ProgressDocument>),
-    ("task", "task add, edit, done, block, unblock, cancel, retry; approve, reject", document::<task::TaskDocument>),
+    (
+        "task",
+        "task add, edit, done, block, unblock, cancel, retry; approve, reject",
+        document::<task::TaskDocument>,
+    ),
     ("task-list", "task list", document::<task::TaskList>),
     ("task-show", "task show", document::<task::TaskDetails>),
     ("task-import", "task import", document::<task::ImportDocument>),

@@ -236,8 +236,7 @@ fn show(status: &Status, context: &Context) {
                 session.by_status.iter().map(|(status, count)| format!("{count} {status}")).collect();
             vec![session.name.clone(), session.open.to_string(), session.done.to_string(), words.join(", ")]
         };
-        let rows: Vec<Vec<String>> =
-            status.sessions.iter().chain(&status.without_session).map(row).collect();
+        let rows: Vec<Vec<String>> = status.sessions.iter().chain(&status.without_session).map(row).collect();
         ui.say(format!("\n{}", table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)));
     }
     if status.cost_usd.is_some() {

@@ -37,7 +37,10 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
     }
     if let Some(until) = why.lease_until {
         ui.say(match until > now {
-            true => format!("- its worker holds it for another {}, and longer with each sign of life", words::duration(until.since(now))),
+            true => format!(
+                "- its worker holds it for another {}, and longer with each sign of life",
+                words::duration(until.since(now))
+            ),
             false => format!("- its lease was over {}", words::relative(until, now)),
         });
     }

@@ -12,9 +12,7 @@ use clap::Args;
 use rehearsal_agent::process;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
-use rehearsal_engine::{
-    StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-};
+use rehearsal_engine::{StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker};
 use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
 
@@ -154,6 +152,11 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
 
 /// A name that nobody has would be waited for without end.
 async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
+    let workers = &settings.work.workers;
+    if workers.value == 0 {
+        return Err(CliError::usage(format!("`work.workers` is 0 ({}): nothing would be done", workers.origin))
+            .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
+    }
     for name in &args.agents {
         check_agent(name, settings)?;
     }

@@ -17,7 +17,6 @@ fn what_is_paused_is_not_claimed_until_it_is_resumed() {
     ");
     assert_snapshot!(env.run(&["work", "--until-idle"]), @"
 
-    0 runs in [TIME], cost unknown
     0 done; nothing more can be done now: 1 open
     all is held: a release
     agent:gatekeeper is held: paused by hand
@@ -60,7 +59,9 @@ fn what_is_paused_is_not_claimed_until_it_is_resumed() {
 #[test]
 fn a_pause_for_a_time_is_over_by_itself() {
     let env = a_team().session("greet").task_of("pull-request", "Say hello", &[]);
-    env.run(&["pause", "session:greet", "--until", "2h"]).ends_with(0).says("session `greet` is paused until");
+    env.run(&["pause", "session:greet", "--until", "2h"])
+        .ends_with(0)
+        .says("session `greet` is paused until");
     env.run(&["pause", "session:greet", "--until", "0s"]).ends_with(0);
     env.run(&["work", "--until-idle"]).ends_with(0);
 }

@@ -35,6 +35,7 @@ mod why;
 mod work;
 mod work_forges;
 mod work_people;
+mod work_postgres;
 mod work_signals;
 
 #[test]

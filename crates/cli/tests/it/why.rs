@@ -69,8 +69,7 @@ fn a_task_that_failed_names_its_runs() {
     env.run(&["run", "--max-failures", "9"]).ends_with(6);
     assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is failed
-    - it failed after 4 attempts
-    - its last run ended with failed: it cannot be done
+    - it failed after 4 attempts; its last run ended with failed: it cannot be done
     next: rehearsal runs list --task [TASK-1]
     next: rehearsal task retry [TASK-1]
     ");

@@ -18,8 +18,7 @@ pub(crate) fn a_team() -> TestEnv {
     env
 }
 
-pub(crate) const APPROVES: &str =
-    "run: [{ result: { decision: approve, comment: good } }, { say: good }]";
+pub(crate) const APPROVES: &str = "run: [{ result: { decision: approve, comment: good } }, { say: good }]";
 
 #[test]
 fn a_task_goes_from_incoming_to_merged_where_there_is_no_remote() {
@@ -90,7 +89,7 @@ fn a_task_that_fails_ends_with_6_and_says_what_to_look_at() {
 
     TASK      STATUS  BRANCH  PULL REQUEST  MERGED  RUNS  COST   TITLE
     [TASK-1]  failed  -       -             -       1     $0.00  Say hello
-    [TASK-1]: it failed after 1 attempts
+    [TASK-1]: it failed after 1 attempt; its last run ended with failed: the file is missing
 
     1 run in [TIME], cost $0.00
     1 task failed, 0 done
@@ -104,8 +103,7 @@ fn a_task_that_fails_ends_with_6_and_says_what_to_look_at() {
     ");
     assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is failed
-    - it failed after 1 attempts
-    - its last run ended with failed: the file is missing
+    - it failed after 1 attempt; its last run ended with failed: the file is missing
     next: rehearsal runs list --task [TASK-1]
     next: rehearsal task retry [TASK-1]
     ");
@@ -177,6 +175,14 @@ fn wishes_that_cannot_be_met_are_errors() {
     For more information, try '--help'.
     [exit 2]
     ");
+    env.file(".rehearsal/config.yaml", "work: { workers: 0 }\n");
+    assert_snapshot!(env.run(&["work"]), @"
+    [stderr]
+    error: `work.workers` is 0 (.rehearsal/config.yaml): nothing would be done
+    hint: `rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on
+    [exit 2]
+    ");
+    let env = env.config("base_branch: main");
     assert_snapshot!(env.run(&["task", "add", "x", "--flow", "pull-requests"]), @"
     [stderr]
     error: there is no flow `pull-requests`
@@ -185,7 +191,6 @@ fn wishes_that_cannot_be_met_are_errors() {
     ");
     assert_snapshot!(env.run(&["work", "--until-idle"]), @"
 
-    0 runs in [TIME], cost unknown
     there is nothing to do
     next: rehearsal task add TITLE --flow pull-request
     [stderr]
@@ -221,7 +226,7 @@ fn a_store_that_cannot_be_reached_says_so_and_never_tells_a_password() {
     let env = TestEnv::new().var("REHEARSAL_STORE", "mysql://ada:secret@db/tasks");
     assert_snapshot!(env.run(&["task", "list"]), @"
     [stderr]
-    error: `mysql://ada@db/tasks`, the `store` of environment, is no address of a store
+    error: `store` is `mysql://ada@db/tasks` (environment), which is no address of a store
     hint: write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state
     [exit 2]
     ");
@@ -232,7 +237,12 @@ fn the_demo_shows_a_rejection_and_a_merge() {
     let env = TestEnv::without_repository();
     let demo = env.run(&["demo", "--flow", "pull-request"]).ends_with(0);
     let task = demo.stdout.split("task ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let story: Vec<String> = demo.to_string().lines().take_while(|line| !line.starts_with("[stderr]")).map(|line| line.replace(&task, "[TASK-1]")).collect();
+    let story: Vec<String> = demo
+        .to_string()
+        .lines()
+        .take_while(|line| !line.starts_with("[stderr]"))
+        .map(|line| line.replace(&task, "[TASK-1]"))
+        .collect();
     assert_snapshot!(story.join("\n"), @"
     a scratch repository with failing tests, and a local forge: 0 passed, 2 failed
 

@@ -26,7 +26,8 @@ fn a_remote_that_is_a_directory_gets_the_work() {
 
 #[test]
 fn github_is_used_through_its_own_program() {
-    let env = with_origin(a_team()).config("forge: { kind: github }").task_of("pull-request", "Say hello", &[]);
+    let env =
+        with_origin(a_team()).config("forge: { kind: github }").task_of("pull-request", "Say hello", &[]);
     env.git(&["push", "--quiet", "origin", "main"]);
     env.git(&["remote", "set-url", "origin", env.scratch.join("origin.git").as_str()]);
     assert_snapshot!(env.run(&["work", "--until-idle"]), @"
@@ -46,7 +47,7 @@ fn github_is_used_through_its_own_program() {
         .var("GH_MOCK_LOG", log.as_str());
     env.run(&["work", "--until-idle"])
         .ends_with(0)
-        .says("https://github.com/test/repo/pull/1")
+        .says("https://github.com/test/repo/pull/99")
         .says("1 task done");
     env.git(&["pull", "--quiet", "origin", "main"]);
     assert_eq!(env.read("hello.txt"), "hi\n");
@@ -89,8 +90,8 @@ fn a_destination_that_cannot_be_used_is_told_before_anything_is_begun() {
     env.git(&["remote", "set-url", "origin", "../clone"]);
     assert_snapshot!(env.run(&["work", "--until-idle"]), @"
     [stderr]
-    error: `[REPO]/../clone`, the remote `origin`, has `main` checked out: it cannot be moved
-    hint: use a bare repository as the remote (`git clone --bare`), or set `kind: local` without one
+    error: `[SCRATCH]/clone`, the remote `origin`, has `main` checked out: it cannot be moved
+    hint: use a bare repository as the remote (`git clone --bare`), or check out another branch there
     [exit 4]
     ");
     env.git(&["remote", "remove", "origin"]);

@@ -30,7 +30,7 @@ fn a_person_decides_what_the_flow_asks_a_person() {
     assert_snapshot!(env.run(&["reject", &id, "--comment", "say it louder"]), @"[TASK-1] is rejected: Say hello");
     env.run(&["work", "--until-idle"]).ends_with(7);
     assert!(env.prompt(2).contains("say it louder"), "{}", env.prompt(2));
-    assert_snapshot!(env.run(&["approve", &id, "--comment", "fine"]), @"");
+    assert_snapshot!(env.run(&["approve", &id, "--comment", "fine"]), @"[TASK-1] is approved: Say hello");
     env.run(&["work", "--until-idle"]).ends_with(0).says("1 task done");
     assert_eq!(env.task_now(1)["task"]["rejections"], 1);
 }
@@ -46,7 +46,6 @@ fn an_agent_reports_from_inside_its_worktree() {
     [TASK-1]  Say hello is blocked
     - which-language
     - it waits for a human
-    - its last run ended with blocked: which-language (1 attempts so far)
     next: rehearsal task unblock [TASK-1]
     ");
 }

@@ -63,7 +63,9 @@ pub(super) async fn explain_hindrance(
     let id = &task.id;
     match hindrance {
         Hindrance::Disabled { agent } => {
-            why.next.push(format!("rehearsal config show --origin   # then set `enabled: true` under `agents.{agent}`"));
+            why.next.push(format!(
+                "rehearsal config show --origin   # then set `enabled: true` under `agents.{agent}`"
+            ));
         }
         Hindrance::Held { lane, hold } => {
             why.until = hold.until.or(why.until);

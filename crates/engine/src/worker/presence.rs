@@ -59,8 +59,7 @@ impl Presence {
 
     /// Workers that are gone, whose traces nobody needs.
     pub(crate) fn forgettable(state_dir: &Utf8Path, needed: &[&WorkerId]) -> Vec<WorkerId> {
-        let gone =
-            |worker: &WorkerId| !needed.contains(&worker) && Self::of(state_dir, worker) == Alive::No;
+        let gone = |worker: &WorkerId| !needed.contains(&worker) && Self::of(state_dir, worker) == Alive::No;
         Self::traces(state_dir).into_iter().filter(gone).collect()
     }
 

@@ -93,7 +93,8 @@ async fn prepare(directory: &Utf8Path) -> Result<Project, CliError> {
     init_repository(&root)?;
     commit_all(&root, "A greeting to be")?;
     fs_err::create_dir_all(&origin)?;
-    let init = Git::at(&origin).run(&["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]).await;
+    let init =
+        Git::at(&origin).run(&["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]).await;
     init.map_err(|error| git_error(&error))?;
     let git = Git::at(&root);
     for args in [["remote", "add", "origin", origin.as_str()], ["push", "--quiet", "origin", "main"]] {

@@ -94,9 +94,8 @@ impl Story {
 
     fn change(&self, task: &TaskId, input: &TaskInput, from: &StateName, to: &StateName) -> Option<String> {
         // A task that stays where it is goes on: what happened to it is all there is to tell.
-        let told = |what: String| match from == to {
-            true => format!("  {what}"),
-            false => format!("claimed → {to}  ({what})"),
+        let told = |what: String| {
+            if from == to { format!("  {what}") } else { format!("claimed → {to}  ({what})") }
         };
         match input {
             TaskInput::EndRun { outcome, .. } => {

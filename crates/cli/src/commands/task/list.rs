@@ -25,7 +25,7 @@ pub(crate) struct ListArgs {
     /// Only of this session
     #[arg(long, short)]
     session: Option<SessionName>,
-    /// Only with this status: working, blocked, waiting, needs_continuation, cancelled, or a state of a flow like todo,
+    /// Only with this status: working, blocked, waiting, `needs_continuation`, cancelled, or a state of a flow like todo,
     /// incoming, provisional, done, failed; may be given again
     #[arg(long = "status", value_name = "WORD")]
     statuses: Vec<String>,

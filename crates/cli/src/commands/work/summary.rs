@@ -167,7 +167,9 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
     }
     for task in document.tasks.iter().filter(|task| task.end != Some(End::Success)) {
         if let Some(because) = &task.because {
-            let until = task.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, context.now())));
+            let until = task
+                .until
+                .map_or_else(String::new, |until| format!(", {}", words::relative(until, context.now())));
             ui.say(format!("{}: {}{until}", styled(BOLD, &task.id), one_line(because, 160)));
         }
     }

@@ -96,7 +96,7 @@ impl Drop for View {
 }
 
 /// The line for an event; none for what only the moving lines show.
-fn in_words( event: &WorkEvent, now: Timestamp) -> Option<String> {
+fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
     let of = |task: &TaskId, text: String| format!("{}  {text}", styled(BOLD, task));
     Some(match event {
         WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Prepared { .. } => {
@@ -111,7 +111,8 @@ fn in_words( event: &WorkEvent, now: Timestamp) -> Option<String> {
         }
         WorkEvent::Claimed { task, title, state, agent, run, taken_from } => {
             let who = agent.as_ref().map_or_else(|| "steps".to_owned(), ToString::to_string);
-            let from = taken_from.as_ref().map_or_else(String::new, |run| format!(", taken over from run {run}"));
+            let from =
+                taken_from.as_ref().map_or_else(String::new, |run| format!(", taken over from run {run}"));
             let text = format!("{state}: {who} (run {run}{from})  {}", one_line(title, TITLE_WIDTH));
             of(task, text)
         }
@@ -131,9 +132,7 @@ fn in_words( event: &WorkEvent, now: Timestamp) -> Option<String> {
             );
             of(task, text)
         }
-        WorkEvent::StepDone { task, step } => {
-            of(task, styled(DIM, format!("{}: done", one_line(step, 60))))
-        }
+        WorkEvent::StepDone { task, step } => of(task, styled(DIM, format!("{}: done", one_line(step, 60)))),
         WorkEvent::StepFailed { task, step, failure } => of(task, failed_in_words(step, failure)),
         WorkEvent::Moved { task, from, to, status, reason, .. } => of(
             task,
@@ -150,7 +149,8 @@ fn in_words( event: &WorkEvent, now: Timestamp) -> Option<String> {
             of(task, styled(ODD, text))
         }
         WorkEvent::Held { lane, hold } => {
-            let until = hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
+            let until =
+                hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
             styled(ODD, format!("{lane} is held: {}{until}", harmless(&hold.reason)))
         }
         WorkEvent::Waiting { until } => waiting_in_words(*until, now),

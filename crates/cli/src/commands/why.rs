@@ -36,12 +36,11 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
         ui.say(format!("- {}", harmless(reason)));
     }
     if let Some(until) = why.lease_until {
-        ui.say(match until > now {
-            true => format!(
-                "- its worker holds it for another {}, and longer with each sign of life",
-                words::duration(until.since(now))
-            ),
-            false => format!("- its lease was over {}", words::relative(until, now)),
+        ui.say(if until > now {
+            let left = words::duration(until.since(now));
+            format!("- its worker holds it for another {left}, and longer with each sign of life")
+        } else {
+            format!("- its lease was over {}", words::relative(until, now))
         });
     }
     if let Some(until) = why.until {

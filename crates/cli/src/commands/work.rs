@@ -154,8 +154,11 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
 async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
     let workers = &settings.work.workers;
     if workers.value == 0 {
-        return Err(CliError::usage(format!("`work.workers` is 0 ({}): nothing would be done", workers.origin))
-            .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
+        return Err(CliError::usage(format!(
+            "`work.workers` is 0 ({}): nothing would be done",
+            workers.origin
+        ))
+        .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
     }
     for name in &args.agents {
         check_agent(name, settings)?;

@@ -31,6 +31,19 @@ impl Calls {
         self.call_with_input(name, args, "")
     }
 
+    /// What is about workers; the task is over.
+    fn of_workers(&mut self, task: &str) {
+        self.call("work", &["work", "--once", "--agent", "gatekeeper"]);
+        self.call("lane", &["pause", "session:other", "--until", "2h"]);
+        self.call("lane", &["resume", "session:other"]);
+        self.call("gc", &["gc", "--dry-run"]);
+        self.call("task", &["retry", task]);
+        self.call("task", &["cancel", task]);
+        self.call("error", &["approve", task]);
+        self.call("error", &["reject", task, "--comment", "no"]);
+        self.call("doctor-store", &["doctor", "--store"]);
+    }
+
     #[track_caller]
     fn call_with_input(&mut self, name: &str, args: &[&str], input: &str) -> Output {
         let output = self.env.run_with_input(&[args, &["--json"]].concat(), input);
@@ -89,15 +102,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("config-show", &["config", "show"]);
     calls.call("flow-check", &["flow", "check"]);
     calls.call("flow-list", &["flow", "list"]);
-    calls.call("work", &["work", "--once", "--agent", "gatekeeper"]);
-    calls.call("lane", &["pause", "session:other", "--until", "2h"]);
-    calls.call("lane", &["resume", "session:other"]);
-    calls.call("gc", &["gc", "--dry-run"]);
-    calls.call("task", &["retry", &two]);
-    calls.call("task", &["cancel", &two]);
-    calls.call("error", &["approve", &two]);
-    calls.call("error", &["reject", &two, "--comment", "no"]);
-    calls.call("doctor-store", &["doctor", "--store"]);
+    calls.of_workers(&two);
     calls.call("flow-graph", &["flow", "graph", "loop"]);
     calls.call("agent-list", &["agent", "list"]);
     calls.call("agent-check", &["agent", "check", "implementer"]);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
-use rehearsal_engine::{LockError, LoopError, TesterError};
+use rehearsal_engine::{LockError, LoopError, TesterError, WorkError};
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -207,6 +207,9 @@ impl From<CommitError> for CliError {
             CommitError::Refused { refusal: Refusal::Claimed { run, .. }, .. } => {
                 this.hint(format!("`rehearsal logs {run} --follow` shows what it does"))
             }
+            CommitError::Refused { refusal: Refusal::NoDecision { task, .. }, .. } => {
+                this.hint(format!("`rehearsal why {task}` says what it waits for"))
+            }
             _ => this,
         }
     }
@@ -220,6 +223,19 @@ impl From<LoopError> for CliError {
             LoopError::Session(error) => error.into(),
             LoopError::Io(error) => error.into(),
             LoopError::Prompt(error) => error.into(),
+            LoopError::OtherFlow { .. } => Self::usage(error.to_string())
+                .hint("`rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session"),
+        }
+    }
+}
+
+impl From<WorkError> for CliError {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::Commit(error) => error.into(),
+            WorkError::Read(error) => error.into(),
+            WorkError::Io(error) => error.into(),
+            WorkError::Died => Self::of(Exit::Internal, &error),
         }
     }
 }

@@ -23,7 +23,7 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
-use rehearsal_core::guard::Limits;
+use rehearsal_core::guard::{Hindrance, Limits};
 use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
@@ -32,11 +32,13 @@ use tokio::task::JoinSet;
 use crate::StopSwitch;
 use crate::steps::MergeQueue;
 use heart::Held;
-use presence::Presence;
+
+pub(crate) use presence::{Alive, Presence};
 
 pub use agents::{Role, Roles};
 pub use event::{WorkEnd, WorkEvent, WorkSummary};
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
+pub use recover::forget_dead_workers;
 
 /// Told of everything that happens in a worker. Must not block.
 pub type WorkReporter = Arc<dyn Fn(WorkEvent) + Send + Sync>;
@@ -236,7 +238,7 @@ impl Desk {
                     if self.recover().await? > 0 {
                         continue;
                     }
-                    idle_until = self.next_wake().await?;
+                    idle_until = self.next_chance().await?;
                     break;
                 };
                 began_one = true;
@@ -267,16 +269,23 @@ impl Desk {
         }
     }
 
-    /// When something may become claimable by itself. What ran out already is, as soon as it may be taken over.
-    async fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
-        let now = self.now();
-        let next = self.worker.store.next_wake(now).await?;
-        let allowed = self.began.plus(self.worker.options.lease);
-        if allowed <= now {
-            return Ok(next);
-        }
-        let ran_out = self.worker.store.leases().await?.iter().any(|(_, until)| *until <= now);
-        Ok(if ran_out { Some(next.map_or(allowed, |next| next.min(allowed))) } else { next })
+    /// When something becomes claimable by itself: a wait is over then, an agent may begin its next run, or what ran out
+    /// may be taken over.
+    async fn next_chance(&self) -> Result<Option<Timestamp>, WorkError> {
+        let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
+        let wake = store.next_wake(now).await?;
+        let hindrance = match store.next_task(options.session.as_ref(), now).await? {
+            Some(task) => store.hindrance(&task, &options.limits, now).await?,
+            None => None,
+        };
+        let is_ours = |name: &AgentName| options.agents.as_ref().is_none_or(|agents| agents.contains(name));
+        let soon = match hindrance {
+            Some(Hindrance::TooSoon { agent, until }) if is_ours(&agent) => Some(until),
+            _ => None,
+        };
+        let allowed = self.began.plus(options.lease);
+        let ran_out = allowed > now && store.leases().await?.iter().any(|(_, until)| *until <= now);
+        Ok(wake.into_iter().chain(soon).chain(ran_out.then_some(allowed)).min())
     }
 
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {

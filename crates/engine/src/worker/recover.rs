@@ -3,10 +3,12 @@
 //! A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
 //! by whoever claims the task next: worktrees are healed, steps look first.
 
+use camino::Utf8Path;
 use rehearsal_agent::process;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, WorkerId};
-use rehearsal_store::{Change, CommitError, FindError};
+use rehearsal_forge::GcMode;
+use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
 use super::presence::{Alive, Presence};
 use super::{Desk, WorkError, WorkEvent};
@@ -93,6 +95,25 @@ impl Desk {
         }
         Ok(end.verdict.outcome)
     }
+}
+
+/// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named.
+pub async fn forget_dead_workers(
+    store: &dyn Store,
+    state_dir: &Utf8Path,
+    mode: GcMode,
+) -> Result<Vec<WorkerId>, StoreError> {
+    let leases = store.leases().await?;
+    let holders = leases.iter().filter_map(|(task, _)| match &task.standing {
+        Standing::Claimed(claim) => Some(&claim.worker),
+        _ => None,
+    });
+    let needed: Vec<&WorkerId> = holders.collect();
+    let gone = Presence::forgettable(state_dir, &needed);
+    if mode == GcMode::Delete {
+        Presence::forget(state_dir, &needed);
+    }
+    Ok(gone)
 }
 
 fn lose(task: &Task) -> Change {

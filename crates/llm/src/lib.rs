@@ -1,1 +1,3 @@
 //! Talks to a model: chat types, vendors' wire formats, clients, cassettes, stand-ins.
+
+pub mod cassette;

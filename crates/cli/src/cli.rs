@@ -63,6 +63,9 @@ pub(crate) enum Command {
     /// Agents, and whether they work
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),
+    /// Recorded exchanges with a model
+    #[command(subcommand)]
+    Cassette(commands::cassette::CassetteCommand),
     /// Settings, and where each comes from
     #[command(subcommand)]
     Config(commands::config::ConfigCommand),

@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod agent;
+pub(crate) mod cassette;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Why(args) => wait_for(why::run(args, &context)),
         Command::Runs(command) => wait_for(runs::run(command, &context)),
         Command::Agent(command) => wait_for(agent::run(command, &context)),
+        Command::Cassette(command) => cassette::run(&command, &context),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(&command, &context),
         Command::MockAgent(_)

@@ -17,8 +17,7 @@ impl Digest {
 
     /// The name in the file.
     pub(crate) fn short(&self) -> BlobName {
-        let [a, b, c, d, e, f, g, h, ..] = self.0;
-        BlobName(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+        BlobName(self.0.iter().take(8).fold(0, |name, byte| name << 8 | u64::from(*byte)))
     }
 
     pub(crate) fn bytes(&self) -> &[u8; 32] {

@@ -99,14 +99,14 @@ fn deltas(value: &Value) -> Vec<Delta> {
         let fields = ["text", "partial_json", "thinking"];
         return fields
             .into_iter()
-            .filter_map(|field| piece(value.get("delta")?, field, number(value, "index")))
+            .filter_map(|field| piece(value.get("delta")?, field, &number(value, "index")))
             .collect();
     }
     if kind.ends_with(".delta") {
         let item = value.get("item_id").and_then(Value::as_str).unwrap_or_default();
         let channel =
             format!("{kind} {item} {} {}", number(value, "output_index"), number(value, "content_index"));
-        return piece(value, "delta", channel).into_iter().collect();
+        return piece(value, "delta", &channel).into_iter().collect();
     }
     of_choices(value).into_iter().chain(of_candidates(value)).collect()
 }
@@ -117,13 +117,11 @@ fn of_choices(value: &Value) -> Vec<Delta> {
         let Some(delta) = choice.get("delta") else { continue };
         let index = number(choice, "index");
         found.extend(
-            ["content", "reasoning_content"]
-                .into_iter()
-                .filter_map(|field| piece(delta, field, index.clone())),
+            ["content", "reasoning_content"].into_iter().filter_map(|field| piece(delta, field, &index)),
         );
         for call in items(delta, "tool_calls") {
             let channel = format!("{index} {}", number(call, "index"));
-            found.extend(call.get("function").and_then(|function| piece(function, "arguments", channel)));
+            found.extend(call.get("function").and_then(|function| piece(function, "arguments", &channel)));
         }
     }
     found
@@ -134,7 +132,7 @@ fn of_candidates(value: &Value) -> Vec<Delta> {
     for candidate in items(value, "candidates") {
         let Some(content) = candidate.get("content") else { continue };
         let parts = items(content, "parts");
-        found.extend(parts.iter().filter_map(|part| piece(part, "text", number(candidate, "index"))));
+        found.extend(parts.iter().filter_map(|part| piece(part, "text", &number(candidate, "index"))));
     }
     found
 }
@@ -147,7 +145,7 @@ fn number(value: &Value, field: &str) -> String {
     value.get(field).map(Value::to_string).unwrap_or_default()
 }
 
-fn piece(value: &Value, field: &'static str, channel: String) -> Option<Delta> {
+fn piece(value: &Value, field: &'static str, channel: &str) -> Option<Delta> {
     let text = value.get(field)?.as_str()?.to_owned();
     Some(Delta { channel: format!("{field} {channel}"), field, text })
 }

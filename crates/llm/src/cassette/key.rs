@@ -53,6 +53,42 @@ impl Key {
         Self { method, target, headers, fields, blobs, lists, text, digest }
     }
 
+    /// `POST`.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Path and query.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Which model is asked, if the body says it.
+    pub fn model(&self) -> Option<String> {
+        serde_json::from_str(self.fields.get("model")?).ok()
+    }
+
+    /// How many elements the conversation has so far.
+    pub fn messages(&self) -> usize {
+        CONVERSATIONS.iter().filter_map(|name| self.lists.get(*name)).map(Vec::len).sum()
+    }
+
+    /// The whole body, indented.
+    pub fn body(&self) -> String {
+        if let Some(text) = &self.text {
+            return text.clone();
+        }
+        let value = |json: &str| serde_json::from_str(json).unwrap_or(Value::Null);
+        let short = self.fields.iter().map(|(name, json)| (name.clone(), value(json)));
+        let long = self.blobs.iter().map(|(name, piece)| (name.clone(), value(&piece.json)));
+        let lists = self
+            .lists
+            .iter()
+            .map(|(name, list)| (name.clone(), list.iter().map(|piece| value(&piece.json)).collect()));
+        let body: Value = Value::Object(short.chain(long).chain(lists).collect());
+        serde_json::to_string_pretty(&body).unwrap_or_default()
+    }
+
     /// The same request with every text passed through `change`.
     pub(crate) fn rewritten(&self, mut change: impl FnMut(&str) -> String) -> Self {
         let mut piece = |old: &Piece| Piece::new(change(&old.json));
@@ -110,7 +146,9 @@ impl Parts {
             add(b"list");
             add(name.as_bytes());
             add(&(pieces.len() as u64).to_le_bytes());
-            pieces.iter().for_each(|piece| add(piece.digest.bytes()));
+            for piece in pieces {
+                add(piece.digest.bytes());
+            }
         }
         Digest::from(hash)
     }
@@ -129,11 +167,11 @@ struct Conversation {
     memory: Memory,
 }
 
-/// What is known in a conversation: numbers of ids, and elements by the hash of their raw text.
+/// What is known in a conversation: numbers of ids, and elements by their raw text.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) names: Names,
-    elements: HashMap<Digest, Known>,
+    elements: HashMap<Box<str>, Known>,
 }
 
 #[derive(Debug, Clone)]
@@ -167,8 +205,8 @@ impl Keys {
     }
 
     pub(crate) fn keyed(&mut self, asked: &Asked<'_>) -> Keyed {
-        let body: Option<BTreeMap<String, &RawValue>> = serde_json::from_slice(asked.body).ok();
-        let call = Call::of(asked, body.as_ref().map(shape).unwrap_or_default());
+        let body = RawBody::of(asked.body);
+        let call = Call::of(asked, body.as_ref().map(RawBody::shape).unwrap_or_default());
         match call {
             Call::Free(lane) => {
                 let mut memory = Memory::default();
@@ -202,23 +240,44 @@ impl Keys {
     }
 }
 
-fn shape<'a>(body: &BTreeMap<String, &'a RawValue>) -> Shape<'a> {
-    let conversation = CONVERSATIONS.iter().find_map(|name| body.get(*name));
-    let first_message = conversation
-        .and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok())
-        .and_then(|list| list.first().map(|element| element.get()));
-    let tools = body.get("tools").is_some_and(|tools| !matches!(tools.get(), "[]" | "null"));
-    // The code mode of Codex gives its tools as an element of the conversation.
-    let in_conversation = || conversation.is_some_and(|list| list.get().contains("\"additional_tools\""));
-    Shape { first_message, has_tools: tools || in_conversation() }
+/// A body that is a JSON object, cut but not read.
+struct RawBody<'a> {
+    lists: Vec<(&'static str, Vec<&'a RawValue>)>,
+    fields: BTreeMap<String, &'a RawValue>,
 }
 
-fn make(
-    normaliser: &Normaliser,
-    memory: &mut Memory,
-    asked: &Asked<'_>,
-    body: Option<BTreeMap<String, &RawValue>>,
-) -> Key {
+impl<'a> RawBody<'a> {
+    fn of(body: &'a [u8]) -> Option<Self> {
+        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(body).ok()?;
+        let mut lists = Vec::new();
+        for name in LISTS {
+            let elements = fields.get(*name).and_then(|raw| serde_json::from_str(raw.get()).ok());
+            if let Some(elements) = elements {
+                fields.remove(*name);
+                lists.push((*name, elements));
+            }
+        }
+        Some(Self { lists, fields })
+    }
+
+    fn list(&self, wanted: &str) -> Option<&[&'a RawValue]> {
+        self.lists.iter().find(|(name, _)| *name == wanted).map(|(_, elements)| elements.as_slice())
+    }
+
+    fn shape(&self) -> Shape<'a> {
+        let conversation = CONVERSATIONS.iter().find_map(|name| self.list(name)).unwrap_or_default();
+        let tools = self.list("tools").unwrap_or_default();
+        // The code mode of Codex gives its tools as an element of the conversation.
+        let in_conversation =
+            || conversation.iter().any(|element| element.get().contains("\"additional_tools\""));
+        Shape {
+            first_message: conversation.first().map(|element| element.get()),
+            has_tools: !tools.is_empty() || in_conversation(),
+        }
+    }
+}
+
+fn make(normaliser: &Normaliser, memory: &mut Memory, asked: &Asked<'_>, body: Option<RawBody<'_>>) -> Key {
     let mut parts = Parts {
         method: asked.method.to_owned(),
         target: normaliser.text(&mut memory.names, &without_key(asked.target)).into_owned(),
@@ -236,20 +295,11 @@ fn make(
     Key::new(parts)
 }
 
-fn fill(
-    normaliser: &Normaliser,
-    memory: &mut Memory,
-    parts: &mut Parts,
-    mut body: BTreeMap<String, &RawValue>,
-) {
-    for name in LISTS {
-        let elements = body.get(*name).and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
-        if let Some(elements) = elements {
-            body.remove(*name);
-            parts.lists.insert((*name).to_owned(), list(normaliser, memory, &elements));
-        }
+fn fill(normaliser: &Normaliser, memory: &mut Memory, parts: &mut Parts, body: RawBody<'_>) {
+    for (name, elements) in body.lists {
+        parts.lists.insert(name.to_owned(), list(normaliser, memory, &elements));
     }
-    for (name, raw) in body {
+    for (name, raw) in body.fields {
         let json = match normaliser.whole_field(&name) {
             Some(placeholder) => canonical(&Value::from(placeholder)),
             None => {
@@ -300,16 +350,16 @@ fn flush(
 /// An element of a list.
 enum Element {
     Known(Known),
-    New(Digest, Value),
+    New(Box<str>, Value),
 }
 
 impl Element {
     fn of(memory: &Memory, raw: &RawValue) -> Self {
-        let digest = Digest::of(raw.get().as_bytes());
-        memory
-            .elements
-            .get(&digest)
-            .map_or_else(|| Self::New(digest, parsed(raw)), |known| Self::Known(known.clone()))
+        let raw_text = raw.get();
+        match memory.elements.get(raw_text) {
+            Some(known) => Self::Known(known.clone()),
+            None => Self::New(raw_text.into(), parsed(raw)),
+        }
     }
 
     /// The number of the call that it is the result of.
@@ -323,10 +373,10 @@ impl Element {
     fn piece(self, normaliser: &Normaliser, memory: &mut Memory, rank: Option<u32>) -> Piece {
         match self {
             Self::Known(known) => known.piece,
-            Self::New(digest, mut value) => {
+            Self::New(raw, mut value) => {
                 normaliser.value(&mut memory.names, &mut value);
                 let piece = Piece::new(canonical(&value));
-                memory.elements.insert(digest, Known { piece: piece.clone(), rank });
+                memory.elements.insert(raw, Known { piece: piece.clone(), rank });
                 piece
             }
         }

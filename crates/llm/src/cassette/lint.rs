@@ -43,7 +43,7 @@ pub fn lint(path: &Path, secrets: &Secrets) -> Result<Vec<Finding>, LintError> {
     let scanner = Scanner::new(secrets)?;
     let home = Regex::new(r"/(?:home|Users)/[A-Za-z0-9_.-]+").map_err(PatternError::from)?;
     let open = |source: std::io::Error| ReadError::Open { path: path.to_owned(), source };
-    let mut file = BufReader::new(fs_err::File::open(path).map_err(|error| open(error.into()))?);
+    let mut file = BufReader::new(fs_err::File::open(path).map_err(open)?);
     let mut line = Vec::new();
     let mut homes = HashSet::new();
     for number in 1.. {

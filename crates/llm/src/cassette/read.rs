@@ -90,8 +90,8 @@ pub enum ReadError {
 impl Cassette {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = fs_err::File::open(path)
-            .map_err(|source| ReadError::Open { path: path.to_owned(), source: source.into() })?;
+        let file =
+            fs_err::File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
         Self::read(std::io::BufReader::new(file))
     }
 

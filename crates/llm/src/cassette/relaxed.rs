@@ -145,6 +145,8 @@ fn outline_of(value: &Value, out: &mut String) {
     }
     for list in ["content", "parts", "tool_calls"] {
         let items = value.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        items.iter().for_each(|item| outline_of(item, out));
+        for item in items {
+            outline_of(item, out);
+        }
     }
 }

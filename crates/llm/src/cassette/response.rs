@@ -134,7 +134,9 @@ impl Response {
             Body::Whole(text) => replace(names, text),
             Body::Frames(frames) => {
                 delta::join(normaliser, names, frames);
-                frames.iter_mut().for_each(|frame| replace(names, &mut frame.text));
+                for frame in frames {
+                    replace(names, &mut frame.text);
+                }
             }
         }
         self

@@ -16,6 +16,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod stage;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod test;
@@ -53,6 +54,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),
+        Command::Stage(args) => wait_for(stage::run(args, &context)),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

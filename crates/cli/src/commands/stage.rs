@@ -1,0 +1,191 @@
+//! `stage`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use rehearsal_stage::setup::{Setup, setups};
+use rehearsal_stage::{Answered, Report, Script, ScriptedPlay, Stage};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::project::read_text;
+use crate::ui::{Ui, table};
+use crate::words::count;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal stage --script turns.yaml
+  rehearsal stage --script turns.yaml --port 8080 --json
+
+A script has an answer for each request:
+
+  turns:
+    - say: I write the file.
+      do:
+        - write_file: { path: hello.txt, content: \"hello\\n\" }
+        - run: cat hello.txt
+    - fault: { status: { code: 529 } }
+    - say: Done.
+
+It plays on the interfaces of Anthropic (Messages), OpenAI (Chat Completions, Responses) and Gemini alike. `rehearsal schema
+stage-script` has all that a script can say. It plays until Ctrl-C; the exit code is 3 when a request came that the
+script has no turn for, or when a turn was never asked for.")]
+pub(crate) struct StageArgs {
+    /// What is played
+    #[arg(long, value_name = "FILE")]
+    script: Utf8PathBuf,
+    /// The port to listen on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// The address to listen on; nobody but this machine reaches it unless you say so here
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+}
+
+/// A line of `stage --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum StageEvent {
+    /// It listens.
+    Opened {
+        /// `http://127.0.0.1:PORT`.
+        url: String,
+        /// What each agent CLI has to be told.
+        agents: Vec<AgentSetup>,
+    },
+    /// It is over.
+    Closed {
+        /// Whether all that was told was played, and nothing else was asked.
+        clean: bool,
+        /// What happened.
+        report: Report,
+    },
+}
+
+/// What an agent CLI has to be told, so that it asks this stage and nobody else.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AgentSetup {
+    name: &'static str,
+    /// Variables to set.
+    variables: Vec<(&'static str, String)>,
+    /// Arguments to give before all others.
+    arguments: Vec<String>,
+    /// Files to write below its home directory, with their content.
+    files: Vec<(&'static str, String)>,
+}
+
+impl From<Setup> for AgentSetup {
+    fn from(setup: Setup) -> Self {
+        let Setup { name, variables, arguments, files } = setup;
+        Self { name, variables, arguments, files }
+    }
+}
+
+pub(crate) async fn run(args: StageArgs, context: &Context) -> Done {
+    let text = read_text(&context.directory.join(&args.script))?
+        .ok_or_else(|| CliError::usage(format!("there is no file `{}`", args.script)))?;
+    let script = Script::parse(&text).map_err(|error| CliError::in_file(error, args.script.as_str()))?;
+    let play = Arc::new(ScriptedPlay::new(script));
+    let address = SocketAddr::new(args.host, args.port);
+    // Before the address is told: whoever reads it may end us at once.
+    let ended = ended_by_signal()?;
+    let stage =
+        Stage::open(address, Arc::clone(&play) as _).map_err(|error| cannot_listen(address, &error))?;
+    tell_opened(context.ui, stage.address());
+    ended.await;
+    stage.close().await;
+    let report = play.report();
+    let clean = report.is_clean();
+    context.ui.say(told(&report));
+    context.ui.document(StageEvent::Closed { clean, report });
+    Ok(if clean { Exit::Ok } else { Exit::Red })
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> CliError {
+    let told = CliError::usage(format!("cannot listen on {address}: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => told.hint("`--port 0` takes any port that is free"),
+        _ => told,
+    }
+}
+
+fn ended_by_signal() -> std::io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}
+
+fn tell_opened(ui: Ui, address: SocketAddr) {
+    let setups = setups(address);
+    let mut text = format!("the stage is open on http://{address}\n");
+    for setup in &setups {
+        text.push_str(&format!("\n{}\n", setup.name));
+        for (name, value) in &setup.variables {
+            text.push_str(&format!("  export {name}={}\n", quoted(value)));
+        }
+        for (path, content) in &setup.files {
+            text.push_str(&format!("  printf %s {} > ~/{path}\n", quoted(content)));
+        }
+        if !setup.arguments.is_empty() {
+            let arguments: Vec<String> = setup.arguments.iter().map(|argument| quoted(argument)).collect();
+            text.push_str(&format!("  {} exec {}\n", setup.name, arguments.join(" ")));
+        }
+    }
+    ui.say(text.trim_end());
+    if !address.ip().is_loopback() {
+        ui.aside("warning: whoever reaches this machine can ask the stage; it has no key");
+    }
+    let agents = setups.into_iter().map(AgentSetup::from).collect();
+    ui.document(StageEvent::Opened { url: format!("http://{address}"), agents });
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn told(report: &Report) -> String {
+    let rows = report.turns.iter().map(|turn| {
+        let times = turn.times.map_or_else(|| "any".to_owned(), |times| times.to_string());
+        let name = turn.name.clone().unwrap_or_default();
+        let line = turn.line.map(|line| line.to_string()).unwrap_or_default();
+        vec![turn.turn.to_string(), line, turn.played.to_string(), times, name]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut text = table(&["TURN", "LINE", "PLAYED", "OF", "NAME"], &rows);
+    text.push_str(&format!("\n{}", count(report.requests, "request")));
+    for exchange in &report.exchanges {
+        if let Answered::Miss { message } = &exchange.answered {
+            text.push_str(&format!("\nmiss: {} {message}", exchange.path));
+        }
+        if exchange.answered == Answered::UnknownPath {
+            text.push_str(&format!("\nnot played here: {}", exchange.path));
+        }
+        for finding in &exchange.findings {
+            text.push_str(&format!("\na vendor would refuse: {finding}"));
+        }
+    }
+    let unplayed = report.turns.iter().filter(|turn| turn.is_unplayed()).count();
+    if unplayed > 0 {
+        text.push_str(&format!("\n{} never asked for", count(unplayed as u64, "turn")));
+    }
+    crate::ui::harmless(&text)
+}

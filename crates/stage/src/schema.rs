@@ -43,7 +43,8 @@ fn instance(schema: &Value, root: &Value, depth: usize) -> Value {
             Value::Array((0..least).map(|_| item.clone()).collect())
         }
         "string" => json!("stage"),
-        "integer" | "number" => schema.get("minimum").cloned().unwrap_or(json!(0)),
+        // Not zero: some who ask want at least one and do not say so.
+        "integer" | "number" => schema.get("minimum").cloned().unwrap_or(json!(1)),
         "boolean" => json!(false),
         _ => Value::Null,
     }
@@ -69,17 +70,18 @@ mod tests {
             "type": "object",
             "properties": {
                 "complexity_reasoning": { "type": "string" },
-                "complexity_score": { "type": "integer", "minimum": 1 },
+                "complexity_score": { "type": "integer" },
+                "depth": { "type": "integer", "minimum": 3 },
                 "kind": { "enum": ["small", "big"] },
                 "more": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flag" } },
                 "left_out": { "type": "string" },
             },
-            "required": ["complexity_reasoning", "complexity_score", "kind", "more"],
+            "required": ["complexity_reasoning", "complexity_score", "depth", "kind", "more"],
             "$defs": { "flag": { "type": ["boolean", "null"] } },
         });
         assert_eq!(
             smallest(&schema),
-            json!({ "complexity_reasoning": "stage", "complexity_score": 1, "kind": "small", "more": [false] })
+            json!({ "complexity_reasoning": "stage", "complexity_score": 1, "depth": 3, "kind": "small", "more": [false] })
         );
     }
 

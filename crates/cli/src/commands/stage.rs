@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::read_text;
-use crate::ui::{Ui, table};
+use crate::ui::{Ui, harmless, table};
 use crate::words::count;
 
 #[derive(Debug, Args)]
@@ -138,7 +138,7 @@ fn tell_opened(ui: Ui, address: SocketAddr) {
             text.push_str(&format!("  export {name}={}\n", quoted(value)));
         }
         for (path, content) in &setup.files {
-            text.push_str(&format!("  printf %s {} > ~/{path}\n", quoted(content)));
+            text.push_str(&format!("  in a home directory of its own, ~/{path}: {content}\n"));
         }
         if !setup.arguments.is_empty() {
             let arguments: Vec<String> = setup.arguments.iter().map(|argument| quoted(argument)).collect();
@@ -162,30 +162,34 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// Names and messages come from anywhere.
 fn told(report: &Report) -> String {
     let rows = report.turns.iter().map(|turn| {
         let times = turn.times.map_or_else(|| "any".to_owned(), |times| times.to_string());
-        let name = turn.name.clone().unwrap_or_default();
+        let name = harmless(turn.name.as_deref().unwrap_or_default());
         let line = turn.line.map(|line| line.to_string()).unwrap_or_default();
         vec![turn.turn.to_string(), line, turn.played.to_string(), times, name]
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    let mut text = table(&["TURN", "LINE", "PLAYED", "OF", "NAME"], &rows);
-    text.push_str(&format!("\n{}", count(report.requests, "request")));
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text.push_str(&format!("\n{}\n\n", table(&["TURN", "LINE", "PLAYED", "OF", "NAME"], &rows)));
+    }
+    text.push_str(&count(report.requests, "request"));
     for exchange in &report.exchanges {
         if let Answered::Miss { message } = &exchange.answered {
-            text.push_str(&format!("\nmiss: {} {message}", exchange.path));
+            text.push_str(&format!("\nmiss: {} {}", harmless(&exchange.path), harmless(message)));
         }
         if exchange.answered == Answered::UnknownPath {
-            text.push_str(&format!("\nnot played here: {}", exchange.path));
+            text.push_str(&format!("\nnot played here: {}", harmless(&exchange.path)));
         }
         for finding in &exchange.findings {
-            text.push_str(&format!("\na vendor would refuse: {finding}"));
+            text.push_str(&format!("\na vendor would refuse: {}", harmless(finding)));
         }
     }
     let unplayed = report.turns.iter().filter(|turn| turn.is_unplayed()).count();
     if unplayed > 0 {
         text.push_str(&format!("\n{} never asked for", count(unplayed as u64, "turn")));
     }
-    crate::ui::harmless(&text)
+    text
 }

@@ -117,9 +117,9 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test-history", &["test", "history"]);
     calls.call("test-list", &["test", "flaky"]);
     calls.call("test-list", &["test", "slow"]);
-    // A line an activity: checked with the logs below. A stand-in speaks the language of whom it plays, and the MCP server
+    // A line an activity: checked with the logs below. The stage is checked with its stories. A stand-in speaks the language of whom it plays, and the MCP server
     // that of its protocol.
-    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into(), "mcp".into()]);
+    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into(), "mcp".into(), "stage".into()]);
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))

@@ -1,11 +1,10 @@
 //! Plays a cassette.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::{HeaderMap, StatusCode};
 use rehearsal_llm::cassette::{self, Ended, Miss, PlayReport, Playback, PlayedBody, Player};
 use rehearsal_llm::wire::Dialect;
 
@@ -84,7 +83,7 @@ impl ReplayingPlay {
 #[async_trait]
 impl Play for ReplayingPlay {
     async fn answer(&self, asked: Asked) -> Answer {
-        let headers = header_pairs(&asked.headers);
+        let headers = asked.text_headers();
         let request = cassette::Asked {
             method: asked.method.as_str(),
             target: &asked.path,
@@ -96,14 +95,6 @@ impl Play for ReplayingPlay {
             Err(miss) => refusal(&asked, &miss),
         }
     }
-}
-
-/// The headers that are text.
-pub(crate) fn header_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
-        .collect()
 }
 
 /// In the form of the vendor, and so that no client tries again.
@@ -122,18 +113,9 @@ pub(crate) fn dialect_of(asked: &Asked) -> Dialect {
     }
 }
 
+/// The first difference only: clients look for words in an error, and Claude Code then tries without what was named.
 fn told(miss: &Miss) -> String {
-    let mut text = format!("cassette: {miss}");
-    for difference in &miss.differences {
-        let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
-        // Writing to a string does not fail.
-        let _ = write!(
-            text,
-            "; {}: recorded {:?}, asked {:?}",
-            difference.place,
-            side(&difference.expected),
-            side(&difference.got)
-        );
-    }
-    text
+    let place =
+        miss.differences.first().map(|difference| format!(" at {}", difference.place)).unwrap_or_default();
+    format!("cassette: {miss}{place}")
 }

@@ -174,7 +174,7 @@ impl ReplayReport {
             ui.aside(format!("request {} was played although its {} differ:", used.number, used.rung.name()));
             tell_all(&used.differences, ui);
         }
-        for miss in &self.misses {
+        for miss in self.misses.iter().take(1) {
             ui.aside(format!(
                 "miss: {} {} was not recorded: {}",
                 miss.method,
@@ -183,8 +183,14 @@ impl ReplayReport {
             ));
             tell_all(&miss.differences, ui);
         }
-        for unplayed in &self.unplayed {
-            ui.aside(format!("request {} in lane {} was never asked", unplayed.number, unplayed.lane));
+        // Agents try again with a little less when they are refused: that says nothing new.
+        if let more @ 1.. = self.misses.len().saturating_sub(1) {
+            ui.aside(format!("and {} that was not recorded either", count(more as u64, "request")));
+        }
+        if !self.unplayed.is_empty() {
+            let numbers: Vec<String> =
+                self.unplayed.iter().map(|one| format!("{} ({})", one.number, one.lane)).collect();
+            ui.aside(format!("never asked: {}", numbers.join(", ")));
         }
     }
 }

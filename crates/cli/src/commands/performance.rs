@@ -54,6 +54,15 @@ pub(crate) enum KeysOf {
     User,
 }
 
+/// What the agent reads.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// Our own standard input.
+    Ours,
+    /// This.
+    Given(Vec<u8>),
+}
+
 /// What becomes of what the agent prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
@@ -114,6 +123,7 @@ impl Performance {
         &self,
         address: SocketAddr,
         keys: KeysOf,
+        input: Input,
         printed: Printed,
         ui: Ui,
     ) -> Result<Ended, CliError> {
@@ -131,7 +141,7 @@ impl Performance {
             pump(process.stdout.take(), printed, if ui.json { Sink::Stderr } else { Sink::Stdout }),
             pump(process.stderr.take(), printed, Sink::Stderr),
         ];
-        let feeding = process.stdin.take().map(|stdin| tokio::spawn(feed(stdin)));
+        let feeding = process.stdin.take().map(|stdin| tokio::spawn(feed(stdin, input)));
         let ended = wait(&mut process, self.limit).await;
         if let Some(feeding) = feeding {
             feeding.abort();
@@ -297,12 +307,29 @@ fn pump(from: Option<pipe::Receiver>, printed: Printed, sink: Sink) -> tokio::ta
     })
 }
 
-/// Hands our standard input on. A terminal is not: nobody is to sit at it.
-async fn feed(mut stdin: pipe::Sender) {
-    if std::io::stdin().is_terminal() {
-        return;
+async fn feed(mut stdin: pipe::Sender, input: Input) {
+    match input {
+        Input::Given(bytes) => {
+            // A program that does not read is none of our business.
+            let _ = stdin.write_all(&bytes).await;
+        }
+        Input::Ours => {
+            let mut pieces = our_input();
+            while let Some(piece) = pieces.recv().await {
+                if stdin.write_all(&piece).await.is_err() {
+                    break;
+                }
+            }
+        }
     }
-    let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(4);
+}
+
+/// What comes in on our standard input. A terminal is not read: nobody is to sit at it.
+pub(crate) fn our_input() -> mpsc::Receiver<Vec<u8>> {
+    let (sender, pieces) = mpsc::channel::<Vec<u8>>(4);
+    if std::io::stdin().is_terminal() {
+        return pieces;
+    }
     // A thread of its own, which is left alone when the command ends first: a read cannot be called off.
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -313,11 +340,7 @@ async fn feed(mut stdin: pipe::Sender) {
             }
         }
     });
-    while let Some(piece) = pieces.recv().await {
-        if stdin.write_all(&piece).await.is_err() {
-            break;
-        }
-    }
+    pieces
 }
 
 /// The text of a script, for a stage that plays it.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, told};
-use crate::commands::performance::{CommandArgs, KeysOf, Performance, Printed, scripted};
+use crate::commands::performance::{CommandArgs, Input, KeysOf, Performance, Printed, our_input, scripted};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -33,6 +33,9 @@ pub(crate) struct DoctorArgs {
     command: CommandArgs,
 }
 
+/// A prompt is shorter.
+const MOST_INPUT: usize = 1 << 20;
+
 /// `cassette doctor --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CassetteDoctorDocument {
@@ -50,9 +53,17 @@ pub(super) async fn run(args: &DoctorArgs, context: &Context) -> Done {
     let scratch = tempfile::Builder::new().prefix("rehearsal-doctor-").tempdir()?;
     let root = Utf8PathBuf::from_path_buf(scratch.path().canonicalize()?)
         .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
+    let mut input = Vec::new();
+    let mut pieces = our_input();
+    while let Some(piece) = pieces.recv().await {
+        input.extend(piece);
+        if input.len() > MOST_INPUT {
+            return Err(CliError::usage("the standard input is too long to be given twice"));
+        }
+    }
     // Names of different lengths: what depends on the length of a path shows.
-    let first = listen(args, context, &root.join("one")).await?;
-    let second = listen(args, context, &root.join("another")).await?;
+    let first = listen(args, context, &root.join("one"), &input).await?;
+    let second = listen(args, context, &root.join("another"), &input).await?;
     let pack = first.performance.pack();
     let proposal = propose(pack, &heard(&first), &heard(&second))
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
@@ -75,7 +86,12 @@ struct Listened {
     headers: Vec<Vec<(String, String)>>,
 }
 
-async fn listen(args: &DoctorArgs, context: &Context, directory: &Utf8Path) -> Result<Listened, CliError> {
+async fn listen(
+    args: &DoctorArgs,
+    context: &Context,
+    directory: &Utf8Path,
+    input: &[u8],
+) -> Result<Listened, CliError> {
     match context.project() {
         Ok(project) => scratch::clone_repository(&project.root, directory)?,
         Err(_) => fs_err::create_dir(directory)?,
@@ -83,7 +99,9 @@ async fn listen(args: &DoctorArgs, context: &Context, directory: &Utf8Path) -> R
     let performance = Performance::prepare(&args.command, directory)?;
     let play = Arc::new(ListeningPlay::new(Arc::new(scripted(context, &args.script)?)));
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
-    performance.run(stage.address(), KeysOf::Nobody, Printed::Dropped, context.ui).await?;
+    performance
+        .run(stage.address(), KeysOf::Nobody, Input::Given(input.to_vec()), Printed::Dropped, context.ui)
+        .await?;
     stage.close().await;
     let asked = play.heard();
     let headers = asked.iter().map(rehearsal_stage::Asked::text_headers).collect();

@@ -97,6 +97,7 @@ impl Performance {
         // codex refuses a home below the directory for temporary files: they stand side by side.
         fs_err::create_dir(&home)?;
         fs_err::create_dir(&temp)?;
+        write_git_settings(&home)?;
         Ok(Self {
             program: program.clone(),
             arguments: arguments.to_vec(),
@@ -210,6 +211,15 @@ impl Performance {
         let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
         text.split_whitespace().find(is_version).map(str::to_owned)
     }
+}
+
+/// Who commits, and what git does not tell: agents look at its status, in which a cassette that was just recorded would
+/// stand at the replay, and did not at the recording.
+fn write_git_settings(home: &Utf8Path) -> Result<(), CliError> {
+    fs_err::write(home.join(".gitconfig"), "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n")?;
+    fs_err::create_dir_all(home.join(".config/git"))?;
+    fs_err::write(home.join(".config/git/ignore"), "/.rehearsal/cassettes/\n")?;
+    Ok(())
 }
 
 /// The directories of a run, under all of their names.

@@ -89,9 +89,6 @@ async fn recording(
     let secrets = secrets();
     let normaliser = Normaliser::new(&performance.pack().rules(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
-    if let Some(directory) = path.parent() {
-        fs_err::create_dir_all(directory)?;
-    }
     let version = performance.version().await;
     let recorder =
         Recorder::create(path.as_std_path(), &performance.agent, version.as_deref(), normaliser, &secrets)

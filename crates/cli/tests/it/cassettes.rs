@@ -61,16 +61,32 @@ fn another_request_is_a_miss_that_shows_what_differs() {
     let Some(env) = recorded() else { return };
     let output = replay(&env, &[], &["goodbye"]).ends_with(3);
     assert!(output.stdout.contains("x-should-retry: false"), "{output}");
-    assert_snapshot!(output.stderr, @"");
+    assert_snapshot!(output.stderr, @"
+    played 0 of 1 recorded request
+    miss: POST /v1/messages was not recorded: it differs from request 1 in lane main
+    /messages/0/content
+      - hello in ⟦cwd⟧ 
+      + goodbye in ⟦cwd⟧ 
+    never asked: 1 (main)
+    ");
     let relaxed = replay(&env, &["--relaxed", "texts"], &["goodbye"]).ends_with(0);
-    assert_snapshot!(relaxed.stderr, @"");
+    assert_snapshot!(relaxed.stderr, @"
+    played 1 of 1 recorded request
+    request 1 was played although its texts differ:
+    /messages/0/content
+      - hello in ⟦cwd⟧ 
+      + goodbye in ⟦cwd⟧
+    ");
 }
 
 #[test]
 fn what_the_agent_does_not_ask_fails_the_replay() {
     let Some(env) = recorded() else { return };
     let output = env.run(&["replay", "greeting", "--", "sh", "-c", ":"]).ends_with(3);
-    assert_snapshot!(output.stderr, @"");
+    assert_snapshot!(output.stderr, @"
+    played 0 of 1 recorded request
+    never asked: 1 (main)
+    ");
 }
 
 #[test]
@@ -94,16 +110,41 @@ fn nothing_of_the_users_home_is_seen_or_changed() {
 }
 
 #[test]
+fn the_agent_sees_nothing_of_the_recording_in_its_repository() {
+    let env = TestEnv::new();
+    env.file("turns.yaml", SCRIPT).commit("A script");
+    let looks = ["--", "sh", "-c", "git status --porcelain; ls -a"];
+    let record = [&["record", "x", "--script", "turns.yaml"], &looks[..]].concat();
+    let first = env.run(&record).ends_with(0);
+    assert!(!first.stdout.contains(".rehearsal"), "{first}");
+    let replayed =
+        env.run(&[&["replay", "x"], &looks[..3], &["git status --porcelain"]].concat()).ends_with(0);
+    assert_eq!(replayed.stdout, "", "{replayed}");
+}
+
+#[test]
 fn mistakes_are_told_with_what_to_do() {
     let env = TestEnv::new();
-    assert_snapshot!(env.run(&["record", "x", "--", "sh", "-c", ":"]).ends_with(2).stderr, @"");
-    assert_snapshot!(env.run(&["record", "../x", "--script", "a", "--", "sh"]).ends_with(2).stderr, @"");
-    assert_snapshot!(env.run(&["replay", "x", "--", "sh"]).ends_with(2).stderr, @"");
+    assert_snapshot!(env.run(&["record", "x", "--", "sh", "-c", ":"]).ends_with(2).stderr, @"
+    error: it is not known which vendor `sh` asks
+    hint: name it with `--upstream URL`, or play it with `--script FILE`
+    ");
+    assert_snapshot!(env.run(&["record", "../x", "--script", "a", "--", "sh"]).ends_with(2).stderr, @"
+    error: `../x` is no name of a cassette
+    hint: a name is like `greeting` or `agents/greeting`; a file ends in `.jsonl`
+    ");
+    assert_snapshot!(env.run(&["replay", "x", "--", "sh"]).ends_with(2), @"");
     env.file("turns.yaml", SCRIPT);
     let gone = ["record", "x", "--script", "turns.yaml", "--", "no-such-agent"];
-    assert_snapshot!(env.run(&gone).ends_with(2).stderr, @"");
+    assert_snapshot!(env.run(&gone).ends_with(2).stderr, @"
+    error: program `no-such-agent` was not found
+    hint: the command stands after `--`: `… -- claude -p 'Say hello'`
+    ");
     let slow = ["record", "x", "--script", "turns.yaml", "--timeout", "1s", "--", "sleep", "600"];
-    assert_snapshot!(env.run(&slow).ends_with(124).stderr, @"");
+    assert_snapshot!(env.run(&slow).ends_with(124).stderr, @"
+    error: the command did not end within 1s
+    hint: `--timeout TIME` gives it longer
+    ");
     assert!(!env.repo.join(".rehearsal/cassettes/x.jsonl").exists());
 }
 
@@ -113,8 +154,8 @@ fn a_broken_cassette_is_refused() {
     let text = env.read(".rehearsal/cassettes/greeting.jsonl");
     let (without_end, _) = text.trim_end().rsplit_once('\n').unwrap();
     env.file("cut.jsonl", format!("{without_end}\n"));
-    assert_snapshot!(env.run(&["cassette", "show", "cut.jsonl"]).ends_with(2).stderr, @"");
-    assert_snapshot!(env.run(&["cassette", "lint", "cut.jsonl"]).ends_with(3).stdout, @"");
+    assert_snapshot!(env.run(&["cassette", "show", "cut.jsonl"]).ends_with(2), @"");
+    assert_snapshot!(env.run(&["cassette", "lint", "cut.jsonl"]).ends_with(3).stdout, @"cut.jsonl: error the recording is incomplete: it has no end record");
     env.file("changed.jsonl", text.replace("hello in", "Hello in"));
     env.run(&["replay", "changed.jsonl", "--", "sh"]).ends_with(2).says("changed.jsonl");
 }
@@ -131,7 +172,12 @@ fn cassettes_are_shown_and_compared() {
     env.run(&["cassette", "show", "greeting", "--request", "9"])
         .ends_with(2)
         .says("the cassette has no request 9");
-    assert_snapshot!(env.run(&["cassette", "diff", "greeting", "other"]).ends_with(3).stdout, @"");
+    assert_snapshot!(env.run(&["cassette", "diff", "greeting", "other"]).ends_with(3).stdout, @"
+    main 1 asks something else
+    /messages/0/content
+      - hello in ⟦cwd⟧ 
+      + goodbye in ⟦cwd⟧
+    ");
     env.run(&["cassette", "diff", "greeting", "greeting"]).ends_with(0).says("the same requests and answers");
 }
 
@@ -142,7 +188,7 @@ fn a_secret_is_found_and_taken_out() {
     let command = "DEPLOY_TOKEN=hunter2-hunter2 bash agent.bash hello";
     env.run(&["record", "leaky", "--script", "turns.yaml", "--", "sh", "-c", command]).ends_with(0);
     let env = env.var("DEPLOY_TOKEN", "hunter2-hunter2");
-    assert_snapshot!(env.run(&["cassette", "lint", "leaky"]).ends_with(3).stdout, @"");
+    assert_snapshot!(env.run(&["cassette", "lint", "leaky"]).ends_with(3).stdout, @"leaky:2: error holds the value of DEPLOY_TOKEN");
     env.run(&["cassette", "redact", "leaky"]).ends_with(0).says("replaced 1 secret");
     env.run(&["cassette", "lint", "leaky"]).ends_with(0).says("nothing found");
     assert!(!env.read(".rehearsal/cassettes/leaky.jsonl").contains("hunter2"));
@@ -157,8 +203,14 @@ fn the_doctor_says_what_an_agent_needs() {
     let doctor = |command: &str| {
         env.run(&["cassette", "doctor", "--script", "turns.yaml", "--", "bash", "-c", command])
     };
-    assert_snapshot!(doctor("bash agent.bash hello").ends_with(0).stdout, @"");
-    assert_snapshot!(doctor("cd / && bash \"$OLDPWD/agent.bash\" hello").ends_with(0).stdout, @"");
+    assert_snapshot!(doctor("bash agent.bash hello").ends_with(0).stdout, @"
+    1 request, then 1 request
+    the two runs asked the same, with these normalisers: paths@1
+    ");
+    assert_snapshot!(doctor("cd / && bash \"$OLDPWD/agent.bash\" hello").ends_with(0).stdout, @"
+    1 request, then 1 request
+    the two runs asked the same; nothing needs to be normalised
+    ");
     let odd = doctor("bash agent.bash \"$$ $RANDOM$RANDOM\"").ends_with(3);
     odd.says("the two runs differ in spite of all normalisers").says("/messages/0/content");
 }

@@ -43,9 +43,6 @@ pub(super) async fn record(
             .hint("name the vendor with `--upstream URL`, as `https://api.anthropic.com`"));
     };
     let path = path_of(context, cassette)?;
-    if let Some(directory) = path.parent() {
-        fs_err::create_dir_all(directory)?;
-    }
     let internal = |error: &dyn std::error::Error| CliError::of(Exit::Internal, error);
     let secrets = secrets();
     let rules = AgentPack::named(&args.agent).rules();

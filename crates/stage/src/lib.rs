@@ -40,10 +40,10 @@ pub mod setup;
 mod side;
 mod template;
 
-pub use body::{Body, Frames, Step};
+pub use body::{Body, Cut, Frames, Step};
 pub use play::{Answer, Asked, Play};
 pub use record::{Answered, Exchange, Report, TurnReport};
-pub use route::{Endpoint, route};
+pub use route::{Endpoint, Framing, Named, route};
 pub use script::{Script, StageScriptFile};
 pub use scripted::ScriptedPlay;
 pub use server::Stage;

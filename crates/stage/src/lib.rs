@@ -24,6 +24,7 @@ mod action;
 mod answering;
 mod body;
 mod client;
+mod clip;
 mod fixed;
 mod ids;
 mod lint;

@@ -160,7 +160,7 @@ pub(super) fn beginning(response: &ChatResponse) -> Answer<'_> {
 
 /// An item as it is written.
 pub(super) enum Said<'a> {
-    Item(Item<'a>),
+    Item(Box<Item<'a>>),
     /// Of a kind that we do not know, as it came.
     Opaque(&'a Json),
 }
@@ -188,6 +188,6 @@ pub(super) fn items(response: &ChatResponse) -> impl Iterator<Item = (Said<'_>, 
         let mut item = item_of(part);
         item.status = Some("completed".into());
         item.id = item.id.or_else(|| Some(Cow::Owned(format!("{prefix}_{stem}_{number}"))));
-        Some((Said::Item(item), part))
+        Some((Said::Item(Box::new(item)), part))
     })
 }

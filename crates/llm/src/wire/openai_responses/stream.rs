@@ -197,7 +197,7 @@ fn write_item(writer: &mut Writer, index: usize, said: Said<'_>, part: &Part, pi
     let on = |item: Json| EventWire { output_index: Some(index), item: Some(item), ..EventWire::default() };
     let done = said.json();
     let item = match said {
-        Said::Item(item) => item,
+        Said::Item(item) => *item,
         Said::Opaque(_) => {
             writer.tell("response.output_item.added", on(done.clone()));
             return writer.tell("response.output_item.done", on(done));

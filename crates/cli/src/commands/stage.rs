@@ -193,8 +193,8 @@ fn told(report: &Report) -> String {
 /// What was not as it should be, and how often: an agent that is refused asks the same again.
 fn trouble(report: &Report) -> Vec<(String, u64)> {
     let mut lines: Vec<(String, u64)> = Vec::new();
-    let mut add = |line: String| match lines.iter_mut().find(|(known, _)| *known == line) {
-        Some((_, times)) => *times += 1,
+    let mut add = |line: String| match lines.iter().position(|(known, _)| *known == line) {
+        Some(at) => lines[at].1 += 1,
         None if lines.len() < MOST_TROUBLE => lines.push((line, 1)),
         None => {}
     };

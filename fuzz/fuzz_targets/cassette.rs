@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use rehearsal_llm::cassette::{Asked, Cassette, Keys, Normaliser, Place, Rule, Secrets};
 
 static NORMALISER: LazyLock<Normaliser> = LazyLock::new(|| {
-    let place = Place { work_dir: vec!["/work".into()], home: vec!["/home/me".into()], temp: vec!["/tmp".into()] };
+    let place = Place { work_dir: vec!["/spot".into()], home: vec!["/home/me".into()], temp: vec!["/tmp".into()] };
     Normaliser::new(Rule::all(), &place, &Secrets::default()).expect("the patterns are ours")
 });
 

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::theatre::{PATIENCE, Reply, Theatre, request, user};
 use rehearsal_llm::wire::Dialect;
 
-const SCRIPT: &str = "turns:\n  - say: I write to /work/here/hello.txt.\n    do:\n      - write_file: { path: /work/here/hello.txt, content: hi }\n  - say: Done.\n";
+const SCRIPT: &str = "turns:\n  - say: I write to /spot/here/hello.txt.\n    do:\n      - write_file: { path: /spot/here/hello.txt, content: hi }\n  - say: Done.\n";
 
 fn place(directory: &str) -> Place {
     Place { work_dir: vec![directory.into()], home: Vec::new(), temp: Vec::new() }
@@ -31,7 +31,7 @@ impl Proxy {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session.jsonl");
         let normaliser =
-            Normaliser::new(&AgentPack::Claude.rules(), &place("/work/here"), &Secrets::default()).unwrap();
+            Normaliser::new(&AgentPack::Claude.rules(), &place("/spot/here"), &Secrets::default()).unwrap();
         let recorder = Recorder::create(&path, "claude", None, normaliser, &Secrets::default()).unwrap();
         let play = Arc::new(RecordingPlay::new(recorder, upstream).unwrap());
         let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone()).unwrap();
@@ -76,7 +76,7 @@ fn question(text: &str) -> (String, Vec<u8>) {
 
 #[tokio::test]
 async fn the_proxy_changes_no_byte_and_the_player_gives_them_back() {
-    let (path, body) = question("work in /work/here");
+    let (path, body) = question("work in /spot/here");
     let direct = Theatre::play(SCRIPT).post(&path, &body).await;
     let vendor = Theatre::play(SCRIPT);
     let proxy = Proxy::before(&format!("http://{}", vendor.stage.address()));
@@ -85,13 +85,13 @@ async fn the_proxy_changes_no_byte_and_the_player_gives_them_back() {
     assert!(through.is_whole);
     let cassette = proxy.finish().await;
 
-    let (_, stage) = replaying(cassette.clone(), "/work/here");
+    let (_, stage) = replaying(cassette.clone(), "/spot/here");
     let replayed = ask(&stage, &path, &body).await;
     assert_eq!((replayed.status, replayed.text()), (200, direct.text()));
     let (play, stage) = replaying(cassette, "/elsewhere/now");
     let (path, body) = question("work in /elsewhere/now");
     let elsewhere = ask(&stage, &path, &body).await;
-    assert_eq!(elsewhere.text(), direct.text().replace("/work/here", "/elsewhere/now"));
+    assert_eq!(elsewhere.text(), direct.text().replace("/spot/here", "/elsewhere/now"));
     assert!(play.report().is_faithful());
 }
 
@@ -104,7 +104,7 @@ async fn two_replays_are_the_same_to_the_last_byte_of_their_heads() {
     let cassette = proxy.finish().await;
     let mut replies = Vec::new();
     for _ in 0..2 {
-        let (_, stage) = replaying(cassette.clone(), "/work/here");
+        let (_, stage) = replaying(cassette.clone(), "/spot/here");
         let reply = ask(&stage, &path, &body).await;
         replies.push((reply.head, reply.body));
     }
@@ -117,7 +117,7 @@ async fn a_miss_is_refused_in_the_vendors_form_and_not_to_be_tried_again() {
     let proxy = Proxy::before(&format!("http://{}", vendor.stage.address()));
     let (path, body) = question("go");
     ask(&proxy.stage, &path, &body).await;
-    let (play, stage) = replaying(proxy.finish().await, "/work/here");
+    let (play, stage) = replaying(proxy.finish().await, "/spot/here");
     let (path, other) = question("stay");
     let reply = ask(&stage, &path, &other).await;
     assert_eq!(reply.status, 400);
@@ -164,7 +164,7 @@ async fn a_stream_that_the_vendor_cuts_is_cut_in_the_replay_as_well() {
     serving.await.unwrap();
     let cassette = proxy.finish().await;
     assert_eq!(cassette.entries[0].response.ended, Ended::Cut);
-    let (_, stage) = replaying(cassette, "/work/here");
+    let (_, stage) = replaying(cassette, "/spot/here");
     let replayed = ask(&stage, &path, &body).await;
     assert!(!replayed.is_whole);
     assert_eq!(replayed.text(), reply.text());

@@ -62,7 +62,7 @@ fn escaped(name: &str) -> String {
     json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-/// As Claude Code names the directory of a project: `/work/a.b` is `-work-a-b`.
+/// As Claude Code names the directory of a project: `/spot/a.b` is `-spot-a-b`.
 fn slug(name: &str) -> String {
     name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
 }

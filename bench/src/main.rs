@@ -8,6 +8,7 @@ mod junit;
 mod looping;
 mod parsing;
 mod sandboxing;
+mod stage;
 mod starting;
 mod storing;
 mod testing;
@@ -52,11 +53,12 @@ fn main() {
 type Measure = fn(&Path);
 
 /// What is measured on the program itself, which must have been built.
-const PARTS_OF_THE_PROGRAM: [(&str, Measure); 4] = [
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 5] = [
     ("start", starting::measure),
     ("loop", looping::measure),
     ("store", storing::measure),
     ("test", tests_command::measure),
+    ("stage", stage::measure),
 ];
 
 /// The release binary next to this one.

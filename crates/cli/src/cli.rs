@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Check(commands::check::CheckArgs),
     /// Offer the tests to coding agents: an MCP server on standard input and output
     Mcp(commands::mcp::McpArgs),
+    /// Play a model vendor over HTTP, from a script: real agents work without a token
+    Stage(commands::stage::StageArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run
@@ -81,6 +83,13 @@ pub(crate) enum Command {
     /// Agents, and whether they work
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),
+    /// Run an agent, and record what it asks and is answered
+    Record(commands::record::RecordArgs),
+    /// Run an agent on recorded answers: no vendor, no tokens
+    Replay(commands::replay::ReplayArgs),
+    /// Recorded exchanges with a model
+    #[command(subcommand)]
+    Cassette(commands::cassette::CassetteCommand),
     /// Settings, and where each comes from
     #[command(subcommand)]
     Config(commands::config::ConfigCommand),

@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod agent;
+pub(crate) mod cassette;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod decide;
@@ -15,10 +16,14 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
+pub(crate) mod performance;
+pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod stage;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod test;
@@ -65,11 +70,15 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),
+        Command::Stage(args) => wait_for(stage::run(args, &context)),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),
         Command::Runs(command) => wait_for(runs::run(command, &context)),
         Command::Agent(command) => wait_for(agent::run(command, &context)),
+        Command::Record(args) => wait_for(record::run(args, &context)),
+        Command::Replay(args) => wait_for(replay::run(args, &context)),
+        Command::Cassette(command) => wait_for(cassette::run(command, &context)),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(&command, &context),
         Command::MockAgent(_)

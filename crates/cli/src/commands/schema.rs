@@ -7,12 +7,13 @@ use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
+use rehearsal_stage::StageScriptFile;
 use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, run, runs, session,
-    status, task, test, work,
+    Done, agent, cassette, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, record,
+    replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -39,6 +40,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
     ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
+    ("stage-script", "`stage --script FILE`", || schema_for!(StageScriptFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
     ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
     ("activity", "a line of activity.jsonl in a run's directory", || schema_for!(Activity)),
@@ -78,6 +80,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run-tests", "the request of test --action", || schema_for!(RunTests)),
     ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
     ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
+    ("stage", "a line of stage", document::<stage::StageEvent>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),
@@ -86,6 +89,13 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("agent-list", "agent list", document::<agent::AgentList>),
     ("agent-check", "agent check", document::<agent::CheckDocument>),
     ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
+    ("record", "record", document::<record::RecordDocument>),
+    ("replay", "replay", document::<replay::ReplayDocument>),
+    ("cassette-show", "cassette show", document::<cassette::ShowDocument>),
+    ("cassette-diff", "cassette diff", document::<cassette::DiffDocument>),
+    ("cassette-lint", "cassette lint", document::<cassette::LintDocument>),
+    ("cassette-doctor", "cassette doctor", document::<cassette::CassetteDoctorDocument>),
+    ("cassette-redact", "cassette redact", document::<cassette::RedactDocument>),
     ("config-show", "config show", document::<config::ConfigDocument>),
     ("flow-list", "flow list", document::<flow::FlowList>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),

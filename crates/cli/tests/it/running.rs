@@ -42,6 +42,11 @@ impl<'a> Running<'a> {
         wait_until(text, || self.stdout.so_far().contains(text) || self.stderr.so_far().contains(text));
     }
 
+    /// What it has said so far on standard output.
+    pub(crate) fn said(&self) -> String {
+        self.stdout.so_far()
+    }
+
     /// Sends a signal to the program alone.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();

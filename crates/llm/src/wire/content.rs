@@ -1,0 +1,134 @@
+//! Shapes that several vendors share.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::chat::{Media, MediaSource};
+
+/// A text, or a list: vendors take both for most contents.
+#[derive(Debug, Clone)]
+pub(super) enum TextOr<T> {
+    Text(String),
+    Many(Vec<T>),
+}
+
+impl<T> Default for TextOr<T> {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for TextOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOrVisitor<T> {
+            type Value = TextOr<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(TextOr::Text(text.to_owned()))
+            }
+            fn visit_string<E: de::Error>(self, text: String) -> Result<Self::Value, E> {
+                Ok(TextOr::Text(text))
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+                Ok(TextOr::default())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = list.next_element()? {
+                    items.push(item);
+                }
+                Ok(TextOr::Many(items))
+            }
+        }
+        deserializer.deserialize_any(TextOrVisitor(std::marker::PhantomData))
+    }
+}
+
+impl<T: Serialize> Serialize for TextOr<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Many(items) => items.serialize(serializer),
+        }
+    }
+}
+
+/// `null` where a list could be is none.
+pub(super) fn list_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// Our own types and a vector: writing one cannot fail.
+pub(super) fn to_bytes(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// As [`to_bytes`], for what goes into something else.
+pub(super) fn to_raw(value: &impl Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// A borrowed text as a field takes it.
+#[expect(clippy::unnecessary_wraps, reason = "fields are optional, and this is how they are filled")]
+pub(super) fn some(text: &str) -> Option<Cow<'_, str>> {
+    Some(Cow::Borrowed(text))
+}
+
+/// `data:image/png;base64,…`, as OpenAI carries pictures; any other address is just that.
+pub(super) fn media_of_url(url: String) -> Media {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    match inline {
+        Some((mime, data)) => Media { mime: mime.to_owned(), source: MediaSource::Base64(data.to_owned()) },
+        None => Media { mime: String::new(), source: MediaSource::Url(url) },
+    }
+}
+
+/// The reverse.
+pub(super) fn url_of_media(media: &Media) -> String {
+    match &media.source {
+        MediaSource::Base64(data) => format!("data:{};base64,{data}", media.mime),
+        MediaSource::Url(url) => url.clone(),
+    }
+}
+
+/// A text in pieces of about so many bytes, cut between characters. An empty text has none.
+pub(super) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut end = size.max(1).min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end += 1;
+        }
+        let (piece, more) = rest.split_at(end);
+        rest = more;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pieces_make_the_text_again(text in "\\PC{0,60}", size in 0usize..9) {
+            let cut: Vec<&str> = pieces(&text, size).collect();
+            prop_assert!(cut.iter().all(|piece| !piece.is_empty()));
+            prop_assert_eq!(cut.concat(), text);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Messages: results of tools are messages of their own here.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chat::{Arguments, Json, Message, Part, Role, Thinking, ToolCall, ToolResult, texts};
+use crate::wire::content::{TextOr, list_or_null, media_of_url, some, to_raw, url_of_media};
+
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct MessageWire<'a> {
+    #[serde(default)]
+    pub(super) role: Cow<'a, str>,
+    #[serde(default)]
+    pub(super) content: Option<TextOr<Json>>,
+    /// Not of OpenAI, but of most who think and speak its format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning_content: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_calls: Vec<CallWire<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<Cow<'a, str>>,
+}
+
+/// A call, or in a stream a piece of one.
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct CallWire<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) function: Option<FunctionCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) custom: Option<CustomCall<'a>>,
+}
+
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) arguments: Cow<'a, str>,
+}
+
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct CustomCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) input: Cow<'a, str>,
+}
+
+/// A piece of a message's content.
+#[derive(Serialize, Deserialize, Default)]
+struct Piece<'a> {
+    #[serde(rename = "type", default)]
+    kind: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_url: Option<ImageUrl>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ImageUrl {
+    url: String,
+}
+
+pub(super) fn read_messages(wire: Vec<MessageWire<'_>>) -> Result<Vec<Message>, serde_json::Error> {
+    let mut messages: Vec<Message> = Vec::with_capacity(wire.len());
+    let mut after_result = false;
+    for message in wire {
+        let is_result = message.role == "tool" || message.role == "function";
+        let role = match &*message.role {
+            "system" | "developer" => Role::System,
+            "assistant" => Role::Assistant,
+            _ => Role::User,
+        };
+        let parts = if is_result { vec![read_result(message)?] } else { read_parts(message)? };
+        match messages.last_mut() {
+            // Results of calls that were made together belong together.
+            Some(last) if is_result && after_result => last.parts.extend(parts),
+            _ => messages.push(Message::new(role, parts)),
+        }
+        after_result = is_result;
+    }
+    Ok(messages)
+}
+
+fn read_result(message: MessageWire<'_>) -> Result<Part, serde_json::Error> {
+    Ok(Part::ToolResult(ToolResult {
+        id: message.tool_call_id.map(Cow::into_owned).unwrap_or_default(),
+        name: None,
+        parts: read_content(message.content)?,
+        is_error: false,
+    }))
+}
+
+pub(super) fn read_parts(message: MessageWire<'_>) -> Result<Vec<Part>, serde_json::Error> {
+    let mut parts = Vec::new();
+    if let Some(thought) = message.reasoning_content.filter(|thought| !thought.is_empty()) {
+        parts.push(Part::Thinking(Thinking { text: thought.into_owned(), ..Thinking::default() }));
+    }
+    parts.extend(read_content(message.content)?);
+    parts.extend(message.tool_calls.into_iter().map(|call| Part::ToolCall(call.read())));
+    Ok(parts)
+}
+
+fn read_content(content: Option<TextOr<Json>>) -> Result<Vec<Part>, serde_json::Error> {
+    match content {
+        None => Ok(Vec::new()),
+        Some(TextOr::Text(text)) => Ok(vec![Part::text(text)]),
+        Some(TextOr::Many(pieces)) => pieces.iter().map(read_piece).collect(),
+    }
+}
+
+fn read_piece(json: &Json) -> Result<Part, serde_json::Error> {
+    let piece: Piece<'_> = json.read()?;
+    Ok(match (piece.text, piece.image_url) {
+        (Some(text), _) => Part::text(text),
+        (None, Some(image)) => Part::Media(media_of_url(image.url)),
+        (None, None) => Part::Opaque(json.clone()),
+    })
+}
+
+impl CallWire<'_> {
+    pub(super) fn read(self) -> ToolCall {
+        let (name, arguments) = match (self.function, self.custom) {
+            (Some(function), _) => (function.name, Arguments::read(function.arguments.into_owned())),
+            (None, Some(custom)) => (custom.name, Arguments::Text(custom.input.into_owned())),
+            (None, None) => (None, Arguments::Json(Json::empty_object())),
+        };
+        ToolCall {
+            id: self.id.map(Cow::into_owned).unwrap_or_default(),
+            name: name.map(Cow::into_owned).unwrap_or_default(),
+            namespace: None,
+            arguments,
+            signature: None,
+        }
+    }
+}
+
+pub(super) fn write_messages(messages: &[Message]) -> Vec<MessageWire<'_>> {
+    let mut wire = Vec::with_capacity(messages.len());
+    for message in messages {
+        wire.extend(message.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(write_result(result)),
+            _ => None,
+        }));
+        let only_results = message.parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
+        if !only_results || message.parts.is_empty() {
+            wire.push(write_message(message.role, &message.parts));
+        }
+    }
+    wire
+}
+
+fn write_result(result: &ToolResult) -> MessageWire<'_> {
+    MessageWire {
+        role: "tool".into(),
+        content: Some(write_content(&result.parts)),
+        tool_call_id: some(&result.id),
+        ..MessageWire::default()
+    }
+}
+
+pub(super) fn write_message(role: Role, parts: &[Part]) -> MessageWire<'_> {
+    let thought = parts.iter().find_map(|part| match part {
+        Part::Thinking(thinking) if !thinking.text.is_empty() => some(&thinking.text),
+        _ => None,
+    });
+    let calls = parts.iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(write_call(call)),
+        _ => None,
+    });
+    let tool_calls: Vec<CallWire<'_>> = calls.collect();
+    let silent = !parts.iter().any(|part| matches!(part, Part::Text(_) | Part::Media(_) | Part::Opaque(_)));
+    MessageWire {
+        role: role.as_str().into(),
+        content: if silent { None } else { Some(write_content(parts)) },
+        reasoning_content: thought,
+        tool_calls,
+        tool_call_id: None,
+    }
+}
+
+/// One text where that says it all: not all who speak this format take lists.
+fn write_content(parts: &[Part]) -> TextOr<Json> {
+    let plain = parts.iter().all(|part| !matches!(part, Part::Media(_) | Part::Opaque(_)));
+    if plain {
+        return TextOr::Text(texts(parts));
+    }
+    TextOr::Many(parts.iter().filter_map(write_piece).collect())
+}
+
+fn write_piece(part: &Part) -> Option<Json> {
+    match part {
+        Part::Text(text) => {
+            Some(to_raw(&Piece { kind: "text".into(), text: some(&text.text), image_url: None }).into())
+        }
+        Part::Media(media) => {
+            let image_url = Some(ImageUrl { url: url_of_media(media) });
+            Some(to_raw(&Piece { kind: "image_url".into(), text: None, image_url }).into())
+        }
+        Part::Opaque(json) => Some(json.clone()),
+        Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
+    }
+}
+
+pub(super) fn write_call(call: &ToolCall) -> CallWire<'_> {
+    let name = some(&call.name);
+    let (kind, function, custom) = match &call.arguments {
+        Arguments::Json(json) => {
+            ("function", Some(FunctionCall { name, arguments: Cow::Borrowed(json.as_str()) }), None)
+        }
+        Arguments::Text(text) => ("custom", None, Some(CustomCall { name, input: Cow::Borrowed(text) })),
+    };
+    CallWire { index: None, id: some(&call.id), kind: some(kind), function, custom }
+}

@@ -1,0 +1,9 @@
+//! The stage over HTTP, asked by a client that speaks nothing but bytes.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod conversation;
+mod faults;
+mod hostile;
+mod matching;
+mod recording;
+mod theatre;

@@ -21,7 +21,7 @@ mod wire;
 pub use resolve::native_binary;
 pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};
-pub use sweep::{become_subreaper, kill_processes_of_run, processes_of_run};
+pub use sweep::{become_subreaper, kill_processes_of_run, processes_marked, processes_of_run};
 pub use table::ProcessId;
 pub(crate) use table::working_dirs_of;
 pub use wire::Escaped;

@@ -43,7 +43,7 @@ impl SourceError {
 }
 
 /// Where a value stood in its YAML.
-pub(crate) fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
+pub fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
     place_at(spanned.referenced)
 }
 
@@ -52,7 +52,7 @@ fn place_at(location: serde_saphyr::Location) -> Option<Place> {
 }
 
 /// A YAML error in our words: the message in one line, the place apart.
-pub(crate) fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
+pub fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     let place = error.location().and_then(place_at);
     let message = error.without_snippet().to_string();
     let message = message.lines().next().unwrap_or_default();

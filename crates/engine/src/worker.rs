@@ -27,8 +27,8 @@ use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
 use tokio::task::JoinSet;
 
-use crate::StopSwitch;
 use crate::steps::MergeQueue;
+use crate::{Draws, StopSwitch};
 use heart::Held;
 use presence::Presence;
 
@@ -144,7 +144,7 @@ pub(crate) struct Desk {
     pub(crate) id: WorkerId,
     held: Held,
     pub(crate) merges: MergeQueue,
-    drawn: Mutex<u64>,
+    draws: Draws,
     tally: Mutex<Tally>,
 }
 
@@ -183,13 +183,13 @@ impl Desk {
     fn new(worker: Worker) -> Self {
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
-        let (drawn, tally) = (Mutex::new(seed.unwrap_or(0)), Mutex::default());
+        let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
         let mut desk = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
             held: Held::default(),
             merges,
-            drawn,
+            draws,
             tally,
         };
         if seed.is_some() {
@@ -199,17 +199,8 @@ impl Desk {
     }
 
     /// Randomness; in a rehearsal the same each time.
-    fn draw(&self) -> u64 {
-        if self.worker.options.seed.is_none() {
-            return crate::random_bits();
-        }
-        // splitmix64: enough for names.
-        let mut state = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = *state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+    pub(crate) fn draw(&self) -> u64 {
+        self.draws.next()
     }
 
     async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {

@@ -34,6 +34,13 @@ pub fn processes_of_run(run: &RunId) -> Vec<ProcessId> {
     marked(&table, run).iter().map(|entry| entry.id).collect()
 }
 
+/// The living processes that have this in their environment: `NAME=value`.
+pub fn processes_marked(assignment: &str) -> Vec<ProcessId> {
+    let me = own_pid();
+    let is_marked = |entry: &&Entry| entry.id.pid != me && !entry.is_dead() && entry.has_variable(assignment);
+    table::all().iter().filter(is_marked).map(|entry| entry.id).collect()
+}
+
 /// Ends all processes that were started for a run, and what they started. Blocks until they are gone.
 pub fn kill_processes_of_run(run: &RunId) -> Escaped {
     kill_all(|table| marked(table, run))

@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Check(commands::check::CheckArgs),
     /// Offer the tests to coding agents: an MCP server on standard input and output
     Mcp(commands::mcp::McpArgs),
+    /// Rehearse flows: real git, store and processes, scripted agents, a clock of its own
+    Rehearse(commands::rehearse::RehearseArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run

@@ -12,6 +12,7 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
+pub(crate) mod rehearse;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
@@ -53,6 +54,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),
+        Command::Rehearse(args) => rehearse::run(&args, &context),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

@@ -6,13 +6,14 @@ use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
 use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, run, runs, session, status,
-    task, test,
+    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, rehearse, run, runs, session,
+    status, task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -38,6 +39,7 @@ fn document<T: JsonSchema>() -> Schema {
 pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
+    ("scenario", ".rehearsal/scenarios/*.yaml", || schema_for!(Scenario)),
     ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
     ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
@@ -68,6 +70,8 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run-tests", "the request of test --action", || schema_for!(RunTests)),
     ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
     ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
+    ("rehearse", "rehearse", document::<rehearse::RehearseDocument>),
+    ("rehearse-init", "rehearse --init", document::<rehearse::StarterDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

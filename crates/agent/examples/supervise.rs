@@ -41,6 +41,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),
         resume: None,
+        lease: None,
     };
     let driver = LineDriver::new(program, rest.iter().cloned());
     let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));

@@ -9,6 +9,7 @@
 //! the worker if it called [`become_subreaper`], and are found by their session and by the run's id in their
 //! environment. Linux only.
 
+mod freeze;
 mod resolve;
 mod sandboxed;
 mod shim;

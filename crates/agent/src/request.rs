@@ -7,6 +7,8 @@ use camino::Utf8PathBuf;
 pub use rehearsal_core::config::PermissionMode as Permission;
 use rehearsal_core::{Budget, RunId, TaskId};
 
+use crate::Lease;
+
 /// One run's order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRequest {
@@ -38,6 +40,8 @@ pub struct RunRequest {
     pub env: BTreeMap<String, String>,
     /// A session of the agent to go on with.
     pub resume: Option<String>,
+    /// The lease under which it runs; none: nobody else can take the task.
+    pub lease: Option<Lease>,
 }
 
 #[cfg(test)]
@@ -61,6 +65,7 @@ pub(crate) mod tests {
             env_grants: Vec::new(),
             env: BTreeMap::new(),
             resume: None,
+            lease: None,
         }
     }
 }

@@ -127,9 +127,12 @@ impl Tester {
         let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
         let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
         self.remember(&run.projects, &ran, &mut notes).await;
-        let changes = Changes::read(&self.root, Since::LastCommit).ok();
+        let reports: Vec<TestReport> = std::mem::take(&mut run.projects).into_iter().chain(not_run).collect();
+        // Only failures are compared with what changed.
+        let is_red = reports.iter().any(|report| !report.success);
+        let changes = is_red.then(|| Changes::read(&self.root, Since::LastCommit).ok()).flatten();
         let mut projects = Vec::new();
-        for report in std::mem::take(&mut run.projects).into_iter().chain(not_run) {
+        for report in reports {
             projects.push(self.explained(report, changes.as_ref()));
         }
         if let Some(base) = base.filter(|_| !cancel.is_cancelled()) {

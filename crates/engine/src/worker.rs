@@ -15,10 +15,12 @@ mod recover;
 mod slot;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
 use rehearsal_core::guard::Limits;
@@ -26,6 +28,7 @@ use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, 
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::steps::MergeQueue;
 use crate::{Draws, StopSwitch};
@@ -145,6 +148,8 @@ pub(crate) struct Desk {
     held: Held,
     pub(crate) merges: MergeQueue,
     draws: Draws,
+    /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
+    last_beat: AtomicI64,
     tally: Mutex<Tally>,
 }
 
@@ -172,9 +177,9 @@ impl Worker {
             });
             desk.recover().await?;
         }
-        let heart = tokio::spawn(Arc::clone(&desk).beat());
+        // Beats as long as we live, and no longer.
+        let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&desk).beat()));
         let end = desk.work().await;
-        heart.abort();
         desk.summary(end?, began).await
     }
 }
@@ -184,12 +189,14 @@ impl Desk {
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
         let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
+        let last_beat = AtomicI64::new(worker.clock.now().0);
         let mut desk = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
             held: Held::default(),
             merges,
             draws,
+            last_beat,
             tally,
         };
         if seed.is_some() {
@@ -206,18 +213,23 @@ impl Desk {
     async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {
         let mut slots: JoinSet<Result<(), WorkError>> = JoinSet::new();
         let mut changes = self.worker.store.changes();
-        let mut began_one = false;
+        let (mut began_one, mut told_to_wait) = (false, None);
         loop {
             changes.mark_unchanged();
             let mut idle_until = None;
             while self.wants_more(slots.len(), began_one) {
                 let turn = self.worker.clock.turn().await;
+                let asked_at = BootInstant::now();
                 let Some(claimed) = self.claim_patiently().await? else {
+                    // What a worker that died here has left is claimable as soon as it is known to be dead.
+                    if self.recover().await? > 0 {
+                        continue;
+                    }
                     idle_until = self.worker.store.next_wake(self.now()).await?;
                     break;
                 };
                 began_one = true;
-                slots.spawn(Arc::clone(self).work_on(claimed, turn));
+                slots.spawn(Arc::clone(self).work_on(claimed, asked_at, turn));
             }
             if slots.is_empty() {
                 if self.worker.stop.is_thrown() {
@@ -229,7 +241,9 @@ impl Desk {
                 if idle_until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
                     return Ok(WorkEnd::Idle);
                 }
-                self.tell(WorkEvent::Waiting { until: idle_until, hindrance: None });
+                if told_to_wait.replace(idle_until) != Some(idle_until) {
+                    self.tell(WorkEvent::Waiting { until: idle_until });
+                }
             }
             let stopping = self.worker.stop.is_thrown();
             tokio::select! {
@@ -267,7 +281,8 @@ impl Desk {
             agents: options.agents.clone(),
             session: options.session.clone(),
             limits: options.limits.clone(),
-            may_take_over: true,
+            may_take_over: self.now().since(Timestamp(self.last_beat.load(Ordering::SeqCst)))
+                <= options.lease,
         };
         let changes = vec![Change::ClaimNext(Box::new(request))];
         let committed = self.commit(changes).await?;
@@ -289,11 +304,16 @@ impl Desk {
             self.worker.clock.sleep_until(self.now().plus(third)).await;
             let _turn = self.worker.clock.turn().await;
             let claims = self.held.claims();
+            let (asked_at, since_boot, lease) = (self.now(), BootInstant::now(), self.worker.options.lease);
             if claims.is_empty() {
+                self.last_beat.store(asked_at.0, Ordering::SeqCst);
                 continue;
             }
-            match self.worker.store.renew(&claims, self.worker.options.lease, self.now()).await {
-                Ok(still_held) => self.held.tell_lost(&claims, &still_held),
+            match self.worker.store.renew(&claims, lease, asked_at).await {
+                Ok(still_held) => {
+                    self.last_beat.store(asked_at.0, Ordering::SeqCst);
+                    self.held.beaten(&claims, &still_held, since_boot, lease);
+                }
                 Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
             }
         }
@@ -353,8 +373,13 @@ impl Desk {
         self.worker.state_dir.join("runs").join(run.as_str())
     }
 
-    async fn work_on(self: Arc<Self>, claimed: Claimed, turn: Turn) -> Result<(), WorkError> {
-        let worked = slot::work(&self, claimed).await;
+    async fn work_on(
+        self: Arc<Self>,
+        claimed: Claimed,
+        asked_at: BootInstant,
+        turn: Turn,
+    ) -> Result<(), WorkError> {
+        let worked = slot::work(&self, claimed, asked_at).await;
         drop(turn);
         worked
     }

@@ -37,7 +37,7 @@ pub use forge::{
 pub use git::{Git, GitError, NotAnOid, Oid};
 pub use github::GitHub;
 pub use local::Local;
-pub use merge::{Candidate, CandidateError, LandError, tree_of};
+pub use merge::{Candidate, CandidateError, LandError, check_fit, tree_of};
 pub use ports::PortBlock;
 pub use remote::{RemoteError, fetch, remote_head};
 pub use watch::{CheckoutPrint, Trespass};

@@ -34,12 +34,10 @@ impl Local {
     /// The tip of a branch.
     pub(crate) async fn tip(&self, branch: &str) -> Result<Option<Oid>, GitError> {
         let name = format!("refs/heads/{branch}");
-        let found = self.git.ask(&["show-ref", "--verify", "--quiet", &name]).await;
-        match found {
-            Ok(answer) if answer.yes => self.git.commit(&name).await.map(Some),
-            Ok(_) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let commit = format!("{name}^{{commit}}");
+        let found = self.git.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await?;
+        let said = String::from_utf8_lossy(&found.stdout);
+        Ok(if found.yes { Oid::new(said.trim_end()).ok() } else { None })
     }
 
     async fn shown(&self, stored: &Stored) -> Result<PullRequest, ForgeError> {

@@ -79,7 +79,7 @@ impl Candidate {
     }
 
     /// The same commit, to be landed on an earlier base: of a stack of candidates only the top has to land.
-    pub fn from_base(&self, base: &Oid) -> Self {
+    pub fn landing_on(&self, base: &Oid) -> Self {
         Self { base: base.clone(), ..self.clone() }
     }
 
@@ -109,6 +109,18 @@ impl Candidate {
 /// The tree of a commit: all files, by one name.
 pub async fn tree_of(git: &Git, commit: &Oid) -> Result<Oid, GitError> {
     git.oid(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).await
+}
+
+/// Whether the work fits the base; where it does not, if not.
+pub async fn check_fit(git: &Git, base: &Oid, head: &Oid) -> Result<(), CandidateError> {
+    let args =
+        ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.as_str(), head.as_str()];
+    let merged = git.ask(&args).await?;
+    if merged.yes {
+        Ok(())
+    } else {
+        Err(CandidateError::Conflict { files: split_nul(&merged.stdout).skip(1).collect() })
+    }
 }
 
 /// The work's own commit if the base is in it, else a new one with both as parents.

@@ -112,16 +112,31 @@ pub async fn remote_head(git: &Git, remote: &str, branch: &str) -> Result<Option
 pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteError> {
     let private = reference::private("fetch");
     let refspec = format!("+refs/heads/{branch}:{private}");
-    let args =
-        ["fetch", "--quiet", "--refmap=", "--no-write-fetch-head", "--no-tags", "--", remote, &refspec];
-    match git.remotely().run(&args).await {
-        Ok(_) => {}
+    let args = [
+        "fetch",
+        "--porcelain",
+        "--refmap=",
+        "--no-write-fetch-head",
+        "--no-tags",
+        "--no-auto-maintenance",
+        "--",
+        remote,
+        &refspec,
+    ];
+    let said = match git.remotely().line(&args).await {
+        Ok(said) => said,
         Err(GitError::Failed { stderr, .. }) if stderr.contains("couldn't find remote ref") => {
             return Err(RemoteError::NoBranch { remote: remote.into(), branch: branch.into() });
         }
         Err(error) => return Err(RemoteError::read(remote, error)),
-    }
-    let commit = git.commit(&private).await?;
+    };
+    // A line for each reference: a mark, what it was, what it is, its name.
+    let commit = said.lines().find_map(|line| {
+        let mut words = line.rsplit(' ');
+        (words.next() == Some(&private)).then(|| words.next()).flatten()
+    });
+    let commit = commit.and_then(|commit| Oid::new(commit).ok());
+    let commit = commit.ok_or_else(|| GitError::Unexpected { command: "fetch --porcelain".into(), said })?;
     reference::delete(git, &private).await?;
     Ok(commit)
 }

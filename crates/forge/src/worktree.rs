@@ -158,6 +158,11 @@ impl Worktrees {
         &self.repository.root
     }
 
+    /// Whether a task has a place already.
+    pub fn has(&self, task: &TaskId) -> bool {
+        matches!(self.slot_of(task), Ok(Some((_, slot::Record::Ready { .. }))))
+    }
+
     /// The slots, each with its record. One that cannot be read belongs to nobody and is left alone.
     fn slots(&self) -> Result<Vec<(Slot, Option<slot::Record>)>, GitError> {
         let cannot = GitError::io(format!("list the worktrees in `{}`", self.under));

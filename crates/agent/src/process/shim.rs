@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::freeze::Freezer;
 use super::sandboxed::Sandboxed;
 use super::sweep::sweep;
 use super::sys::{Signals, Told, confine};
@@ -51,7 +52,8 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
         // Should nobody listen any more, the closed socket ends the run below.
         let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get(), sandbox });
         let (signals, exit, kill_at) = (&signals, None, None);
-        let mut watch = Supervision { control, signals, agent, sandboxed, exit, kill_at };
+        let freezer = Freezer::new()?;
+        let mut watch = Supervision { control, signals, agent, sandboxed, exit, kill_at, freezer };
         let end = watch.until_killed_or_over();
         let report = watch.clear(end);
         let serves_on = report.serves_on;
@@ -183,6 +185,7 @@ struct Supervision<'a> {
     sandboxed: Option<Sandboxed>,
     exit: Option<Exit>,
     kill_at: Option<Instant>,
+    freezer: Freezer,
 }
 
 /// What is left of our children.
@@ -201,15 +204,19 @@ impl Supervision<'_> {
             let timeout = self.kill_at.map(|at| timespec(at.saturating_duration_since(Instant::now())));
             // An end in the sandbox is told by its init; without one, by a signal.
             let ending = self.sandboxed.as_ref().map_or(self.signals.fd.as_fd(), Sandboxed::ending);
-            let mut fds = [self.control, self.signals.fd.as_fd(), ending]
+            let mut fds = [self.control, self.signals.fd.as_fd(), ending, self.freezer.timer.as_fd()]
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             let polled = poll(&mut fds, timeout.as_ref());
-            let [control, signals, ending] = fds.map(|fd| fd.revents());
+            let [control, signals, ending, lease] = fds.map(|fd| fd.revents());
             if polled.is_err() {
                 continue;
             }
             if !control.is_empty() && self.obey() == Some(End::Killed) {
                 return End::Killed;
+            }
+            // Looked at after the commands: one of them may have prolonged the lease.
+            if !lease.is_empty() {
+                self.freezer.freeze();
             }
             if !signals.is_empty() {
                 while let Some(told) = self.signals.next() {
@@ -232,6 +239,8 @@ impl Supervision<'_> {
         let command = read_exact(self.control, &mut bytes).ok().and_then(|()| Command::decode(bytes));
         match command {
             Some(Command::Terminate { grace }) => {
+                // Who is frozen cannot end in peace.
+                self.freezer.thaw();
                 match &self.sandboxed {
                     Some(sandboxed) => sandboxed.terminate(),
                     None => {
@@ -240,6 +249,10 @@ impl Supervision<'_> {
                 }
                 let at = Instant::now() + grace;
                 self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
+                None
+            }
+            Some(Command::GoOn { time }) => {
+                self.freezer.go_on_for(time);
                 None
             }
             Some(Command::Kill) | None => Some(End::Killed),

@@ -111,6 +111,7 @@ impl IdleShim {
             shim,
             session,
             run,
+            leased: false,
             state,
             sweeping,
         })
@@ -227,6 +228,7 @@ pub struct Supervised {
     session: i32,
     run: Option<RunId>,
     state: State,
+    leased: bool,
     /// The end of what a lost shim left, while it is under way.
     sweeping: Option<tokio::task::JoinHandle<Escaped>>,
 }
@@ -263,6 +265,13 @@ impl Supervised {
         self.control.tell(Command::Terminate { grace }).await;
     }
 
+    /// Lets the process go on for so long; then it is frozen until it is let go on again.
+    pub async fn go_on_for(&mut self, time: Duration) {
+        // What reaches a shim after its agent has ended would be taken for the next order: it gets none.
+        self.leased = true;
+        self.control.tell(Command::GoOn { time }).await;
+    }
+
     /// Ends all by force, now.
     pub async fn kill(&mut self) {
         self.state = State::Broken;
@@ -274,7 +283,7 @@ impl Supervised {
         match self.control.report().await {
             Ok(Report::Ended(EndReport { exit, escaped, left, limits, serves_on })) => {
                 // What we told a shim that was no longer listening would be taken for the next order.
-                if self.state == State::Running && serves_on {
+                if self.state == State::Running && serves_on && !self.leased {
                     self.state = State::EndedByItself;
                 }
                 let exit = exit.unwrap_or(KILLED);

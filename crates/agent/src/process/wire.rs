@@ -94,20 +94,29 @@ impl fmt::Display for Escaped {
 /// What the shim is told while the agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
-    Terminate { grace: Duration },
+    Terminate {
+        grace: Duration,
+    },
     Kill,
+    /// The agent may go on for so long; then it is frozen until the next one of these.
+    GoOn {
+        time: Duration,
+    },
 }
 
 const TERMINATE: u8 = b'T';
 const KILL: u8 = b'K';
+const GO_ON: u8 = b'G';
 
 impl Command {
     pub(super) const LENGTH: usize = 5;
 
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
+        let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let (tag, millis) = match self {
-            Self::Terminate { grace } => (TERMINATE, u32::try_from(grace.as_millis()).unwrap_or(u32::MAX)),
+            Self::Terminate { grace } => (TERMINATE, millis(grace)),
             Self::Kill => (KILL, 0),
+            Self::GoOn { time } => (GO_ON, millis(time)),
         };
         let [a, b, c, d] = millis.to_le_bytes();
         [tag, a, b, c, d]
@@ -115,11 +124,11 @@ impl Command {
 
     /// None for anything that we never send: the shim takes that for a parent gone mad, and ends the run.
     pub(super) fn decode([tag, millis @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
+        let time = Duration::from_millis(u32::from_le_bytes(millis).into());
         match tag {
-            TERMINATE => {
-                Some(Self::Terminate { grace: Duration::from_millis(u32::from_le_bytes(millis).into()) })
-            }
+            TERMINATE => Some(Self::Terminate { grace: time }),
             KILL => Some(Self::Kill),
+            GO_ON => Some(Self::GoOn { time }),
             _ => None,
         }
     }
@@ -173,7 +182,8 @@ mod tests {
 
     #[test]
     fn commands_survive_the_way() {
-        for command in [Command::Kill, Command::Terminate { grace: Duration::from_millis(1234) }] {
+        let time = Duration::from_millis(1234);
+        for command in [Command::Kill, Command::Terminate { grace: time }, Command::GoOn { time }] {
             assert_eq!(Command::decode(command.encode()), Some(command));
         }
         assert_eq!(Command::decode([b'x', 0, 0, 0, 0]), None);

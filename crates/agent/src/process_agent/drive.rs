@@ -14,7 +14,7 @@ use super::files::{LogTrouble, RunFiles};
 use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
 use crate::process::{Ended, IdleShim, Supervised};
 use crate::redact::Redactor;
-use crate::{RunRequest, Watch, WireParser};
+use crate::{Lease, RunRequest, Watch, WireParser};
 
 /// How a process went.
 pub(super) struct Driven {
@@ -29,6 +29,7 @@ pub(super) struct Driven {
 /// One process under way.
 pub(super) struct Drive {
     ears: Ears,
+    lease: Option<Lease>,
     timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     graces: Graces,
@@ -51,6 +52,7 @@ enum Woken {
     Stderr(usize),
     Ended(Ended),
     Cancelled,
+    Lease(Duration),
     Time,
 }
 
@@ -78,6 +80,7 @@ impl Drive {
         };
         Self {
             ears,
+            lease: request.lease.clone(),
             timeout: request.timeout,
             idle_timeout: request.idle_timeout,
             graces,
@@ -101,6 +104,10 @@ impl Drive {
         let mut is_fed = false;
         let (mut stdout, mut stderr) = (process.stdout.take(), process.stderr.take());
         let (mut stdout_chunk, mut stderr_chunk) = (vec![0; READ_CHUNK], vec![0; READ_CHUNK]);
+        let mut lease = self.lease.take();
+        if let Some(lease) = &mut lease {
+            process.go_on_for(lease.left()).await;
+        }
         while let Some(wake_at) = self.next_moment(stdout.is_some() || stderr.is_some()) {
             let is_running = self.ended.is_none();
             let woken = tokio::select! {
@@ -109,6 +116,7 @@ impl Drive {
                 read = read(&mut stderr, &mut stderr_chunk), if stderr.is_some() => Woken::Stderr(read),
                 ended = process.wait(), if is_running => Woken::Ended(ended),
                 () = cancel.cancelled(), if is_running && self.stop.is_none() => Woken::Cancelled,
+                left = next(&mut lease), if is_running => Woken::Lease(left),
                 () = tokio::time::sleep_until(wake_at) => Woken::Time,
             };
             match woken {
@@ -119,6 +127,7 @@ impl Drive {
                 Woken::Stderr(count) => self.hear(Ear::Stderr, &stderr_chunk[..count]),
                 Woken::Ended(ended) => self.ended = Some((ended, Instant::now())),
                 Woken::Cancelled => self.stop = Some(Stop::Cancelled),
+                Woken::Lease(left) => process.go_on_for(left).await,
                 Woken::Time => self.look_at_the_clock(),
             }
             self.enforce(&mut process).await;
@@ -216,6 +225,14 @@ enum Limit {
 
 fn timed_out(limit: TimeLimit, after: Duration) -> Stop {
     Stop::TimedOut { limit, after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) }
+}
+
+/// The next time that the lease is prolonged by.
+async fn next(lease: &mut Option<Lease>) -> Duration {
+    match lease {
+        Some(lease) => lease.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Writes the prompt and closes the pipe. A child that does not read it is no error: it may not need it.

@@ -64,6 +64,7 @@ fn request(dir: &tempfile::TempDir) -> RunRequest {
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),
         resume: None,
+        lease: None,
     }
 }
 

@@ -24,6 +24,7 @@ fn request(prompt: &str) -> RunRequest {
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),
         resume: None,
+        lease: None,
     }
 }
 

@@ -54,6 +54,7 @@ impl Stage {
             env_grants: Vec::new(),
             env: BTreeMap::new(),
             resume: None,
+            lease: None,
         };
         let clock = Arc::new(VirtualClock::starting_at(NOW));
         Self { _dir: dir, root, request, clock, seen: Arc::default() }

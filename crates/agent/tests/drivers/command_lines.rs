@@ -25,6 +25,7 @@ fn request(permission: Permission) -> RunRequest {
         env_grants: vec![],
         env: BTreeMap::new(),
         resume: None,
+        lease: None,
     }
 }
 

@@ -4,6 +4,7 @@
 mod agent_runs;
 mod git_facts;
 mod hindrances;
+mod leases;
 mod line_driver;
 mod parent_killed;
 mod sandboxed;

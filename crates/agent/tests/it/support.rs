@@ -82,6 +82,7 @@ impl Bench {
             env_grants: Vec::new(),
             env: BTreeMap::new(),
             resume: None,
+            lease: None,
         };
         let ours = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
         let graces = Graces { terminate: FOR_EVER, linger: FOR_EVER };

@@ -168,7 +168,9 @@ impl Agent for StageAgent {
         let limits =
             Limits { began, heard: Arc::clone(&heard), total: request.timeout, idle: request.idle_timeout };
         let watch = heard_by(watch, stage.clone(), heard);
-        let request = RunRequest { timeout: Some(SAFETY), idle_timeout: Some(SAFETY), ..request };
+        // Leases are kept by the rehearsal's clock, too.
+        let request =
+            RunRequest { timeout: Some(SAFETY), idle_timeout: Some(SAFETY), lease: None, ..request };
         let _sleeps = self.actors.socket.running(run.as_str(), ticket, self.clock.worker);
         let stop = CancellationToken::new();
         let running = self.process.run(request, watch, stop.clone());

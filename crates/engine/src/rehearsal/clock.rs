@@ -45,10 +45,17 @@ struct State {
     holder: Option<Ticket>,
     waiting: Vec<Waiter>,
     sleeping: Vec<Sleeper>,
-    /// Workers that stand still, and until when.
-    frozen: BTreeMap<usize, Timestamp>,
+    /// Workers that stand still.
+    frozen: BTreeMap<usize, Frozen>,
     granted: u64,
     drawn: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Frozen {
+    until: Timestamp,
+    /// Its agents go on until their leases have run out: then their supervisors stop them.
+    agents_at: Timestamp,
 }
 
 #[derive(Debug)]
@@ -101,7 +108,7 @@ impl StageClock {
         if state.holder.is_some() || state.grant() {
             return Next::Busy;
         }
-        let (now, thaw) = (state.now, state.frozen.values().min().copied());
+        let (now, thaw) = (state.now, state.frozen.values().map(|frozen| frozen.until).min());
         let wakes = state.sleeping.iter().map(|sleeper| sleeper.until.max(now));
         Next::Idle(wakes.chain(thaw).min())
     }
@@ -117,7 +124,7 @@ impl StageClock {
         state.now = state.now.max(to);
         let now = state.now;
         let thawed = state.frozen.len();
-        state.frozen.retain(|_, until| *until > now);
+        state.frozen.retain(|_, frozen| frozen.until > now);
         if state.frozen.len() < thawed {
             return;
         }
@@ -134,11 +141,11 @@ impl StageClock {
         state.now = state.now.plus(by);
     }
 
-    /// A worker stands still; its agents do not.
-    pub(super) fn freeze(&self, worker: usize, by: Duration) {
+    /// A worker stands still; its agents do not, for as long as its leases last.
+    pub(super) fn freeze(&self, worker: usize, by: Duration, lease: Duration) {
         let mut state = self.state();
-        let until = state.now.plus(by);
-        state.frozen.insert(worker, until);
+        let (until, agents_at) = (state.now.plus(by), state.now.plus(lease));
+        state.frozen.insert(worker, Frozen { until, agents_at });
     }
 
     /// A worker that is gone is not frozen.
@@ -229,7 +236,7 @@ impl StageClock {
         let mut until = until;
         loop {
             self.sleep_until(until).await;
-            let thaw = self.state().frozen.get(&worker).copied();
+            let thaw = self.state().frozen.get(&worker).map(|frozen| frozen.until);
             match thaw {
                 Some(thaw) => until = thaw,
                 None => return,
@@ -241,10 +248,11 @@ impl StageClock {
 impl State {
     /// Gives the turn away; whether anyone could have it.
     fn grant(&mut self) -> bool {
-        let frozen = &self.frozen;
+        let (frozen, now) = (&self.frozen, self.now);
         let is_free = |waiter: &Waiter| match waiter.who {
             Who::Worker(worker) => !frozen.contains_key(&worker),
-            Who::World | Who::Agent(_) => true,
+            Who::Agent(worker) => frozen.get(&worker).is_none_or(|frozen| frozen.agents_at > now),
+            Who::World => true,
         };
         let (seed, granted) = (self.seed, self.granted);
         let order = |waiter: &Waiter| {
@@ -411,7 +419,7 @@ mod tests {
     #[tokio::test]
     async fn a_frozen_worker_gets_no_turn_until_it_thaws() {
         let clock = StageClock::starting_at(Timestamp(0), 0);
-        clock.freeze(1, Duration::from_millis(7));
+        clock.freeze(1, Duration::from_millis(7), Duration::from_millis(3));
         let waiting = tokio::spawn({
             let clock = clock.clone();
             async move { clock.take(Who::Worker(1)).await }

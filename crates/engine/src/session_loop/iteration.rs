@@ -206,6 +206,7 @@ impl SessionLoop {
             env_grants: profile.pass_env.value.clone(),
             env: profile.env.value.clone(),
             resume: None,
+            lease: None,
         })
     }
 

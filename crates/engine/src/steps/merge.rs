@@ -144,7 +144,7 @@ impl Scene<'_> {
             self.gate(top).await?;
         }
         let outlet = &self.desk.worker.outlet;
-        match top.from_base(base).land(&self.git(), &outlet.remote, &outlet.base, &top.tree).await {
+        match top.landing_on(base).land(&self.git(), &outlet.remote, &outlet.base, &top.tree).await {
             Ok(_) => Ok(()),
             Err(LandError::BaseMoved { .. }) => Err(Setback::BaseMoved),
             Err(error) => Err(Setback::Trouble(match error.class() {

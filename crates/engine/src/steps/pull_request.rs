@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rehearsal_core::{Delivery, OutcomeName, PullRequestRef, RedVerdict, StepFailure};
 use rehearsal_forge::{
-    Candidate, CandidateError, Checks, Comment, ErrorClass, Mergeable, NewPullRequest, Oid, PrState,
-    PullRequest,
+    CandidateError, Checks, Comment, ErrorClass, Mergeable, NewPullRequest, Oid, PrState, PullRequest,
+    check_fit,
 };
 use rehearsal_store::{RunQuery, Scope};
 
@@ -66,8 +66,8 @@ impl Scene<'_> {
 
     pub(super) async fn check_conflicts(&self) -> Result<Delivery, StepFailure> {
         let (head, base) = (self.pushed()?, self.base_tip().await?);
-        match Candidate::build(&self.git(), &base, &head, "whether it fits").await {
-            Ok(candidate) => candidate.discard(&self.git()).await.map_err(|error| of_git(&error))?,
+        match check_fit(&self.git(), &base, &head).await {
+            Ok(()) => {}
             Err(error @ CandidateError::Conflict { .. }) => {
                 return Err(red(RedVerdict::Conflict, format!("{error} (at {base:.10})")));
             }

@@ -69,9 +69,9 @@ impl Slot<'_> {
             Ok(worktree) => worktree,
             Err(failure) => return Ok(report_of(outcome_of(failure))),
         };
-        self.tell_prepared(&worktree);
+        self.tell_prepared(worktree);
         self.reach(Moment::Prepared).await?;
-        let request = match self.request(role, start, &worktree).await? {
+        let request = match self.request(role, start, worktree).await? {
             Ok(request) => request,
             Err(outcome) => return Ok(report_of(outcome)),
         };
@@ -94,7 +94,7 @@ impl Slot<'_> {
             ));
         }
         if self.only_decides() {
-            self.undo_what_a_reviewer_did(&worktree, &mut report).await;
+            self.undo_what_a_reviewer_did(worktree, &mut report).await;
         }
         Ok(report)
     }
@@ -169,6 +169,8 @@ impl Slot<'_> {
             env_grants: profile.pass_env.value.clone(),
             env,
             resume,
+            // In a rehearsal time is not what the kernel's clocks say.
+            lease: self.desk.worker.options.seed.is_none().then(|| self.kept.lease.clone()),
         }))
     }
 

@@ -1,6 +1,5 @@
 //! What a worker tells while it works, and what it comes to.
 
-use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
     Activity, AgentName, Hold, Lane, Outcome, RunId, StateName, StepFailure, Task, TaskId, Timestamp,
     WorkerId,
@@ -132,8 +131,6 @@ pub enum WorkEvent {
     Waiting {
         /// When something becomes claimable by itself.
         until: Option<Timestamp>,
-        /// What keeps the next task from being claimed, if there is one.
-        hindrance: Option<Hindrance>,
     },
     /// Something that a person should know.
     Warning {

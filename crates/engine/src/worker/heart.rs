@@ -2,13 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use rehearsal_agent::{BootInstant, Lease, LeaseKeeper};
 use rehearsal_core::{Fence, TaskId};
 use tokio_util::sync::CancellationToken;
 
 /// The claims that a worker holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Held(Arc<Mutex<BTreeMap<TaskId, (Fence, CancellationToken)>>>);
+pub(super) struct Held(Arc<Mutex<BTreeMap<TaskId, Claim>>>);
+
+#[derive(Debug)]
+struct Claim {
+    fence: Fence,
+    lost: CancellationToken,
+    /// Tells the agent's supervisor.
+    keeper: LeaseKeeper,
+}
 
 /// A claim that is kept alive until this is dropped.
 #[derive(Debug)]
@@ -18,32 +28,46 @@ pub(super) struct Kept {
     fence: Fence,
     /// Cancelled when the claim is lost.
     pub(super) lost: CancellationToken,
+    /// For whoever supervises the agent.
+    pub(super) lease: Lease,
 }
 
 impl Held {
-    /// From now on the heartbeat prolongs this claim.
-    pub(super) fn keep(&self, task: &TaskId, fence: Fence) -> Kept {
+    /// From now on the heartbeat prolongs this claim, which was asked for at a moment, for so long.
+    pub(super) fn keep(&self, task: &TaskId, fence: Fence, asked_at: BootInstant, length: Duration) -> Kept {
         let lost = CancellationToken::new();
-        self.with(|claims| claims.insert(task.clone(), (fence, lost.clone())));
-        Kept { held: self.clone(), task: task.clone(), fence, lost }
+        let (keeper, lease) = Lease::new(asked_at, length);
+        let claim = Claim { fence, lost: lost.clone(), keeper };
+        self.with(|claims| claims.insert(task.clone(), claim));
+        Kept { held: self.clone(), task: task.clone(), fence, lost, lease }
     }
 
     pub(super) fn claims(&self) -> Vec<(TaskId, Fence)> {
-        self.with(|claims| claims.iter().map(|(task, (fence, _))| (task.clone(), *fence)).collect())
+        self.with(|claims| claims.iter().map(|(task, claim)| (task.clone(), claim.fence)).collect())
     }
 
-    /// Tells those that do not hold any more; `asked` is what the store was asked about.
-    pub(super) fn tell_lost(&self, asked: &[(TaskId, Fence)], still_held: &[TaskId]) {
+    /// What the store said when it was asked to prolong these claims: the ones that hold, hold for so long since then;
+    /// the others are lost.
+    pub(super) fn beaten(
+        &self,
+        asked: &[(TaskId, Fence)],
+        still_held: &[TaskId],
+        asked_at: BootInstant,
+        length: Duration,
+    ) {
         self.with(|claims| {
-            for (task, fence) in asked.iter().filter(|(task, _)| !still_held.contains(task)) {
-                if let Some((_, lost)) = claims.get(task).filter(|(held, _)| held == fence) {
-                    lost.cancel();
+            for (task, fence) in asked {
+                let Some(claim) = claims.get(task).filter(|claim| claim.fence == *fence) else { continue };
+                if still_held.contains(task) {
+                    claim.keeper.prolonged(asked_at, length);
+                } else {
+                    claim.lost.cancel();
                 }
             }
         });
     }
 
-    fn with<T>(&self, what: impl FnOnce(&mut BTreeMap<TaskId, (Fence, CancellationToken)>) -> T) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut BTreeMap<TaskId, Claim>) -> T) -> T {
         what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -51,7 +75,7 @@ impl Held {
 impl Drop for Kept {
     fn drop(&mut self) {
         self.held.with(|claims| {
-            if claims.get(&self.task).is_some_and(|(fence, _)| *fence == self.fence) {
+            if claims.get(&self.task).is_some_and(|claim| claim.fence == self.fence) {
                 claims.remove(&self.task);
             }
         });

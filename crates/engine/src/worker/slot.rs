@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use rehearsal_agent::BootInstant;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Blame, OutcomeName, RunId, Standing, StateName, StepFailure, Task, Wait};
 use rehearsal_forge::{Oid, Origin, Worktree, fetch};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::heart::Kept;
@@ -23,6 +25,8 @@ pub(super) struct Slot<'a> {
     pub(super) kept: Kept,
     /// Ends whatever is under way: the claim is lost, or the worker is to stop now.
     pub(super) cancel: CancellationToken,
+    /// Where the work is, once it is prepared.
+    pub(super) place: OnceCell<Worktree>,
 }
 
 /// Why work on a task ended early.
@@ -44,11 +48,11 @@ impl<T: Into<WorkError>> From<T> for Early {
 }
 
 /// Works on a task until its claim is over.
-pub(super) async fn work(desk: &Desk, claimed: Claimed) -> Result<(), WorkError> {
+pub(super) async fn work(desk: &Desk, claimed: Claimed, asked_at: BootInstant) -> Result<(), WorkError> {
     let Claimed { task, taken_from } = claimed;
     let Standing::Claimed(claim) = &task.standing else { return Ok(()) };
     let run = claim.run.clone();
-    let kept = desk.held.keep(&task.id, task.fence);
+    let kept = desk.held.keep(&task.id, task.fence, asked_at, desk.worker.options.lease);
     let cancel = desk.worker.stop.now.child_token();
     let flow = desk.worker.store.flow(&task.flow_version).await?;
     desk.touch(&task.id);
@@ -61,7 +65,8 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed) -> Result<(), WorkError>
         taken_from,
     });
     let (lost, id) = (kept.lost.clone(), task.id.clone());
-    let mut slot = Slot { desk, task, flow, run: run.clone(), kept, cancel: cancel.clone() };
+    let mut slot =
+        Slot { desk, task, flow, run: run.clone(), kept, cancel: cancel.clone(), place: OnceCell::new() };
     let ended = {
         let through = slot.through();
         tokio::pin!(through);
@@ -168,11 +173,17 @@ impl Slot<'_> {
     }
 
     /// The task's worktree, made if it is not there.
-    pub(super) async fn worktree(&self) -> Result<Worktree, StepFailure> {
+    pub(super) async fn worktree(&self) -> Result<&Worktree, StepFailure> {
+        self.place.get_or_try_init(|| self.prepare()).await
+    }
+
+    async fn prepare(&self) -> Result<Worktree, StepFailure> {
         let worker = &self.desk.worker;
-        let base = self.base().await?;
+        // What is there needs no base, and a remote that is asked takes its time.
+        let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
+        let base = base.as_ref().map_or("HEAD", Oid::as_str);
         let fence = self.task.fence;
-        let prepared = worker.worktrees.prepare(&self.task.id, fence, base.as_str()).await;
+        let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
         prepared.map_err(|error| of_worktree(&error))
     }
 

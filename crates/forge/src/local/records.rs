@@ -1,6 +1,7 @@
 //! How pull requests are kept as git objects.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::Local;
 use crate::forge::ForgeError;
@@ -54,12 +55,9 @@ const PULLS: &str = "refs/rehearsal/pr";
 
 impl Local {
     pub(super) async fn load(&self, number: u64) -> Result<Stored, ForgeError> {
-        let name = format!("{PULLS}/{number}");
-        if !self.git.ask(&["show-ref", "--verify", "--quiet", &name]).await?.yes {
+        let Some((blob, text)) = self.read(&format!("{PULLS}/{number}")).await? else {
             return Err(ForgeError::NotFound { what: format!("pull request {number}") });
-        }
-        let blob = self.git.oid(&["rev-parse", "--verify", &name]).await?;
-        let text = self.git.run(&["cat-file", "blob", blob.as_str()]).await?;
+        };
         let record = serde_json::from_slice(&text).map_err(|error| ForgeError::Garbled {
             action: format!("read pull request {number}"),
             reason: error.to_string(),
@@ -69,11 +67,10 @@ impl Local {
 
     /// The newest one that brings a branch.
     pub(super) async fn newest_of(&self, head: &str) -> Result<Option<Stored>, ForgeError> {
-        let name = self.name_of(head).await?;
-        if !self.git.ask(&["show-ref", "--verify", "--quiet", &name]).await?.yes {
+        let Some((_, number)) = self.read(&name_of(head)).await? else {
             return Ok(None);
-        }
-        let number = self.git.line(&["cat-file", "blob", &name]).await?;
+        };
+        let number = String::from_utf8_lossy(&number).into_owned();
         match number.parse() {
             Ok(number) => self.load(number).await.map(Some),
             Err(_) => Err(ForgeError::Garbled {
@@ -83,10 +80,22 @@ impl Local {
         }
     }
 
-    /// A branch's name may be longer than a reference's part, so it is hashed.
-    async fn name_of(&self, head: &str) -> Result<String, GitError> {
-        let hash = self.git.feed(&["hash-object", "--stdin"], head.as_bytes()).await?;
-        Ok(format!("refs/rehearsal/pr-of/{}", String::from_utf8_lossy(&hash).trim_end()))
+    /// The blob that a reference points at, and what is in it.
+    async fn read(&self, name: &str) -> Result<Option<(Oid, Vec<u8>)>, GitError> {
+        let said = self.git.feed(&["cat-file", "--batch"], format!("{name}\n").as_bytes()).await?;
+        let unexpected = || GitError::Unexpected {
+            command: "cat-file --batch".into(),
+            said: String::from_utf8_lossy(&said).chars().take(200).collect(),
+        };
+        // `OID blob SIZE`, then the content and a line's end; or `NAME missing`.
+        let end = said.iter().position(|byte| *byte == b'\n').ok_or_else(unexpected)?;
+        let header = String::from_utf8_lossy(&said[..end]);
+        if header.ends_with(" missing") {
+            return Ok(None);
+        }
+        let oid = header.split(' ').next().and_then(|oid| Oid::new(oid).ok()).ok_or_else(unexpected)?;
+        let content = said.get(end + 1..said.len() - 1).ok_or_else(unexpected)?;
+        Ok(Some((oid, content.to_vec())))
     }
 
     async fn write(&self, content: &[u8]) -> Result<Oid, GitError> {
@@ -105,7 +114,7 @@ impl Local {
         let number = numbers.lines().filter_map(|line| line.parse::<u64>().ok()).max().unwrap_or(0) + 1;
         let blob = self.write(&json(record)).await?;
         let index = self.write(number.to_string().as_bytes()).await?;
-        let name = self.name_of(&record.head).await?;
+        let name = name_of(&record.head);
         let pointer = match before {
             None => format!("create {name} {index}\n"),
             Some(before) => {
@@ -143,6 +152,13 @@ impl Local {
             Err(error) => Err(error),
         }
     }
+}
+
+/// A branch's name may be longer than a reference's part, so it is hashed.
+fn name_of(head: &str) -> String {
+    let hash: String =
+        Sha256::digest(head.as_bytes()).iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+    format!("refs/rehearsal/pr-of/{hash}")
 }
 
 fn json(record: &Record) -> Vec<u8> {

@@ -249,6 +249,7 @@ impl Checker<'_> {
             env_grants: self.profile.pass_env.value.clone(),
             env: offline.env.clone(),
             resume: None,
+            lease: None,
         }
     }
 }

@@ -1,0 +1,122 @@
+//! A worker that dies at any moment: the next one comes to the same end, and nothing happens twice.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use rehearsal_agent::{ScriptedAgent, ScriptedRun};
+use rehearsal_core::{NewTask, Outcome, TaskId};
+use rehearsal_engine::{Moment, Moments, Reaction, WorkError};
+
+use crate::studio::{Studio, commit_all, git, play};
+
+/// Dies once, at one moment.
+struct DiesAt {
+    moment: Moment,
+    step: Option<String>,
+    died: AtomicBool,
+}
+
+#[async_trait]
+impl Moments for DiesAt {
+    async fn reached(&self, moment: Moment, _task: &TaskId, step: Option<&str>) -> Reaction {
+        let here = moment == self.moment && step == self.step.as_deref();
+        if here && !self.died.swap(true, Ordering::SeqCst) { Reaction::Die } else { Reaction::GoOn }
+    }
+}
+
+/// Writes down all moments that there are.
+#[derive(Default)]
+struct Notes(Mutex<Vec<(Moment, Option<String>)>>);
+
+#[async_trait]
+impl Moments for Notes {
+    async fn reached(&self, moment: Moment, _task: &TaskId, step: Option<&str>) -> Reaction {
+        let here = (moment, step.map(str::to_owned));
+        let mut seen = self.0.lock().unwrap();
+        if !seen.contains(&here) {
+            seen.push(here);
+        }
+        Reaction::GoOn
+    }
+}
+
+/// Agents that would do the same again: the second time there is nothing left to commit.
+fn cast(studio: &mut Studio) {
+    let implementer = ScriptedAgent::new().with_handler(|_| {
+        ScriptedRun::of(Outcome::Done).effect(|request| {
+            let file = request.working_dir.join("b.txt");
+            if !file.exists() {
+                fs_err::write(file, "two\n").unwrap();
+                commit_all(&request.working_dir, "write b.txt");
+            }
+        })
+    });
+    studio.agent("implementer", implementer);
+    studio.approving();
+}
+
+fn moments_of_a_whole_life() -> Vec<(Moment, Option<String>)> {
+    let notes = Arc::new(Notes::default());
+    play(async |studio| {
+        cast(studio);
+        studio.moments = Arc::clone(&notes) as _;
+        studio.add("t1", "pull-request", NewTask::default()).await;
+        studio.work().await;
+        assert_eq!(studio.status("t1").await, "done");
+    });
+    notes.0.lock().unwrap().clone()
+}
+
+#[test]
+fn death_at_any_moment_changes_nothing_but_the_hour() {
+    let moments = moments_of_a_whole_life();
+    // 5 of the run, 3 of each of the 7 steps, and the end.
+    assert_eq!(moments.len(), 5 + 3 * 7 + 1, "{moments:?}");
+    for (moment, step) in moments {
+        let place = format!("{} {}", moment.as_str(), step.as_deref().unwrap_or(""));
+        play(async |studio| {
+            cast(studio);
+            studio.moments = Arc::new(DiesAt { moment, step, died: AtomicBool::new(false) });
+            studio.add("t1", "pull-request", NewTask::default()).await;
+            let died = studio.try_work().await;
+            assert!(matches!(died, Err(WorkError::Died)), "{place}: {died:?}");
+            studio.leave_traces_of_death();
+            studio.work().await;
+            assert_eq!(studio.status("t1").await, "done", "{place}");
+            assert_eq!(studio.landed(), ["write b.txt", "begin"], "{place}");
+            let pull_requests =
+                git(&studio.remote(), &["for-each-ref", "--format=%(refname)", "refs/rehearsal/pr"]);
+            assert_eq!(pull_requests.trim(), "refs/rehearsal/pr/1", "{place}");
+            let task = studio.task("t1").await;
+            assert_eq!(task.rejections, 0, "{place}");
+            let left = git(&studio.root(), &["worktree", "list", "--porcelain"]);
+            let worktrees = left.lines().filter(|line| line.starts_with("worktree ")).count();
+            assert!(worktrees <= 3, "{place}: {left}");
+        });
+    }
+}
+
+#[test]
+fn a_task_that_kills_its_worker_again_and_again_is_given_up() {
+    play(async |studio| {
+        struct AlwaysDies;
+        #[async_trait]
+        impl Moments for AlwaysDies {
+            async fn reached(&self, moment: Moment, _task: &TaskId, _step: Option<&str>) -> Reaction {
+                if moment == Moment::RunStarted { Reaction::Die } else { Reaction::GoOn }
+            }
+        }
+        cast(studio);
+        studio.moments = Arc::new(AlwaysDies);
+        studio.add("t1", "pull-request", NewTask::default()).await;
+        for _ in 0..4 {
+            assert!(matches!(studio.try_work().await, Err(WorkError::Died)));
+            studio.leave_traces_of_death();
+        }
+        studio.work().await;
+        let task = studio.task("t1").await;
+        assert_eq!((task.status(), task.attempts), ("failed", 0));
+        assert_eq!(task.feedback.unwrap().text, "its worker was lost 4 times");
+    });
+}

@@ -30,7 +30,7 @@ pub(crate) struct RehearseArgs {
     /// Files with scenarios; all in `.rehearsal/scenarios` otherwise
     #[arg(value_name = "FILE")]
     files: Vec<Utf8PathBuf>,
-    /// Only scenarios whose name contains this
+    /// Only the scenario of this name, or those whose names contain it
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// So many at once; as many as there are cores otherwise
@@ -138,8 +138,11 @@ fn find(args: &RehearseArgs, project: Option<&Project>, context: &Context) -> Re
             found.push(Written { file: shown.clone(), scenario });
         }
     }
+    let is_named = |filter: &str| found.iter().any(|written| written.scenario.name.value == filter);
+    let exact = args.filter.as_deref().is_some_and(is_named);
     let wanted = |written: &Written| {
-        args.filter.as_ref().is_none_or(|filter| written.scenario.name.value.contains(filter.as_str()))
+        let name = &written.scenario.name.value;
+        args.filter.as_ref().is_none_or(|filter| name == filter || (!exact && name.contains(filter.as_str())))
     };
     let all: Vec<String> = found.iter().map(|written| written.scenario.name.value.clone()).collect();
     found.retain(wanted);

@@ -148,6 +148,11 @@ impl StageClock {
         state.frozen.insert(worker, Frozen { until, agents_at });
     }
 
+    /// Whether a worker that stands still is to come back.
+    pub(super) fn has_frozen(&self) -> bool {
+        !self.state().frozen.is_empty()
+    }
+
     /// A worker that is gone is not frozen.
     pub(super) fn forget(&self, worker: usize) {
         self.state().frozen.remove(&worker);

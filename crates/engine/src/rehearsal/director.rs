@@ -97,13 +97,14 @@ impl Director {
 
     /// Whether nothing more happens by itself.
     async fn is_over(&self) -> Result<bool, StageError> {
-        if self.world.has_plans() {
+        if self.world.has_plans() || self.world.stage.clock.has_frozen() {
             return Ok(false);
         }
         if self.workers.is_empty() {
             return Ok(true);
         }
-        Ok(self.store.next_wake(self.world.stage.clock.now()).await?.is_none())
+        let wakes = self.store.next_wake(self.world.stage.clock.now()).await?.is_some();
+        Ok(!wakes && self.store.leases().await?.is_empty())
     }
 
     /// Lets time go on; whether it can.

@@ -84,10 +84,12 @@ async fn untested(
         let flow = store.flow(&came.task.flow_version).await?;
         tests |= flow.states.keys().any(|state| flow.steps_of(state).contains(&Step::RunTests));
     }
-    let tips = stage.tips().await?;
-    if !tests || tips.is_empty() {
+    if !tests {
         return Ok(Vec::new());
     }
+    let mut tips: BTreeSet<String> =
+        came.tasks.values().filter_map(|came| came.task.delivery.merged.clone()).collect();
+    tips.insert(super::stage::BASE.to_owned());
     let mut tested = BTreeSet::new();
     for event in events {
         match &event.kind {
@@ -103,8 +105,16 @@ async fn untested(
             _ => {}
         }
     }
-    let untested = tips.into_iter().filter(|(_, tree)| !tested.contains(tree));
-    Ok(untested.map(|(commit, _)| format!("commit {commit:.10} of the base was never tested")).collect())
+    if came.base_commits == 0 {
+        return Ok(Vec::new());
+    }
+    let mut untested = Vec::new();
+    for tip in tips {
+        if stage.tree_of_ours(&tip).await.is_some_and(|tree| !tested.contains(&tree)) {
+            untested.push(format!("the base had {tip:.10}, which was never tested"));
+        }
+    }
+    Ok(untested)
 }
 
 /// A worktree is there for a task that may still need it, or for work that is nowhere else.

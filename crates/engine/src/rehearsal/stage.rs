@@ -154,16 +154,11 @@ impl Stage {
         Ok(count.parse().unwrap_or(0))
     }
 
-    /// The commits by which the base came to be what it is: each once was its tip.
-    pub(super) async fn tips(&self) -> Result<Vec<(String, String)>, StageError> {
-        let range = format!("{}..{BASE}", self.began_at);
-        let listed = self.remote().line(&["log", "--first-parent", "--format=%H %T %an", &range]).await?;
-        let ours = listed.lines().filter(|line| !line.ends_with(OUTSIDER));
-        let pair = |line: &str| {
-            let mut words = line.split(' ');
-            Some((words.next()?.to_owned(), words.next()?.to_owned()))
-        };
-        Ok(ours.filter_map(pair).collect())
+    /// The tree of a commit of the remote, unless someone else made it; none if it is not there.
+    pub(super) async fn tree_of_ours(&self, commit: &str) -> Option<String> {
+        let shown = self.remote().line(&["show", "--no-patch", "--format=%T %an", commit]).await.ok()?;
+        let (tree, author) = shown.split_once(' ')?;
+        (author != OUTSIDER).then(|| tree.to_owned())
     }
 
     pub(super) async fn branches(&self) -> Result<BTreeSet<String>, StageError> {

@@ -43,8 +43,19 @@ impl Desk {
         Ok(recovered)
     }
 
+    /// Gives back the worktrees of tasks whose way is over: whoever ended them died before it could.
+    pub(super) async fn give_back_what_is_over(&self) {
+        for owner in self.worker.worktrees.owners() {
+            if let Ok(Some(task)) = self.worker.store.task(&owner).await
+                && task.is_ended()
+            {
+                self.give_worktree_back(&task).await;
+            }
+        }
+    }
+
     async fn put_in_order(&self, task: &Task, claim: &Claim) -> Result<Outcome, WorkError> {
-        let left = process::kill_processes_of_run(&claim.run);
+        let left = process::kill_processes_in(&self.run_dir(&claim.run));
         if left.count > 0 {
             self.warn(format!("processes of run {} were still alive and were ended: {left}", claim.run));
         }

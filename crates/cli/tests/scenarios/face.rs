@@ -1,0 +1,90 @@
+//! What people see of a rehearsal: what is wrong, where, and what to do.
+
+use insta::assert_snapshot;
+
+use crate::stage::Stage;
+
+const GREET: &str = "
+name: greet
+tasks: [{ id: t, title: Add a greeting }]
+agents:
+  implementer: [{ commits: 1 }]
+  gatekeeper: [{ decision: approve }]
+expect:
+  tasks: { t: { status: done } }
+";
+
+/// What comes of a scenario that was changed: exit code, and all that is said.
+fn changed(from: &str, to: &str) -> (i32, String) {
+    assert!(GREET.contains(from), "{from}");
+    let stage = Stage::new();
+    stage.write("greet.yaml", &GREET.replace(from, to));
+    let said = stage.run(&["rehearse", "greet.yaml"]);
+    // How long it took is another each time.
+    let timeless = |line: &str| match line.split_once(" in ") {
+        Some((before, after)) if after.ends_with(" ms") => format!("{before} in TIME"),
+        _ => line.to_owned(),
+    };
+    let told: Vec<String> = said.stdout.lines().chain(said.stderr.lines()).map(timeless).collect();
+    (said.code, told.join("\n"))
+}
+
+#[test]
+fn an_expectation_that_is_missed_shows_both_sides() {
+    let (code, told) = changed("status: done", "status: failed, attempts: 1");
+    assert_eq!(code, 3);
+    assert_snapshot!(told, @"");
+}
+
+#[test]
+fn an_agent_that_is_asked_more_than_it_was_told_fails_the_rehearsal() {
+    let (code, told) = changed("decision: approve", "decision: reject");
+    assert_eq!(code, 3);
+    assert_snapshot!(told, @"");
+}
+
+#[test]
+fn an_agent_that_is_not_asked_fails_the_rehearsal() {
+    let (code, told) = changed("[{ commits: 1 }]", "[{ commits: 1 }, { commits: 1 }]");
+    assert_eq!(code, 3);
+    assert_snapshot!(told, @"");
+}
+
+#[test]
+fn a_moment_that_never_comes_fails_the_rehearsal() {
+    let (code, told) = changed(
+        "expect:",
+        "meanwhile: [{ when: { moment: step_done, step: check_ci }, do: { kill_worker: {} } }]\nexpect:",
+    );
+    assert_eq!(code, 3);
+    assert_snapshot!(told, @"");
+}
+
+#[test]
+fn mistakes_are_shown_with_their_place() {
+    assert_snapshot!(changed("commits: 1", "comits: 1").1, @"");
+    assert_snapshot!(changed("{ t: {", "{ u: {").1, @"");
+    assert_snapshot!(changed("name: greet\n", "name: greet\nflow: pul-request\n").1, @"");
+    assert_snapshot!(changed("expect:", "meanwhile: [{ do: { cancel: t } }]\nexpect:").1, @"");
+    assert_snapshot!(changed("[{ id: t, title: Add a greeting }]", "[]").1, @"");
+}
+
+#[test]
+fn the_starter_set_passes_and_is_not_written_over() {
+    let stage = Stage::new();
+    assert_eq!(stage.run(&["rehearse", "--init"]).code, 0);
+    stage.write(".rehearsal/scenarios/mine.yaml", &GREET.replace("name: greet", "name: mine"));
+    let played = stage.run(&["rehearse", "--junit", "report.xml"]);
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    assert!(played.stdout.contains("\n4 passed, none failed"), "{}", played.stdout);
+    let report = std::fs::read_to_string(stage.path().join("report.xml")).unwrap();
+    assert!(report.contains("<testsuites name=\"rehearsal\" tests=\"4\" failures=\"0\""), "{report}");
+    assert!(stage.run(&["rehearse", "--init"]).stdout.starts_with("all of them are there already"));
+}
+
+#[test]
+fn without_scenarios_it_says_how_to_get_some() {
+    let said = Stage::new().run(&["rehearse"]);
+    assert_eq!(said.code, 2);
+    assert_snapshot!(said.stderr, @"");
+}

@@ -12,6 +12,7 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
+pub(crate) mod promote;
 pub(crate) mod rehearse;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -54,6 +55,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),
+        Command::Promote(args) => wait_for(promote::run(args, &context)),
         Command::Rehearse(args) => rehearse::run(&args, &context),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),

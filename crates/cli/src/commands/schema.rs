@@ -12,8 +12,8 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, rehearse, run, runs, session,
-    status, task, test,
+    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, promote, rehearse, run, runs,
+    session, status, task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -70,6 +70,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run-tests", "the request of test --action", || schema_for!(RunTests)),
     ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
     ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
+    ("promote", "promote", document::<promote::PromoteDocument>),
     ("rehearse", "rehearse", document::<rehearse::RehearseDocument>),
     ("rehearse-init", "rehearse --init", document::<rehearse::StarterDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),

@@ -88,3 +88,41 @@ fn without_scenarios_it_says_how_to_get_some() {
     assert_eq!(said.code, 2);
     assert_snapshot!(said.stderr, @"");
 }
+
+#[test]
+fn a_real_run_becomes_a_scenario_that_passes() {
+    let stage = Stage::new();
+    stage.write("README.md", "# A repository\n");
+    stage.write(".gitignore", "agent.yaml.state\n");
+    stage.write(
+        "agent.yaml",
+        "run:
+  - write: { path: hello.txt, content: \"hello\\n\" }
+  - commit: { message: \"Add hello: \\\"world\\\"\" }
+  - patch: { path: hello.txt, find: hello, replace: good morning }
+  - commit: { message: Be polite }
+  - task_done: current
+  - result: { outcome: success }
+",
+    );
+    let config = format!(
+        "agents:\n  implementer:\n    driver: claude\n    program: {}\n    args: [mock-agent, --as, claude, --script, agent.yaml]\n",
+        env!("CARGO_BIN_EXE_rehearsal")
+    );
+    stage.write(".rehearsal/config.yaml", &config);
+    stage.git(&["add", "--all"]);
+    stage.git(&["commit", "--quiet", "--message", "The beginning"]);
+    for args in [&["session", "new", "s"][..], &["task", "add", "Add a greeting", "--session", "s"]] {
+        assert_eq!(stage.run(args).code, 0);
+    }
+    let ran = stage.run(&["run", "s"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let listed = stage.run(&["runs", "list"]).stdout;
+    let run = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    let promoted = stage.run(&["promote", &run, "--name", "promoted"]);
+    assert_eq!(promoted.code, 0, "{}", promoted.stderr);
+    let played = stage.run(&["rehearse", "--filter", "promoted"]);
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    let again = stage.run(&["promote", &run, "--name", "promoted"]);
+    assert_eq!((again.code, again.stderr.contains("is already there")), (2, true), "{}", again.stderr);
+}

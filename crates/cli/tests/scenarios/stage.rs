@@ -50,6 +50,12 @@ impl Stage {
         }
     }
 
+    pub(crate) fn git(&self, args: &[&str]) {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@localhost"];
+        let done = self.command("git").args(who).args(args).status().unwrap();
+        assert!(done.success(), "{args:?}");
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.directory.path()).env("NO_COLOR", "1").env("HOME", self.directory.path());

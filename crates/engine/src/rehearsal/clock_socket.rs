@@ -48,6 +48,11 @@ impl ClockSocket {
         Ok(Self { path, turns, _serving: serving })
     }
 
+    /// Whether an agent runs.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.turns.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// From now on, and until what is returned is dropped, the run sleeps with this turn.
     pub(super) fn running(&self, run: &str, ticket: Ticket, worker: usize) -> Running {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);

@@ -84,6 +84,9 @@ impl Director {
                         self.ended(ended);
                     } else if let Ok(order) = self.orders.try_recv() {
                         self.obey(order);
+                    } else if next.is_some_and(|at| at <= clock.now()) {
+                        // Others wake at this very moment.
+                        clock.advance(clock.now());
                     } else if self.is_over().await? {
                         return Ok(());
                     } else if !self.go_on(next) {
@@ -97,7 +100,8 @@ impl Director {
 
     /// Whether nothing more happens by itself.
     async fn is_over(&self) -> Result<bool, StageError> {
-        if self.world.has_plans() || self.world.stage.clock.has_frozen() {
+        let agents_work = self.actors.socket.is_busy();
+        if self.world.has_plans() || self.world.stage.clock.has_frozen() || agents_work {
             return Ok(false);
         }
         if self.workers.is_empty() {

@@ -3,9 +3,12 @@
 //! A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
 //! by whoever claims the task next: worktrees are healed, steps look first.
 
+use std::time::Duration;
+
 use rehearsal_agent::process;
+use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, WorkerId};
+use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, Timestamp, WorkerId};
 use rehearsal_store::{Change, CommitError, FindError};
 
 use super::presence::{Alive, Presence};
@@ -47,7 +50,7 @@ impl Desk {
     pub(super) async fn give_back_what_is_over(&self) {
         for owner in self.worker.worktrees.owners() {
             if let Ok(Some(task)) = self.worker.store.task(&owner).await
-                && task.is_ended()
+                && is_left(&task, self.now(), self.worker.options.lease)
             {
                 self.give_worktree_back(&task).await;
             }
@@ -97,6 +100,16 @@ impl Desk {
             self.commit(vec![lose(&own)]).await?;
         }
         Ok(end.verdict.outcome)
+    }
+}
+
+/// Whether nobody can be in the worktree of a task any more. One that was cancelled may have an agent that nobody has
+/// told yet.
+fn is_left(task: &Task, now: Timestamp, lease: Duration) -> bool {
+    match task.standing {
+        Standing::Ended { end: End::Cancelled } => task.updated_at.plus(lease) <= now,
+        Standing::Ended { end: End::Success | End::Failure } => true,
+        Standing::Ready | Standing::Claimed(_) | Standing::Waiting(_) => false,
     }
 }
 

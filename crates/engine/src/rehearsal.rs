@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
-use rehearsal_core::config::{self, AgentConfig, Layer, Origin, Overrides, Settings};
+use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp, place_of};
 use rehearsal_forge::WorktreeSettings;
@@ -192,7 +192,7 @@ impl Rehearsal {
         let played = scenario.agents.keys().chain(flow.agents.iter().map(|(name, _)| name));
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
-            own.agents.entry(name).or_insert_with(AgentConfig::default);
+            own.agents.entry(name).or_default();
         }
         if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
             own.testing.command = Some(stage::TEST_COMMAND.to_owned());

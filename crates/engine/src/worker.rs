@@ -381,7 +381,7 @@ impl Desk {
         asked_at: BootInstant,
         turn: Turn,
     ) -> Result<(), WorkError> {
-        let worked = slot::work(&self, claimed, asked_at).await;
+        let worked = Box::pin(slot::work(&self, claimed, asked_at)).await;
         drop(turn);
         worked
     }

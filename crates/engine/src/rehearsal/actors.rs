@@ -179,6 +179,10 @@ impl Agent for StageAgent {
         let stopped = tokio::select! {
             biased;
             report = &mut running => {
+                if matches!(report.evidence.stop, Some(Stop::TimedOut { .. })) {
+                    let told = format!("agent `{}` did not end in {} s of real time", self.name, SAFETY.as_secs());
+                    self.actors.problems.tell(told);
+                }
                 stage.regain(ticket, who).await;
                 stage.yield_turn(who).await;
                 return report;

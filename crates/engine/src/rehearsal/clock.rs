@@ -272,8 +272,7 @@ impl State {
             let all = std::mem::take(&mut self.waiting).into_iter();
             let (same, rest): (Vec<Waiter>, Vec<Waiter>) = all.partition(|waiter| waiter.ticket == ticket);
             self.waiting = rest;
-            let heard =
-                same.into_iter().fold(false, |heard, waiter| waiter.granted.send(()).is_ok() || heard);
+            let heard = same.into_iter().filter_map(|waiter| waiter.granted.send(()).ok()).count() > 0;
             if heard {
                 self.holder = Some(ticket);
                 self.granted += 1;

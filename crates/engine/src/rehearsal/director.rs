@@ -87,9 +87,7 @@ impl Director {
                     } else if next.is_some_and(|at| at <= clock.now()) {
                         // Others wake at this very moment.
                         clock.advance(clock.now());
-                    } else if self.is_over().await? {
-                        return Ok(());
-                    } else if !self.go_on(next) {
+                    } else if self.is_over().await? || !self.go_on(next) {
                         return Ok(());
                     }
                 }

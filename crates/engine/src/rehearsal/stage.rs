@@ -1,6 +1,7 @@
 //! Where a scenario is played: a repository, its remote, a forge, and directories for what is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
@@ -256,6 +257,15 @@ async fn write_repository(
     git_at(root.to_owned()).run(&["clone", "--quiet", "--bare", "work", "origin.git"]).await?;
     let origin = root.join("origin.git");
     git.run(&["remote", "add", "origin", origin.as_str()]).await?;
+    name_committer(root)
+}
+
+/// Whoever sits at this machine commits under the same name: commits are the same everywhere.
+fn name_committer(root: &Utf8Path) -> Result<(), StageError> {
+    for path in ["work/.git/config", "origin.git/config"] {
+        let mut config = fs_err::OpenOptions::new().append(true).open(root.join(path))?;
+        config.write_all(b"[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n")?;
+    }
     Ok(())
 }
 
@@ -279,7 +289,7 @@ async fn clone_project(root: &Utf8Path, project: &Utf8Path, at: Option<&str>) ->
         ])
         .await?;
     git.run(&["clone", "--quiet", "origin.git", "work"]).await?;
-    Ok(())
+    name_committer(root)
 }
 
 fn github(root: &Utf8Path, gh: &Gh, program: &Utf8Path) -> Result<(GitHub, GhFiles), StageError> {

@@ -33,21 +33,44 @@ fn changed(from: &str, to: &str) -> (i32, String) {
 fn an_expectation_that_is_missed_shows_both_sides() {
     let (code, told) = changed("status: done", "status: failed, attempts: 1");
     assert_eq!(code, 3);
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    FAILED greet  0.0 s in TIME
+      task t: status
+        - expected: failed
+        + found   : done
+      task t: attempts
+        - expected: 1
+        + found   : 2
+
+    0 passed, 1 failed; 0.0 s rehearsed
+    ");
 }
 
 #[test]
 fn an_agent_that_is_asked_more_than_it_was_told_fails_the_rehearsal() {
     let (code, told) = changed("decision: approve", "decision: reject");
     assert_eq!(code, 3);
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    FAILED greet  0.0 s in TIME
+      agent `implementer` was asked for task t more often than the scenario tells
+      task t: status
+        - expected: done
+        + found   : working
+
+    0 passed, 1 failed; 0.0 s rehearsed
+    ");
 }
 
 #[test]
 fn an_agent_that_is_not_asked_fails_the_rehearsal() {
     let (code, told) = changed("[{ commits: 1 }]", "[{ commits: 1 }, { commits: 1 }]");
     assert_eq!(code, 3);
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    FAILED greet  0.0 s in TIME
+      call 2 of agent `implementer` was never asked for
+
+    0 passed, 1 failed; 0.0 s rehearsed
+    ");
 }
 
 #[test]
@@ -57,16 +80,39 @@ fn a_moment_that_never_comes_fails_the_rehearsal() {
         "meanwhile: [{ when: { moment: step_done, step: check_ci }, do: { kill_worker: {} } }]\nexpect:",
     );
     assert_eq!(code, 3);
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    FAILED greet  0.0 s in TIME
+      the moment step_done of step check_ci never came
+
+    0 passed, 1 failed; 0.0 s rehearsed
+    ");
 }
 
 #[test]
 fn mistakes_are_shown_with_their_place() {
-    assert_snapshot!(changed("commits: 1", "comits: 1").1, @"");
-    assert_snapshot!(changed("{ t: {", "{ u: {").1, @"");
-    assert_snapshot!(changed("name: greet\n", "name: greet\nflow: pul-request\n").1, @"");
-    assert_snapshot!(changed("expect:", "meanwhile: [{ do: { cancel: t } }]\nexpect:").1, @"");
-    assert_snapshot!(changed("[{ id: t, title: Add a greeting }]", "[]").1, @"");
+    assert_snapshot!(changed("commits: 1", "comits: 1").1, @"
+    error: unknown field `comits`, expected one of task, outcome, decision, comment, reason, commits, crash, sleep, script
+      --> greet.yaml:5:19
+    hint: did you mean `commits`?
+    ");
+    assert_snapshot!(changed("{ t: {", "{ u: {").1, @"
+    error: there is no task `u` in this scenario
+      --> greet.yaml:2:7
+    hint: did you mean `t`?
+    ");
+    assert_snapshot!(changed("name: greet\n", "name: greet\nflow: pul-request\n").1, @"
+    error: there is no flow `pul-request`
+    hint: shipped: loop, pull-request, approve, plan; your own go to `.rehearsal/flows/NAME.yaml`
+    ");
+    assert_snapshot!(changed("expect:", "meanwhile: [{ do: { cancel: t } }]\nexpect:").1, @"
+    error: expected exactly one of `at` and `when`
+      --> greet.yaml:7:13
+    hint: `at: 10s` after the beginning, or `when: { moment: run_started, task: ID }`
+    ");
+    assert_snapshot!(changed("[{ id: t, title: Add a greeting }]", "[]").1, @"
+    error: a scenario needs at least one task
+      --> greet.yaml:2:7
+    ");
 }
 
 #[test]
@@ -86,7 +132,10 @@ fn the_starter_set_passes_and_is_not_written_over() {
 fn without_scenarios_it_says_how_to_get_some() {
     let said = Stage::new().run(&["rehearse"]);
     assert_eq!(said.code, 2);
-    assert_snapshot!(said.stderr, @"");
+    assert_snapshot!(said.stderr, @"
+    error: there are no scenarios in `.rehearsal/scenarios`
+    hint: `rehearsal rehearse --init` writes a few to begin with
+    ");
 }
 
 #[test]

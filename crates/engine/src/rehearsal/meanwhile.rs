@@ -79,7 +79,7 @@ impl World {
         let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         let missed = awaited.iter().filter(|it| !it.came()).map(|it| {
             let step = it.when.step.as_ref().map_or_else(String::new, |step| format!(" of step {step}"));
-            format!("the moment {}{step} never came: {:?} did not happen", it.when.moment.as_str(), it.deed)
+            format!("the moment {}{step} never came", it.when.moment.as_str())
         });
         missed.collect()
     }

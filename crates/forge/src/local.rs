@@ -49,7 +49,7 @@ impl Local {
         };
         Ok(PullRequest {
             number: stored.number,
-            url: format!("refs/rehearsal/pr/{}", stored.number),
+            url: format!("{}#{}", self.git.dir(), stored.number),
             title: record.title.clone(),
             body: record.body.clone(),
             head: record.head.clone(),

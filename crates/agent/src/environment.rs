@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::RunRequest;
-use crate::process::RUN_ID_VARIABLE;
+use crate::process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
 
 /// A snapshot of variables, by name.
 pub type Variables = BTreeMap<String, String>;
@@ -166,7 +166,7 @@ fn identity(request: &RunRequest) -> impl Iterator<Item = (String, String)> {
     [
         ("REHEARSAL_TASK_ID", request.task.as_str()),
         (RUN_ID_VARIABLE, request.run.as_str()),
-        ("REHEARSAL_TASK_DIR", request.run_dir.as_str()),
+        (RUN_DIR_VARIABLE, request.run_dir.as_str()),
         ("TASK_ID", request.task.as_str()),
         ("TASK_DIR", request.run_dir.as_str()),
         ("TASK_WORKTREE", request.working_dir.as_str()),

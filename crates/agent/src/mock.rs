@@ -30,6 +30,7 @@ mod actions;
 mod by_environment;
 mod cli;
 mod commit;
+mod draw;
 mod error;
 mod files;
 mod misbehave;
@@ -39,9 +40,12 @@ mod player;
 mod position;
 mod report;
 mod script;
+mod stage_time;
 mod wire;
 
-pub use script::ScriptFile;
+pub use actions::Action;
+pub use script::{RunScript, ScriptFile, checked};
+pub use stage_time::CLOCK_VARIABLE;
 pub use wire::WireFormat;
 
 use error::MockError;

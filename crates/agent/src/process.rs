@@ -22,13 +22,17 @@ mod wire;
 pub use resolve::native_binary;
 pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};
-pub use sweep::{become_subreaper, kill_processes_of_run, processes_of_run};
+pub use sweep::{
+    become_subreaper, kill_processes_in, kill_processes_of_run, processes_marked, processes_of_run,
+};
 pub use table::ProcessId;
 pub(crate) use table::working_dirs_of;
 pub use wire::Escaped;
 
 /// The variable that every process of a run inherits, and by which it can be found again.
 pub const RUN_ID_VARIABLE: &str = "REHEARSAL_RUN_ID";
+/// The variable that names the directory of a run.
+pub const RUN_DIR_VARIABLE: &str = "REHEARSAL_TASK_DIR";
 
 /// The first argument that makes a binary a shim: see [`shim_main`].
 pub const SHIM_ARGUMENT: &str = "__shim";

@@ -69,6 +69,10 @@ pub(crate) enum Command {
     Mcp(commands::mcp::McpArgs),
     /// Play a model vendor over HTTP, from a script: real agents work without a token
     Stage(commands::stage::StageArgs),
+    /// Rehearse flows: real git, store and processes, scripted agents, a clock of its own
+    Rehearse(commands::rehearse::RehearseArgs),
+    /// Make a scenario of a run: its task, its commits, its outcome
+    Promote(commands::promote::PromoteArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
     /// Show what an agent did in a run

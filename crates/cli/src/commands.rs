@@ -17,7 +17,9 @@ pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
 pub(crate) mod performance;
+pub(crate) mod promote;
 pub(crate) mod record;
+pub(crate) mod rehearse;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -71,6 +73,8 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),
         Command::Stage(args) => wait_for(stage::run(args, &context)),
+        Command::Promote(args) => wait_for(promote::run(args, &context)),
+        Command::Rehearse(args) => rehearse::run(&args, &context),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

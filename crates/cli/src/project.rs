@@ -100,6 +100,12 @@ impl Project {
         ))
     }
 
+    /// The settings of the project's own files.
+    pub(crate) fn layers(&self) -> Result<Vec<Layer>, CliError> {
+        let own = self.layer(&self.config_path(), Origin::Project(format!("{DIRECTORY}/config.yaml")))?;
+        Ok(own.into_iter().chain(self.testing_layer()?).collect())
+    }
+
     /// All settings: files, environment, flags.
     pub(crate) fn settings(&self, flags: Overrides) -> Result<Settings, CliError> {
         let mut layers = Vec::new();
@@ -107,9 +113,7 @@ impl Project {
             layers.extend(self.layer(&path, Origin::User(path.to_string()))?);
         }
         let path = self.config_path();
-        let shown = format!("{DIRECTORY}/config.yaml");
-        layers.extend(self.layer(&path, Origin::Project(shown))?);
-        layers.extend(self.testing_layer()?);
+        layers.extend(self.layers()?);
         let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let environment = Overrides::from_environment(lookup)
             .map_err(|error| CliError::in_file(error, "the environment"))?;

@@ -41,6 +41,8 @@ pub struct Tester {
     pub store: Arc<dyn Store>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// What the ids of test runs are drawn from.
+    pub draws: crate::Draws,
 }
 
 /// What is wanted of one run, beyond the configuration.

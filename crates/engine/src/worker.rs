@@ -28,9 +28,10 @@ use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, 
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::StopSwitch;
 use crate::steps::MergeQueue;
+use crate::{Draws, StopSwitch};
 use heart::Held;
 
 pub(crate) use presence::{Alive, Presence};
@@ -148,7 +149,7 @@ pub(crate) struct Desk {
     pub(crate) id: WorkerId,
     held: Held,
     pub(crate) merges: MergeQueue,
-    drawn: Mutex<u64>,
+    draws: Draws,
     /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
     last_beat: AtomicI64,
     began: Timestamp,
@@ -178,11 +179,13 @@ impl Worker {
                 at_once: desk.worker.options.at_once,
             });
             desk.recover().await?;
+            desk.give_back_what_is_over().await;
         }
-        let heart = tokio::spawn(Arc::clone(&desk).beat());
-        let end = desk.work().await;
-        heart.abort();
-        desk.summary(end?, began).await
+        // Beats as long as we live, and no longer.
+        let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&desk).beat()));
+        let end = desk.work().await?;
+        let _turn = desk.worker.clock.turn().await;
+        desk.summary(end, began).await
     }
 }
 
@@ -190,7 +193,7 @@ impl Desk {
     fn new(worker: Worker) -> Self {
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
-        let (drawn, tally) = (Mutex::new(seed.unwrap_or(0)), Mutex::default());
+        let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
         let began = worker.clock.now();
         let last_beat = AtomicI64::new(began.0);
         let mut desk = Self {
@@ -198,7 +201,7 @@ impl Desk {
             id: crate::worker_id(uuid::Uuid::now_v7()),
             held: Held::default(),
             merges,
-            drawn,
+            draws,
             last_beat,
             began,
             tally,
@@ -210,17 +213,8 @@ impl Desk {
     }
 
     /// Randomness; in a rehearsal the same each time.
-    fn draw(&self) -> u64 {
-        if self.worker.options.seed.is_none() {
-            return crate::random_bits();
-        }
-        // splitmix64: enough for names.
-        let mut state = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = *state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+    pub(crate) fn draw(&self) -> u64 {
+        self.draws.next()
     }
 
     async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {
@@ -418,7 +412,7 @@ impl Desk {
         asked_at: BootInstant,
         turn: Turn,
     ) -> Result<(), WorkError> {
-        let worked = slot::work(&self, claimed, asked_at).await;
+        let worked = Box::pin(slot::work(&self, claimed, asked_at)).await;
         drop(turn);
         worked
     }

@@ -181,6 +181,12 @@ impl Worktrees {
         matches!(self.slot_of(task), Ok(Some((_, slot::Record::Ready { .. }))))
     }
 
+    /// The tasks that have a worktree.
+    pub fn owners(&self) -> Vec<TaskId> {
+        let slots = self.slots().unwrap_or_default().into_iter();
+        slots.filter_map(|(_, record)| record?.owner().map(|owner| owner.task.clone())).collect()
+    }
+
     /// The slots, each with its record. One that cannot be read belongs to nobody and is left alone.
     fn slots(&self) -> Result<Vec<(Slot, Option<slot::Record>)>, GitError> {
         let cannot = GitError::io(format!("list the worktrees in `{}`", self.under));

@@ -8,15 +8,16 @@ use camino::Utf8PathBuf;
 use rehearsal_core::{ReportedDecision, ResultOutcome};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::wire::{FaultKind, ToolEnd};
 
 /// One step of a run. Texts may name `{task}` and `{iteration}`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Action {
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
+pub enum Action {
     /// Writes text for people. The last of them is the final text.
     Say(String),
     /// Writes a file.
@@ -40,12 +41,14 @@ pub(super) enum Action {
     },
     /// Deletes a file.
     Delete(#[schemars(with = "String")] Utf8PathBuf),
+    /// Applies a patch to the files, as `git diff --binary` writes it.
+    Apply(String),
     /// Commits all that is there.
     Commit { message: String },
     /// Runs a command in a shell; with `status`, any other exit status is an error.
     Run {
         command: String,
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<i32>,
     },
     /// Is seen to call a tool, without any effect.
@@ -113,76 +116,78 @@ pub(super) enum Action {
 }
 
 /// A tool call for show.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToldTool {
-    pub(super) name: String,
+pub struct ToldTool {
+    pub name: String,
     #[serde(default)]
-    pub(super) input: Map<String, Value>,
+    pub input: Map<String, Value>,
     #[serde(default)]
-    pub(super) output: String,
+    pub output: String,
     #[serde(default)]
-    pub(super) end: ToolEnd,
+    pub end: ToolEnd,
 }
 
 /// What a run used; `cached` is a part of `input`.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Usage {
-    pub(super) input: u64,
-    pub(super) output: u64,
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
     #[serde(default)]
-    pub(super) cached: u64,
+    pub cached: u64,
     #[serde(default)]
-    pub(super) cost_usd: f64,
+    pub cost_usd: f64,
 }
 
 /// What goes to `result.json`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToldResult {
+pub struct ToldResult {
     #[serde(default)]
-    pub(super) outcome: Option<ResultOutcome>,
+    pub outcome: Option<ResultOutcome>,
     #[serde(default)]
-    pub(super) decision: Option<ReportedDecision>,
+    pub decision: Option<ReportedDecision>,
     #[serde(default)]
-    pub(super) comment: Option<String>,
+    pub comment: Option<String>,
     #[serde(default)]
-    pub(super) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// A process that is left behind.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SpawnChild {
+pub struct SpawnChild {
     /// In a session of its own, where a signal to the process group does not reach it.
     #[serde(default)]
-    pub(super) detach: bool,
+    pub detach: bool,
     /// SIGTERM does not end it.
     #[serde(default)]
-    pub(super) ignore_sigterm: bool,
+    pub ignore_sigterm: bool,
     /// It keeps standard output open, so that whoever reads to the end waits for it.
     #[serde(default)]
-    pub(super) hold_output: bool,
+    pub hold_output: bool,
     /// How long it lives.
     #[serde(default, rename = "for")]
-    pub(super) lifetime: Option<Span>,
+    pub lifetime: Option<Span>,
     /// Where its process id is written.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
-    pub(super) pid_file: Option<Utf8PathBuf>,
+    pub pid_file: Option<Utf8PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+/// How it ends on the spot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Crash {
+pub enum Crash {
     Signal(SignalName),
     Exit(i32),
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+/// A signal that ends processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SignalName {
+pub enum SignalName {
     Abrt,
     Hup,
     Int,
@@ -197,7 +202,7 @@ fn yes() -> bool {
 
 impl Action {
     #[cfg(test)]
-    pub(super) const COUNT: usize = 29;
+    pub(super) const COUNT: usize = 30;
 
     /// Its name, if nothing can come after it.
     pub(super) fn ends_run(&self) -> Option<&'static str> {
@@ -215,6 +220,7 @@ impl Action {
             Self::Append { .. } => "append",
             Self::Patch { .. } => "patch",
             Self::Delete(_) => "delete",
+            Self::Apply(_) => "apply",
             Self::Commit { .. } => "commit",
             Self::Run { .. } => "run",
             Self::Tool(_) => "tool",
@@ -245,7 +251,7 @@ impl Action {
 
 /// A duration as people write it; a bare number is seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Span(pub(super) Duration);
+pub struct Span(pub Duration);
 
 impl Span {
     fn parse(text: &str) -> Option<Self> {
@@ -259,6 +265,12 @@ impl Span {
             _ => return None,
         };
         Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok().map(Self)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}ms", self.0.as_millis()))
     }
 }
 
@@ -288,8 +300,8 @@ impl JsonSchema for Span {
 }
 
 /// One task or several.
-#[derive(Debug)]
-pub(super) struct TaskIds(pub(super) Vec<String>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskIds(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for TaskIds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -33,13 +33,13 @@ pub(super) fn play(player: &mut Player<'_>) -> Result<i32, MockError> {
     let sleep = number(player, "MOCK_SLEEP", 0)?;
     let commits = number(player, "MOCK_COMMITS", 1)?;
     player.begin()?;
-    std::thread::sleep(Duration::from_secs(sleep));
+    player.time.sleep(Duration::from_secs(sleep))?;
     for i in 1..=commits {
         let changes = player.worktree.join(CHANGES);
         let line = format!("change {i} at {}\n", player.time.now().0 / 1000);
         write(&changes, &(read_or_empty(&changes)? + &line))?;
         let message = format!("mock commit {i}");
-        commit(&player.worktree, CHANGES, &message)?;
+        commit(&player.worktree, CHANGES, &message, player.time.commit_date())?;
         player.ran(format!("git add {CHANGES} && git commit -m '{message}'"))?;
     }
     let result = EnvResult {

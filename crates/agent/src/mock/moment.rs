@@ -1,23 +1,66 @@
 //! Time as real agents print it.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use rehearsal_core::Timestamp;
 
+use super::error::MockError;
+use super::misbehave;
+use super::stage_time::StageTime;
+
 /// Time that goes on from a given start.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct RunClock {
     start: Timestamp,
-    began: Instant,
+    course: Course,
+}
+
+/// How time goes on.
+#[derive(Debug, Clone)]
+enum Course {
+    /// By itself.
+    Real(Instant),
+    /// In a rehearsal, only while we sleep.
+    Staged(StageTime, Arc<AtomicI64>),
 }
 
 impl RunClock {
     pub(super) fn starting_at(start: Timestamp) -> Self {
-        Self { start, began: Instant::now() }
+        Self { start, course: Course::Real(Instant::now()) }
+    }
+
+    pub(super) fn of_stage(stage: StageTime) -> Result<Self, MockError> {
+        let start = stage.now()?;
+        Ok(Self { start, course: Course::Staged(stage, Arc::new(AtomicI64::new(start.0))) })
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.start.plus(self.began.elapsed())
+        match &self.course {
+            Course::Real(began) => self.start.plus(began.elapsed()),
+            Course::Staged(_, now) => Timestamp(now.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The date of a commit, where it is not the present of this machine.
+    pub(super) fn commit_date(&self) -> Option<Timestamp> {
+        matches!(self.course, Course::Staged(..)).then(|| self.now())
+    }
+
+    pub(super) fn sleep(&self, span: Duration) -> Result<(), MockError> {
+        match &self.course {
+            Course::Real(_) => std::thread::sleep(span),
+            Course::Staged(stage, now) => now.store(stage.sleep(span)?.0, Ordering::Relaxed),
+        }
+        Ok(())
+    }
+
+    pub(super) fn hang(&self) -> Result<(), MockError> {
+        match &self.course {
+            Course::Real(_) => misbehave::hang(),
+            Course::Staged(stage, _) => stage.hang().map(drop),
+        }
     }
 
     pub(super) fn elapsed_ms(&self) -> i64 {

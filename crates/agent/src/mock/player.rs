@@ -6,15 +6,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{ResultFile, Tokens};
 
 use super::actions::{Action, Crash, Span, SpawnChild, ToldResult, ToldTool, Usage};
-use super::commit::commit;
+use super::commit::{apply, commit};
 use super::error::MockError;
 use super::misbehave::{print, print_error};
 use super::moment::RunClock;
 use super::report::{ReportLine, report, write_result};
+use super::stage_time::StageTime;
 use super::wire::{
     Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire, WireFormat, speaking,
 };
-use super::{MockEnv, files, misbehave, orphan};
+use super::{MockEnv, draw, files, misbehave, orphan};
 use crate::excerpt::nearest_part;
 
 pub(super) struct Player<'a> {
@@ -40,8 +41,19 @@ impl<'a> Player<'a> {
             Some(dir) => Utf8PathBuf::from(dir),
             None => current_dir()?,
         };
-        let time = RunClock::starting_at(env.now);
-        let scene = Scene { prompt: prompt.clone(), cwd: worktree.clone(), time, foreign: foreign.to_vec() };
+        let time = match StageTime::of(env) {
+            Some(stage) => {
+                draw::follow(&stage);
+                RunClock::of_stage(stage)?
+            }
+            None => RunClock::starting_at(env.now),
+        };
+        let scene = Scene {
+            prompt: prompt.clone(),
+            cwd: worktree.clone(),
+            time: time.clone(),
+            foreign: foreign.to_vec(),
+        };
         let wire = speaking(format, scene);
         Ok(Self { env, worktree, time, wire, tally: Tally::default(), prompt, call, has_finished: false })
     }
@@ -91,6 +103,7 @@ impl<'a> Player<'a> {
             Action::WriteOutside { path, content } => {
                 self.written(self.worktree.join(self.expand_path(path)?), content)?;
             }
+            Action::Apply(patch) => self.apply(patch)?,
             Action::Commit { message } => self.commit(message)?,
             Action::Run { command, status } => self.run(command, *status)?,
             Action::Tool(told) => self.call_tool(told)?,
@@ -101,8 +114,8 @@ impl<'a> Player<'a> {
             Action::Usage(usage) => self.use_up(usage)?,
             Action::ExpectPrompt { contains } => self.expect_prompt(contains)?,
             Action::Linger => drop(self.finish()?),
-            Action::Sleep(span) => std::thread::sleep(span.0),
-            Action::Hang => misbehave::hang(),
+            Action::Sleep(span) => self.time.sleep(span.0)?,
+            Action::Hang => self.time.hang()?,
             Action::IgnoreSigterm => misbehave::ignore_sigterm()?,
             Action::SpawnChild(order) => self.spawn_child(order)?,
             Action::Flood { megabytes, newline } => misbehave::flood(*megabytes, *newline)?,
@@ -161,9 +174,14 @@ impl<'a> Player<'a> {
         self.tool(&ToolCall::fine(Tool::Delete { path }, ""))
     }
 
+    fn apply(&mut self, patch: &str) -> Result<(), MockError> {
+        apply(&self.worktree, patch)?;
+        self.ran("git apply".to_owned())
+    }
+
     fn commit(&mut self, message: &str) -> Result<(), MockError> {
         let message = self.expand(message)?;
-        commit(&self.worktree, "-A", &message)?;
+        commit(&self.worktree, "-A", &message, self.time.commit_date())?;
         self.ran(format!("git add -A && git commit -m '{message}'"))
     }
 

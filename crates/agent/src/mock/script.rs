@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use rehearsal_core::Place;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
 use super::actions::Action;
@@ -29,6 +29,13 @@ pub struct ScriptFile {
     #[serde(default)]
     #[schemars(with = "Vec<Vec<Action>>")]
     runs: Option<Vec<Vec<Spanned<Action>>>>,
+}
+
+/// What is played at every call, as a script file has it.
+#[derive(Debug, Serialize)]
+pub struct RunScript<'a> {
+    /// The actions, in order.
+    pub run: &'a [Action],
 }
 
 impl Script {
@@ -72,7 +79,7 @@ impl Script {
 }
 
 /// An action that can never be reached is a mistake.
-fn checked(run: Vec<Spanned<Action>>) -> Result<Vec<Action>, (Option<Place>, String)> {
+pub fn checked(run: Vec<Spanned<Action>>) -> Result<Vec<Action>, (Option<Place>, String)> {
     let mut ended_by = None;
     for action in &run {
         if let Some(end) = ended_by {

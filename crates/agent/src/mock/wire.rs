@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use rehearsal_core::{Timestamp, Tokens};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::moment::RunClock;
@@ -145,9 +145,9 @@ pub(super) enum Tool {
 }
 
 /// How a tool call ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ToolEnd {
+pub enum ToolEnd {
     /// It works.
     #[default]
     Fine,
@@ -207,9 +207,9 @@ pub(super) struct Fault {
 }
 
 /// What goes wrong. Not every agent has every one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum FaultKind {
+pub enum FaultKind {
     Auth,
     Overloaded,
     Unreachable,

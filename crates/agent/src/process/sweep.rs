@@ -5,12 +5,13 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use camino::Utf8Path;
 use rehearsal_core::RunId;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::RUN_ID_VARIABLE;
 use super::table::{self, Entry, ProcessId};
 use super::wire::Escaped;
+use super::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
 use crate::policy::{SWEEP_LIMIT, SWEEP_PAUSE};
 
 /// Rounds of freezing before the kill comes anyway.
@@ -34,9 +35,31 @@ pub fn processes_of_run(run: &RunId) -> Vec<ProcessId> {
     marked(&table, run).iter().map(|entry| entry.id).collect()
 }
 
+/// The living processes that have this in their environment: `NAME=value`.
+pub fn processes_marked(assignment: &str) -> Vec<ProcessId> {
+    let me = own_pid();
+    let is_marked = |entry: &&Entry| entry.id.pid != me && !entry.is_dead() && entry.has_variable(assignment);
+    table::all().iter().filter(is_marked).map(|entry| entry.id).collect()
+}
+
 /// Ends all processes that were started for a run, and what they started. Blocks until they are gone.
 pub fn kill_processes_of_run(run: &RunId) -> Escaped {
     kill_all(|table| marked(table, run))
+}
+
+/// Ends all processes that were started for the run of this directory, and what they started.
+pub fn kill_processes_in(run_dir: &Utf8Path) -> Escaped {
+    let own = format!("{RUN_DIR_VARIABLE}={run_dir}");
+    // Later tries of a run have a directory in its own.
+    let below = format!("{own}/");
+    let me = own_pid();
+    kill_all(|table| {
+        let is_own = |entry: &&Entry| {
+            let started_for = |variable: &str| variable == own || variable.starts_with(&below);
+            entry.id.pid != me && !entry.is_dead() && entry.any_variable(started_for)
+        };
+        table.iter().filter(is_own).cloned().collect()
+    })
 }
 
 /// Ends what a run left behind when its shim is gone: by the run's mark, by the shim's session, and what came to

@@ -88,8 +88,15 @@ impl Entry {
 
     /// Whether the process was started with exactly this variable. Not ours to read: no.
     pub(super) fn has_variable(&self, assignment: &str) -> bool {
+        self.any_variable(|variable| variable == assignment)
+    }
+
+    /// Whether one of its variables, as `NAME=value`, is wanted.
+    pub(super) fn any_variable(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         std::fs::read(format!("/proc/{}/environ", self.id.pid)).is_ok_and(|environment| {
-            environment.split(|byte| *byte == 0).any(|variable| variable == assignment.as_bytes())
+            let variables =
+                environment.split(|byte| *byte == 0).filter_map(|it| std::str::from_utf8(it).ok());
+            variables.into_iter().any(is_wanted)
         })
     }
 }

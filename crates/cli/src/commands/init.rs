@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::rehearse::write_starter;
 use super::test::{FoundTests, found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
@@ -29,6 +30,8 @@ pub(crate) struct InitArgs {
 pub(crate) struct InitDocument {
     /// The file that was written.
     config: String,
+    /// The scenarios that were written.
+    scenarios: Vec<String>,
     /// What was found.
     found: Findings,
 }
@@ -57,6 +60,7 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     fs_err::create_dir_all(project.directory())?;
     fs_err::write(&path, config_text(&found))?;
     fs_err::write(project.directory().join(SCHEMA_FILE), schema_text()?)?;
+    let scenarios = write_starter(&project)?;
     let ui = context.ui;
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none found".into());
     let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
@@ -64,9 +68,13 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     ui.say(format!("tests: {}", or_none(&in_words(&found.tests))));
     ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
     ui.say(format!("{} is written; read it, then:", project.shown(&path)));
+    for path in &scenarios {
+        ui.say(format!("{path} is written, a scenario to begin with"));
+    }
+    ui.say("next: rehearsal rehearse --trace");
     ui.say("next: rehearsal session new NAME");
     ui.say("next: rehearsal doctor");
-    ui.document(InitDocument { config: project.shown(&path), found });
+    ui.document(InitDocument { config: project.shown(&path), scenarios, found });
     Ok(Exit::Ok)
 }
 

@@ -6,14 +6,15 @@ use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
 use rehearsal_stage::StageScriptFile;
 use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, record,
-    replay, run, runs, session, stage, status, task, test, work,
+    Done, agent, cassette, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote,
+    record, rehearse, replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -39,6 +40,7 @@ fn document<T: JsonSchema>() -> Schema {
 pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
+    ("scenario", ".rehearsal/scenarios/*.yaml", || schema_for!(Scenario)),
     ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
     ("stage-script", "`stage --script FILE`", || schema_for!(StageScriptFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
@@ -81,6 +83,9 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
     ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
     ("stage", "a line of stage", document::<stage::StageEvent>),
+    ("promote", "promote", document::<promote::PromoteDocument>),
+    ("rehearse", "rehearse", document::<rehearse::RehearseDocument>),
+    ("rehearse-init", "rehearse --init", document::<rehearse::StarterDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

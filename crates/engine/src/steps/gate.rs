@@ -33,6 +33,7 @@ impl Scene<'_> {
             variables: worker.variables.clone(),
             store: std::sync::Arc::clone(&worker.store),
             clock: std::sync::Arc::clone(&worker.clock),
+            draws: crate::Draws::of_seed(self.desk.draw()),
         };
         let tested = tester.test(&Wanted::default(), &RunWatcher::none(), self.cancel).await;
         let tested = tested.map_err(|error| StepFailure::Systemic {

@@ -40,8 +40,9 @@ impl Tester {
     }
 
     fn record(&self, report: &TestReport, ran: &Ran<'_>) -> TestRun {
+        let elapsed = u64::try_from(self.clock.now().since(ran.began).as_millis()).unwrap_or(u64::MAX);
         TestRun {
-            id: RunId::from_random(random_bits()),
+            id: RunId::from_random(self.draws.next()),
             at: ran.began,
             root: report.root.as_deref().map_or_else(String::new, |root| self.inside(Utf8Path::new(root))),
             framework: report.framework.to_string(),
@@ -49,7 +50,8 @@ impl Tester {
             commit: ran.tree.filter(|tree| tree.clean).and_then(|tree| tree.commit.clone()),
             whole: is_whole(report, ran.request) && !report.partial,
             verdict: report.verdict.to_string(),
-            duration: report.duration,
+            // In a rehearsal no time passes, however long it takes.
+            duration: report.duration.min(elapsed),
             total: report.summary.total,
             failed: report.summary.failed,
             passed_with: None,

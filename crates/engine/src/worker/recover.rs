@@ -3,10 +3,13 @@
 //! A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
 //! by whoever claims the task next: worktrees are healed, steps look first.
 
+use std::time::Duration;
+
 use camino::Utf8Path;
 use rehearsal_agent::process;
+use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, WorkerId};
+use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, Timestamp, WorkerId};
 use rehearsal_forge::GcMode;
 use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
@@ -51,8 +54,19 @@ impl Desk {
         Ok(recovered)
     }
 
+    /// Gives back the worktrees of tasks whose way is over: whoever ended them died before it could.
+    pub(super) async fn give_back_what_is_over(&self) {
+        for owner in self.worker.worktrees.owners() {
+            if let Ok(Some(task)) = self.worker.store.task(&owner).await
+                && is_left(&task, self.now(), self.worker.options.lease)
+            {
+                self.give_worktree_back(&task).await;
+            }
+        }
+    }
+
     async fn put_in_order(&self, task: &Task, claim: &Claim) -> Result<Outcome, WorkError> {
-        let left = process::kill_processes_of_run(&claim.run);
+        let left = process::kill_processes_in(&self.run_dir(&claim.run));
         if left.count > 0 {
             self.warn(format!("processes of run {} were still alive and were ended: {left}", claim.run));
         }
@@ -114,6 +128,16 @@ pub async fn forget_dead_workers(
         Presence::forget(state_dir, &needed);
     }
     Ok(gone)
+}
+
+/// Whether nobody can be in the worktree of a task any more. One that was cancelled may have an agent that nobody has
+/// told yet.
+fn is_left(task: &Task, now: Timestamp, lease: Duration) -> bool {
+    match task.standing {
+        Standing::Ended { end: End::Cancelled } => task.updated_at.plus(lease) <= now,
+        Standing::Ended { end: End::Success | End::Failure } => true,
+        Standing::Ready | Standing::Claimed(_) | Standing::Waiting(_) => false,
+    }
 }
 
 fn lose(task: &Task) -> Change {

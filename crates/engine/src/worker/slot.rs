@@ -43,7 +43,10 @@ pub(super) enum Early {
 impl<T: Into<WorkError>> From<T> for Early {
     fn from(error: T) -> Self {
         match error.into() {
-            WorkError::Commit(CommitError::Refused { refusal: Refusal::Stale { .. }, .. }) => Self::Lost,
+            // Whoever took over has ended the run, too.
+            WorkError::Commit(
+                CommitError::Refused { refusal: Refusal::Stale { .. }, .. } | CommitError::RunEnded { .. },
+            ) => Self::Lost,
             error => Self::Work(error),
         }
     }
@@ -93,7 +96,11 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed, asked_at: BootInstant) -
     match ended {
         Ok(()) => Ok(()),
         Err(Early::Lost) => {
-            desk.tell(WorkEvent::Lost { task: id, run });
+            desk.tell(WorkEvent::Lost { task: id.clone(), run });
+            // A person who cancels a task leaves its worktree to whoever was in it.
+            if let Some(task) = desk.worker.store.task(&id).await?.filter(Task::is_ended) {
+                desk.give_worktree_back(&task).await;
+            }
             Ok(())
         }
         Err(Early::Work(error)) => Err(error),
@@ -120,7 +127,7 @@ impl Slot<'_> {
         self.tell_where_it_is(from);
         if self.task.is_ended() {
             self.reach(Moment::Ended).await?;
-            self.give_worktree_back().await;
+            self.desk.give_worktree_back(&self.task).await;
         }
         Ok(())
     }
@@ -296,27 +303,29 @@ impl Slot<'_> {
         });
     }
 
-    /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
-    async fn give_worktree_back(&self) {
-        let delivery = &self.task.delivery;
-        let saved = [&delivery.head, &delivery.pushed, &delivery.merged];
-        let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
-        let saved: Vec<Oid> = saved
-            .into_iter()
-            .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
-            .collect();
-        let released = self.desk.worker.worktrees.release(&self.task.id, self.task.fence, &saved).await;
-        if let Err(error) = released {
-            self.desk.warn(format!("the worktree of task {} stays: {error}", self.task.id));
-        }
-    }
-
     pub(super) async fn reach(&self, moment: Moment) -> Result<(), Early> {
         Ok(self.desk.reach(moment, &self.task.id, None).await?)
     }
 
     async fn reach_step(&self, moment: Moment, step: &Step) -> Result<(), Early> {
         Ok(self.desk.reach(moment, &self.task.id, Some(step.name())).await?)
+    }
+}
+
+impl Desk {
+    /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
+    pub(super) async fn give_worktree_back(&self, task: &Task) {
+        let delivery = &task.delivery;
+        let saved = [&delivery.head, &delivery.pushed, &delivery.merged];
+        let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
+        let saved: Vec<Oid> = saved
+            .into_iter()
+            .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
+            .collect();
+        let released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
+        if let Err(error) = released {
+            self.warn(format!("the worktree of task {} stays: {error}", task.id));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The repository behind `origin`, where that is a directory: what GitHub would have.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::Timestamp;
 
 use crate::git::{Git, GitError, Oid};
 use crate::local::Local;
@@ -68,7 +69,8 @@ impl Upstream {
         method: Method,
     ) -> Result<Landed, GitError> {
         let Some(base) = self.tip(branch).await? else { return Ok(Landed::Lost) };
-        let mut commit = match merge_commit(&self.git, &base, head, message).await {
+        let git = self.dated_like(head).await?;
+        let mut commit = match merge_commit(&git, &base, head, message).await {
             Ok(commit) => commit,
             Err(CandidateError::Conflict { .. }) => return Ok(Landed::Conflict),
             Err(CandidateError::Git(error)) => return Err(error),
@@ -76,11 +78,17 @@ impl Upstream {
         if method == Method::Squash {
             let tree = tree_of(&self.git, &commit).await?;
             let args = ["commit-tree", tree.as_str(), "-p", base.as_str(), "-m", message];
-            commit = self.git.committing().await?.oid(&args).await?;
+            commit = git.committing().await?.oid(&args).await?;
         }
         let name = format!("refs/heads/{branch}");
         let moved = self.git.run(&["update-ref", &name, commit.as_str(), base.as_str()]).await;
         Ok(if moved.is_ok() { Landed::Merged(commit) } else { Landed::Lost })
+    }
+
+    /// A stand-in has no clock: what it commits is as old as what it is asked to merge.
+    async fn dated_like(&self, commit: &Oid) -> Result<Git, GitError> {
+        let seconds = self.git.line(&["show", "--no-patch", "--format=%ct", commit.as_str()]).await?;
+        Ok(self.git.clone().dated(Timestamp(seconds.parse::<i64>().unwrap_or(0).saturating_mul(1000))))
     }
 
     pub(super) async fn delete(&self, branch: &str) -> Result<(), GitError> {

@@ -2,9 +2,9 @@
 
 use rehearsal_core::Tokens;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, ToolNames, Wire};
+use crate::mock::draw;
 
 const MODEL: &str = "claude-opus-5-5";
 const TOOLS: ToolNames = ToolNames {
@@ -292,7 +292,7 @@ fn api_error_of(fault: &Fault) -> (ApiError, String) {
 }
 
 fn uuid() -> String {
-    Uuid::new_v4().to_string()
+    draw::uuid().to_string()
 }
 
 fn how(fields: &Value) -> Map<String, Value> {

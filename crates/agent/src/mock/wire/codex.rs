@@ -1,9 +1,9 @@
 //! Codex 0.166.0, `codex exec --json`.
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
+use crate::mock::draw::uuid;
 
 const URL: &str = "http://127.0.0.1/v1/responses";
 
@@ -15,7 +15,7 @@ pub(super) struct Codex {
 impl Codex {
     pub(super) fn new(scene: &Scene) -> Self {
         // `codex exec … resume ID -`.
-        let thread = scene.option(&["resume"]).unwrap_or_else(|| Uuid::now_v7().to_string());
+        let thread = scene.option(&["resume"]).unwrap_or_else(|| uuid().to_string());
         Self { thread, items: 0 }
     }
 

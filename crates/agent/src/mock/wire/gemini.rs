@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{Fault, FaultKind, Lines, Scene, Tally, ToolCall, ToolEnd, ToolNames, Wire};
+use crate::mock::draw::uuid;
 
 const MODEL: &str = "gemini-2.5-pro";
 const TURN_LIMIT: &str = "Reached max session turns for this session. Increase the number of turns by specifying \
@@ -31,7 +31,7 @@ pub(super) struct Gemini {
 
 impl Gemini {
     pub(super) fn new(scene: Scene) -> Self {
-        let session = scene.option(&["--resume", "-r"]).unwrap_or_else(|| Uuid::new_v4().to_string());
+        let session = scene.option(&["--resume", "-r"]).unwrap_or_else(|| uuid().to_string());
         let model = scene.option(&["--model", "-m"]).unwrap_or_else(|| MODEL.to_owned());
         let is_single = scene.option(&["--output-format", "-o"]).as_deref() == Some("json");
         Self { scene, session, model, is_single }

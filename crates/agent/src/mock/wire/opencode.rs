@@ -1,9 +1,9 @@
 //! opencode 1.18.33, `opencode run --format json`.
 
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, ToolNames, Wire};
+use crate::mock::draw::uuid;
 
 const TOOLS: ToolNames = ToolNames {
     write: "write",
@@ -184,9 +184,9 @@ fn metadata(call: &ToolCall) -> Value {
 }
 
 fn id(kind: &str) -> String {
-    format!("{kind}_{}", &Uuid::new_v4().simple().to_string()[..26])
+    format!("{kind}_{}", &uuid().simple().to_string()[..26])
 }
 
 fn snapshot() -> String {
-    format!("{}{}", Uuid::new_v4().simple(), &Uuid::new_v4().simple().to_string()[..8])
+    format!("{}{}", uuid().simple(), &uuid().simple().to_string()[..8])
 }

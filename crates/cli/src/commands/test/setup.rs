@@ -62,6 +62,7 @@ pub(crate) async fn tester_with(
         variables: variables(),
         store: project.store().await?,
         clock: Arc::clone(&context.clock),
+        draws: rehearsal_engine::Draws::random(),
     })
 }
 

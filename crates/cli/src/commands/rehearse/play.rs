@@ -1,0 +1,189 @@
+//! Plays scenarios on threads of their own, and tells of each in the order in which they are written.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Instant;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::flow::Flow;
+use rehearsal_engine::rehearsal::{Performance, Rehearsal, Scenario, StageError};
+use rehearsal_store::{SqliteStore, Store};
+
+use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
+use crate::context::{Context, variables};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::project::Project;
+
+/// Plays all of them.
+pub(super) fn all(
+    found: &[Written],
+    args: &RehearseArgs,
+    project: Option<&Project>,
+    context: &Context,
+) -> Result<Vec<Played>, CliError> {
+    let flows: Vec<Arc<Flow>> =
+        found.iter().map(|written| flow_of(written, project)).collect::<Result<_, _>>()?;
+    let layers = match project {
+        Some(project) => project.layers()?,
+        None => Vec::new(),
+    };
+    let rehearsal = Rehearsal {
+        program: own_program()?,
+        variables: variables(),
+        project: project.map(|project| project.root.clone()),
+        layers,
+    };
+    let hall = Hall {
+        rehearsal,
+        args,
+        keep: args.keep.as_ref().map(|keep| absolute(&context.directory, keep)),
+        next: AtomicUsize::new(0),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let jobs = args.jobs.map_or(cores, |jobs| jobs as usize).min(found.len());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let sender = sender.clone();
+            let (hall, flows) = (&hall, &flows);
+            scope.spawn(move || {
+                while let Some(at) = hall.take(found.len()) {
+                    let played = hall.play(&found[at], Arc::clone(&flows[at]));
+                    // Nobody listens any more once one of them could not be played.
+                    if sender.send((at, played)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        in_order(&receiver, args, context)
+    })
+}
+
+/// Tells of each when those before it are told of.
+fn in_order(
+    receiver: &mpsc::Receiver<(usize, Result<Played, CliError>)>,
+    args: &RehearseArgs,
+    context: &Context,
+) -> Result<Vec<Played>, CliError> {
+    let (mut early, mut all) = (BTreeMap::new(), Vec::new());
+    for (at, played) in receiver {
+        early.insert(at, played?);
+        while let Some(mut played) = early.remove(&all.len()) {
+            context.ui.say(report::told(&played, args.trace));
+            if !args.trace {
+                played.rehearsed.timeline.clear();
+                played.rehearsed.log.clear();
+            }
+            all.push(played);
+        }
+    }
+    Ok(all)
+}
+
+/// Where scenarios are played.
+struct Hall<'a> {
+    rehearsal: Rehearsal,
+    args: &'a RehearseArgs,
+    keep: Option<Utf8PathBuf>,
+    next: AtomicUsize,
+}
+
+impl Hall<'_> {
+    fn take(&self, count: usize) -> Option<usize> {
+        let at = self.next.fetch_add(1, Ordering::SeqCst);
+        (at < count).then_some(at)
+    }
+
+    fn play(&self, written: &Written, flow: Arc<Flow>) -> Result<Played, CliError> {
+        let scenario = &written.scenario;
+        let place = Place::new(self.keep.as_deref(), scenario)?;
+        let began = Instant::now();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let rehearsed = runtime.block_on(async {
+            let store: Arc<dyn Store> = match self.args.store {
+                StoreKind::Sqlite => {
+                    let directory = place.path.join("state");
+                    fs_err::create_dir_all(&directory)?;
+                    Arc::new(SqliteStore::open(directory.as_std_path()).await.map_err(StageError::from)?)
+                }
+            };
+            let performance = Performance {
+                scenario,
+                flow,
+                directory: &place.path,
+                store,
+                seed: self.args.seed,
+                workers: self.args.workers,
+            };
+            self.rehearsal.play(performance).await
+        });
+        // What is left of it is not waited for.
+        runtime.shutdown_background();
+        let rehearsed = rehearsed.map_err(|error| of_stage(error, written))?;
+        if self.keep.is_some() {
+            fs_err::write(place.path.join("log.jsonl"), rehearsed.log.join("\n") + "\n")?;
+        }
+        Ok(Played { file: written.file.clone(), duration_ms: millis(began.elapsed()), rehearsed })
+    }
+}
+
+/// Where one scenario is played.
+struct Place {
+    path: Utf8PathBuf,
+    _scratch: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    fn new(keep: Option<&Utf8Path>, scenario: &Scenario) -> Result<Self, CliError> {
+        if let Some(keep) = keep {
+            let path = keep.join(&scenario.name.value);
+            if path.exists() {
+                return Err(
+                    CliError::usage(format!("`{path}` is already there")).hint("name a new directory")
+                );
+            }
+            fs_err::create_dir_all(&path)?;
+            return Ok(Self { path, _scratch: None });
+        }
+        let scratch = tempfile::Builder::new().prefix("rehearsal-").tempdir()?;
+        let path = Utf8PathBuf::from_path_buf(scratch.path().to_owned())
+            .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
+        Ok(Self { path, _scratch: Some(scratch) })
+    }
+}
+
+fn of_stage(error: StageError, written: &Written) -> CliError {
+    match error {
+        StageError::Source(error) => CliError::in_file(error, &written.file),
+        StageError::Io(error) => error.into(),
+        StageError::Open(error) => error.into(),
+        StageError::Store(error) => error.into(),
+        StageError::Commit(error) => error.into(),
+        StageError::Name(error) => error.into(),
+        error @ (StageError::Git(_) | StageError::Worktree(_)) => CliError::of(Exit::Git, &error),
+    }
+}
+
+/// The flow of a scenario: its own, the project's, or a shipped one.
+fn flow_of(written: &Written, project: Option<&Project>) -> Result<Arc<Flow>, CliError> {
+    let scenario = &written.scenario;
+    if let Some(flow) = scenario.inline_flow() {
+        return flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file));
+    }
+    let name = &scenario.flow.value;
+    match project {
+        Some(project) => project.flow(name).map(Arc::new),
+        None => Flow::shipped(name).map(Arc::new).ok_or_else(|| {
+            CliError::in_file(scenario.flow_error(format!("there is no flow `{name}`")), &written.file)
+        }),
+    }
+}
+
+fn own_program() -> Result<Utf8PathBuf, CliError> {
+    Utf8PathBuf::from_path_buf(std::env::current_exe()?)
+        .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))
+}

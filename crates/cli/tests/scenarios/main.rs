@@ -1,0 +1,162 @@
+//! The scenarios of the scheduler, each played by the product's own runner.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod face;
+mod stage;
+
+use stage::{Stage, data};
+
+/// One test for each scenario of a file, and one that none of them was forgotten.
+macro_rules! scenarios {
+    ($file:ident { $($name:ident)* }) => {
+        mod $file {
+            use super::{check_names, play};
+
+            #[test]
+            fn none_is_forgotten() {
+                check_names(stringify!($file), &[$(stringify!($name)),*]);
+            }
+
+            $(
+                #[test]
+                fn $name() {
+                    play(stringify!($file), stringify!($name), &[]);
+                }
+            )*
+        }
+    };
+}
+
+fn play(file: &str, name: &str, more: &[&str]) {
+    let stage = Stage::new();
+    let (path, name) = (data(file), name.replace('_', "-"));
+    let args = [&["rehearse", path.as_str(), "--filter", &name, "--trace"], more].concat();
+    let played = stage.run(&args);
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    assert!(played.stdout.starts_with(&format!("ok     {name}  ")), "{}", played.stdout);
+}
+
+fn check_names(file: &str, tested: &[&str]) {
+    let text = std::fs::read_to_string(data(file)).unwrap();
+    let written: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("name: "))
+        .map(|name| name.replace('-', "_"))
+        .collect();
+    assert_eq!(written, tested);
+}
+
+scenarios!(matrix {
+    m01_happy_path
+    m02_agent_fails
+    m03_agent_crashes
+    m04_gatekeeper_rejects
+    m05_pull_request_conflicts
+    m05b_forge_says_conflicting
+    m06_merge_fails
+    m07_push_fails
+    m08_tests_fail
+    m09_no_commits
+    m10_lease_timeout
+    m11_needs_continuation
+    m12_rejection_and_conflict
+    m13_rejected_three_times
+});
+
+scenarios!(agents {
+    crash_before_commits
+    crash_after_commits
+    crash_until_given_up
+    empty_output
+    broken_json
+    non_zero_exit_with_a_good_result
+    agent_hangs
+    agent_takes_too_long
+    agent_ignores_sigterm
+    agent_leaves_children
+    agent_writes_outside
+    dirty_tree_left_behind
+    floods_and_broken_text
+    budget_reached
+    reviewer_crashes
+    reviewer_unparseable
+    reviewer_writes
+});
+
+scenarios!(limits {
+    rate_limit_with_a_time
+    rate_limit_without_a_time
+    quota_until_tomorrow
+    overloaded_for_a_moment
+    auth_error_stops_the_line
+    line_goes_on_after_it_was_mended
+    missing_binary
+});
+
+scenarios!(git {
+    remote_gone_stops_the_line
+    non_fast_forward
+    new_commits_after_a_rejection_are_pushed
+    pull_request_exists
+    pull_request_cannot_be_made
+    server_fails_after_it_made_the_pull_request
+    checks_pending_then_red_then_green
+    checks_unreadable
+    base_branch_red
+});
+
+scenarios!(workers {
+    lease_expires_with_a_dead_worker
+    short_pause_loses_nothing
+    laptop_sleeps
+    two_workers_race
+    result_handled_once
+    killed_when_claimed
+    killed_when_prepared
+    killed_when_a_run_started
+    killed_when_a_run_ended
+    killed_after_every_step
+    killed_before_every_step
+    killed_at_the_end
+    a_task_that_kills_its_workers
+    drain_and_go_on
+});
+
+scenarios!(people {
+    dependency_chain
+    dependency_cycle
+    approved_by_a_person
+    rejected_by_a_person
+    cancelled_while_an_agent_works
+    edited_before_the_next_run
+    paused_and_resumed
+    overlapping_touches
+});
+
+#[test]
+fn the_matrix_holds_with_three_workers() {
+    let stage = Stage::new();
+    let path = data("matrix");
+    let played = stage.run(&["rehearse", &path, "--workers", "3", "--jobs", "2"]);
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    assert!(played.stdout.contains("\n14 passed, none failed"), "{}", played.stdout);
+}
+
+#[test]
+fn the_same_scenario_with_the_same_seed_has_the_same_log() {
+    let stage = Stage::new();
+    let path = data("workers");
+    let log = |seed: &str, place: &str| {
+        let args = ["rehearse", &path, "--filter", "two-workers-race", "--seed", seed, "--keep", place];
+        let played = stage.run(&args);
+        assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+        std::fs::read_to_string(stage.path().join(place).join("two-workers-race/log.jsonl")).unwrap()
+    };
+    let (first, second, other) = (log("11", "a"), log("11", "b"), log("12", "c"));
+    assert!(first.lines().count() > 30, "{first}");
+    for (first, second) in first.lines().zip(second.lines()) {
+        assert_eq!(first, second);
+    }
+    assert_eq!(first, second);
+    assert_ne!(first, other);
+}

@@ -1,0 +1,316 @@
+//! Rehearsals: the whole pipeline with real git, a real store and real processes, scripted agents, and a clock of its own.
+//!
+//! A [`Scenario`] says what is there, what the agents do, what happens meanwhile and what is to come of it. Played on
+//! a thread of its own ([`Rehearsal::play`]), it comes to a [`Rehearsed`]: what is not as expected, what does not hold,
+//! and all that happened. The same scenario with the same seed has the same log, byte for byte.
+//!
+//! **Invariant:** nothing of the user's is touched: not the repository, not its remotes, not the store.
+
+mod actors;
+mod clock;
+mod clock_socket;
+mod director;
+mod expectation;
+mod leftovers;
+mod meanwhile;
+mod outcome;
+mod read;
+mod runs;
+mod scenario;
+mod stage;
+mod timeline;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_agent::environment::Variables;
+use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
+use rehearsal_core::flow::Flow;
+use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp, place_of};
+use rehearsal_forge::WorktreeSettings;
+use rehearsal_store::{Change, CommitError, EventQuery, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use actors::{Actors, Problems};
+use clock::StageClock;
+use clock_socket::ClockSocket;
+use director::Director;
+use meanwhile::{Awaited, World};
+use outcome::Came;
+use runs::Calls;
+use stage::Stage;
+use timeline::Timeline;
+
+pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
+pub use read::parse;
+pub use runs::RoleScript;
+pub use scenario::{
+    Act, CallScript, Deed, Edit, ForeignCommit, ForgeChoice, Gh, Kill, Pause, Rejection, Repository,
+    RoleFile, Scenario, ScenarioTask, When,
+};
+pub use stage::StageError;
+pub use timeline::Happening;
+
+use crate::WorkOptions;
+
+/// When every rehearsal begins: 2026-01-01, midnight UTC.
+const BEGINNING: Timestamp = Timestamp(1_767_225_600_000);
+
+/// What scenarios are played with.
+pub struct Rehearsal {
+    /// Our program: it plays the agents and `gh`.
+    pub program: Utf8PathBuf,
+    /// Our environment, as it was when the program began.
+    pub variables: Variables,
+    /// The project around, for scenarios that begin with it.
+    pub project: Option<Utf8PathBuf>,
+    /// The project's settings, for these scenarios.
+    pub layers: Vec<Layer>,
+}
+
+/// One performance.
+pub struct Performance<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Its flow.
+    pub flow: Arc<Flow>,
+    /// An empty directory that is for nothing else.
+    pub directory: &'a Utf8Path,
+    /// An empty store that is for nothing else.
+    pub store: Arc<dyn Store>,
+    /// Instead of the scenario's own.
+    pub seed: Option<u64>,
+    /// Instead of the scenario's own.
+    pub workers: Option<u32>,
+}
+
+/// What came of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rehearsed {
+    /// Its name.
+    pub name: String,
+    /// The seed that it was played with.
+    pub seed: u64,
+    /// Whether all is as expected.
+    pub passed: bool,
+    /// What went wrong with the rehearsal itself: agents that were asked more than they were told, or less.
+    pub problems: Vec<String>,
+    /// What does not hold that must always hold.
+    pub broken: Vec<String>,
+    /// What is not as expected.
+    pub mismatches: Vec<Mismatch>,
+    /// How long it took in its own time, in milliseconds.
+    pub elapsed_ms: u64,
+    /// What happened.
+    pub timeline: Vec<Happening>,
+    /// The store's log, one event a line, without the place where it was played.
+    pub log: Vec<String>,
+}
+
+impl Scenario {
+    /// The flow, if it stands in the scenario itself.
+    pub fn inline_flow(&self) -> Option<Result<Flow, SourceError>> {
+        read::inline_flow(self)
+    }
+
+    /// An error about the scenario's flow.
+    pub fn flow_error(&self, message: impl Into<String>) -> SourceError {
+        SourceError::at(place_of(&self.flow), message)
+    }
+}
+
+impl Rehearsal {
+    /// Plays a scenario. Needs a runtime of one thread for itself: only so does what happens have one order.
+    pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, StageError> {
+        let Performance { scenario, flow, directory, store, seed, workers } = performance;
+        let seed = seed.unwrap_or(scenario.seed);
+        let clock = StageClock::starting_at(BEGINNING, seed);
+        let settings = self.settings(scenario, &flow)?;
+        let directory = directory.canonicalize_utf8()?;
+        let worktrees = WorktreeSettings {
+            setup: settings.work.setup.value.clone(),
+            keep_warm: settings.work.keep_warm.value as usize,
+        };
+        let stage = Arc::new(
+            Stage::build(
+                &directory,
+                &scenario.repository,
+                self.project.as_deref(),
+                &scenario.forge,
+                &self.program,
+                clock.clone(),
+                worktrees,
+            )
+            .await?,
+        );
+        let timeline = Arc::new(Timeline::new(clock.clone(), &directory));
+        let (mut problems, mut mismatches) = (Vec::new(), Vec::new());
+        let refused = self.add_tasks(scenario, flow, &*store).await?;
+        match (&refused, &scenario.expect.refused) {
+            (Some(error), None) => problems.push(format!("the tasks were refused: {error}")),
+            (found, Some(expected)) if !found.as_ref().is_some_and(|found| found.contains(expected)) => {
+                mismatches.push(Mismatch {
+                    what: "refused".to_owned(),
+                    expected: format!("… {expected} …"),
+                    found: found.clone().unwrap_or_else(|| "the tasks were taken".to_owned()),
+                });
+            }
+            _ => {}
+        }
+        let actors = Arc::new(self.actors(scenario, settings, &stage, seed)?);
+        if refused.is_none() {
+            let played = play(scenario, &stage, &store, &timeline, &actors, (seed, workers)).await?;
+            problems.extend(played);
+        }
+        let events = store.events(&EventQuery::default()).await?;
+        let came = Came::gather(&stage, &*store, &events, &timeline).await?;
+        mismatches.extend(scenario.expect.held_against(&came));
+        let broken = leftovers::broken(&stage, &*store, &events, &came, &actors).await?;
+        let lines = events.iter().map(|event| serde_json::to_string(event).map_err(std::io::Error::other));
+        let log = lines.map(|line| line.map(|line| timeline.anywhere(&line))).collect::<Result<_, _>>()?;
+        Ok(Rehearsed {
+            name: scenario.name.value.clone(),
+            seed,
+            passed: problems.is_empty() && mismatches.is_empty() && broken.is_empty(),
+            problems: problems.iter().map(|problem| timeline.anywhere(problem)).collect(),
+            broken: broken.iter().map(|broken| timeline.anywhere(broken)).collect(),
+            mismatches,
+            elapsed_ms: u64::try_from(came.elapsed.as_millis()).unwrap_or(u64::MAX),
+            timeline: came.timeline,
+            log,
+        })
+    }
+
+    /// The settings: the project's if it begins with the project, and the scenario's own on top.
+    fn settings(&self, scenario: &Scenario, flow: &Flow) -> Result<Settings, SourceError> {
+        let is_project = scenario.repository.template.is_some();
+        let mut own = scenario.config.clone();
+        let played = scenario.agents.keys().chain(flow.agents.iter().map(|(name, _)| name));
+        let names: Vec<AgentName> = played.cloned().collect();
+        for name in names {
+            own.agents.entry(name).or_default();
+        }
+        if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
+            own.testing.command = Some(stage::TEST_COMMAND.to_owned());
+        }
+        let mut layers = if is_project { self.layers.clone() } else { Vec::new() };
+        layers.push(Layer { origin: Origin::Project("the scenario".into()), file: own });
+        let agent = layers.iter().rev().find_map(|layer| layer.file.agent.clone());
+        let flags = Overrides { agent, ..Overrides::default() };
+        config::resolve(layers, Overrides::default(), flags)
+    }
+
+    /// Adds the tasks; the words in which they were refused.
+    async fn add_tasks(
+        &self,
+        scenario: &Scenario,
+        flow: Arc<Flow>,
+        store: &dyn Store,
+    ) -> Result<Option<String>, StageError> {
+        let mut changes = Vec::new();
+        let mut sessions: Vec<_> =
+            scenario.tasks.iter().filter_map(|task| task.value.session.clone()).collect();
+        sessions.sort();
+        sessions.dedup();
+        for name in sessions {
+            let (description, context, criteria) = Default::default();
+            changes.push(Change::AddSession(NewSession { name, description, context, criteria }));
+        }
+        let ids = read::task_ids(scenario)?;
+        let tasks = ids.into_iter().zip(&scenario.tasks).map(|(id, task)| (id, new_task(&task.value)));
+        changes.push(Change::AddTasks { tasks: tasks.collect(), flow });
+        match store.commit(Actor::User, BEGINNING, changes).await {
+            Ok(_) => Ok(None),
+            Err(CommitError::Store(error)) => Err(error.into()),
+            Err(error) => Ok(Some(error.to_string())),
+        }
+    }
+
+    fn actors(
+        &self,
+        scenario: &Scenario,
+        settings: Settings,
+        stage: &Stage,
+        seed: u64,
+    ) -> Result<Actors, StageError> {
+        Ok(Actors {
+            clock: stage.clock.clone(),
+            socket: ClockSocket::open(&stage.root, &stage.clock)?,
+            calls: Calls::of(&scenario.agents),
+            scripts: stage.root.join("scripts"),
+            problems: Problems::default(),
+            program: self.program.clone(),
+            variables: self.variables.clone(),
+            settings,
+            roles: scenario.agents.clone(),
+            seed,
+            processes: Mutex::default(),
+        })
+    }
+}
+
+fn new_task(task: &ScenarioTask) -> NewTask {
+    let ScenarioTask { title, body, criteria, priority, depends_on, touches, budget, session, id: _ } =
+        task.clone();
+    NewTask { session, title, body, criteria, priority, labels: Vec::new(), depends_on, touches, budget }
+}
+
+/// Lets the workers work; what went wrong with the rehearsal itself.
+async fn play(
+    scenario: &Scenario,
+    stage: &Arc<Stage>,
+    store: &Arc<dyn Store>,
+    timeline: &Arc<Timeline>,
+    actors: &Arc<Actors>,
+    (seed, workers): (u64, Option<u32>),
+) -> Result<Vec<String>, StageError> {
+    let (sender, orders) = mpsc::unbounded_channel();
+    let world = Arc::new(World {
+        stage: Arc::clone(stage),
+        store: Arc::clone(store),
+        timeline: Arc::clone(timeline),
+        actors: Arc::clone(actors),
+        orders: sender,
+        awaited: Mutex::new(Awaited::of(&scenario.meanwhile)),
+        put_off: Mutex::new(JoinSet::new()),
+    });
+    for act in &scenario.meanwhile {
+        if let Some(after) = act.value.at {
+            world.put_off(after.0, act.value.what.clone());
+        }
+    }
+    let options = WorkOptions {
+        at_once: 1,
+        agents: None,
+        session: None,
+        until_idle: false,
+        once: false,
+        lease: actors.settings.work.lease.value.0,
+        limits: actors.settings.limits(),
+        look_every: None,
+        seed: None,
+    };
+    let mut director = Director {
+        world: Arc::clone(&world),
+        actors: Arc::clone(actors),
+        store: Arc::clone(store),
+        timeline: Arc::clone(timeline),
+        orders,
+        options,
+        seed,
+        until: BEGINNING.plus(scenario.until.0),
+        workers: JoinSet::new(),
+        cast: BTreeMap::new(),
+    };
+    director.play(workers.unwrap_or(scenario.workers)).await?;
+    let mut problems = actors.problems.told();
+    if problems.is_empty() {
+        problems.extend(world.missed());
+        problems.extend(actors.calls.unused());
+    }
+    Ok(problems)
+}

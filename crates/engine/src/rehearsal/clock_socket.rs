@@ -1,0 +1,116 @@
+//! The clock for other processes: scripted agents that sleep ask it over a socket.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use super::clock::{StageClock, Ticket, Who};
+
+/// Nobody sends a longer line.
+const LONGEST_LINE: u64 = 1_000;
+
+/// Answers agents; ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct ClockSocket {
+    pub(super) path: Utf8PathBuf,
+    turns: Turns,
+    _serving: JoinSet<()>,
+}
+
+/// Whose turn is given back while an agent sleeps, by the run.
+type Turns = Arc<Mutex<BTreeMap<String, (Ticket, usize)>>>;
+
+/// While an agent runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    turns: Turns,
+    run: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.run);
+    }
+}
+
+impl ClockSocket {
+    pub(super) fn open(directory: &Utf8Path, clock: &StageClock) -> std::io::Result<Self> {
+        let path = directory.join("clock");
+        let listener = UnixListener::bind(&path)?;
+        let turns = Turns::default();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, clock.clone(), Arc::clone(&turns)));
+        Ok(Self { path, turns, _serving: serving })
+    }
+
+    /// Whether an agent runs.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.turns.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// From now on, and until what is returned is dropped, the run sleeps with this turn.
+    pub(super) fn running(&self, run: &str, ticket: Ticket, worker: usize) -> Running {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.insert(run.to_owned(), (ticket, worker));
+        Running { turns: Arc::clone(&self.turns), run: run.to_owned() }
+    }
+}
+
+async fn serve(listener: UnixListener, clock: StageClock, turns: Turns) {
+    let mut calls = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                calls.spawn(answer(stream, clock.clone(), Arc::clone(&turns)));
+            }
+            Some(_) = calls.join_next() => {}
+        }
+    }
+}
+
+async fn answer(mut stream: UnixStream, clock: StageClock, turns: Turns) {
+    let (reader, mut writer) = stream.split();
+    let mut reader = BufReader::new(reader.take(LONGEST_LINE));
+    let mut line = String::new();
+    if reader.read_line(&mut line).await.is_err() {
+        return;
+    }
+    let mut words = line.split_whitespace();
+    let (run, verb) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let millis = words.next().and_then(|text| text.parse().ok()).map(Duration::from_millis);
+    let turn = turns.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied();
+    let slept = async {
+        match (verb, turn) {
+            ("now", _) => {}
+            ("sleep", Some((ticket, worker))) => {
+                let until = clock.now().plus(millis.unwrap_or_default());
+                clock.sleep_inside(ticket, Who::Agent(worker), until).await;
+            }
+            ("hang", Some((ticket, _))) => {
+                clock.give_back(ticket);
+                std::future::pending().await
+            }
+            _ => return "what?".to_owned(),
+        }
+        clock.now().to_string()
+    };
+    tokio::select! {
+        answer = slept => {
+            // Whoever went away meanwhile needs no answer.
+            let _ = writer.write_all(format!("{answer}\n").as_bytes()).await;
+        }
+        () = gone(&mut reader) => {}
+    }
+}
+
+/// Returns when the other side is gone.
+async fn gone<R: tokio::io::AsyncRead + Unpin>(reader: &mut R) {
+    let mut rest = [0];
+    while !matches!(reader.read(&mut rest).await, Ok(0) | Err(_)) {}
+}

@@ -1,0 +1,158 @@
+//! What must hold after every rehearsal, whatever happened in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rehearsal_agent::mock::CLOCK_VARIABLE;
+use rehearsal_agent::process;
+use rehearsal_core::flow::Step;
+use rehearsal_core::transition::TaskInput;
+use rehearsal_core::{Event, EventKind, TaskId};
+use rehearsal_forge::{Collected, GcMode};
+use rehearsal_store::Store;
+
+use super::actors::Actors;
+use super::outcome::Came;
+use super::stage::{Stage, StageError};
+
+/// What does not hold, in words.
+pub(super) async fn broken(
+    stage: &Stage,
+    store: &dyn Store,
+    events: &[Event],
+    came: &Came,
+    actors: &Actors,
+) -> Result<Vec<String>, StageError> {
+    let mut broken = store.verify().await?;
+    broken.extend(processes(actors).await);
+    broken.extend(pull_requests(came));
+    broken.extend(merges(events));
+    broken.extend(untested(stage, store, events, came).await?);
+    broken.extend(worktrees(stage, came).await?);
+    broken.extend(references(stage).await?);
+    broken.extend(locks(stage)?);
+    Ok(broken)
+}
+
+/// No process outlives its run.
+async fn processes(actors: &Actors) -> Option<String> {
+    let mark = format!("{CLOCK_VARIABLE}={}", actors.socket.path);
+    let mut left = process::processes_marked(&mark);
+    // Those of a worker that was killed are ended by their supervisor, which takes a moment.
+    for _ in 0..200 {
+        if left.is_empty() {
+            return None;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        left = process::processes_marked(&mark);
+    }
+    Some(format!("{} processes are still alive", left.len()))
+}
+
+/// A branch has one pull request.
+fn pull_requests(came: &Came) -> Vec<String> {
+    let mut heads = BTreeMap::new();
+    for head in &came.pull_requests {
+        *heads.entry(head).or_insert(0) += 1;
+    }
+    let twice = heads.into_iter().filter(|(_, count)| *count > 1);
+    twice.map(|(head, count)| format!("branch `{head}` has {count} pull requests")).collect()
+}
+
+/// A task is merged once.
+fn merges(events: &[Event]) -> Vec<String> {
+    let mut merged: BTreeMap<&TaskId, BTreeSet<&str>> = BTreeMap::new();
+    for event in events {
+        let EventKind::TaskChanged { task, input: TaskInput::StepDone { delivery, .. }, .. } = &event.kind
+        else {
+            continue;
+        };
+        merged.entry(task).or_default().extend(delivery.merged.as_deref());
+    }
+    let twice = merged.into_iter().filter(|(_, commits)| commits.len() > 1);
+    twice.map(|(task, commits)| format!("task {task} was merged {} times", commits.len())).collect()
+}
+
+/// Every tree that the base ever had was tested, where the flow tests at all.
+async fn untested(
+    stage: &Stage,
+    store: &dyn Store,
+    events: &[Event],
+    came: &Came,
+) -> Result<Vec<String>, StageError> {
+    let mut tests = false;
+    for came in came.tasks.values() {
+        let flow = store.flow(&came.task.flow_version).await?;
+        tests |= flow.states.keys().any(|state| flow.steps_of(state).contains(&Step::RunTests));
+    }
+    if !tests {
+        return Ok(Vec::new());
+    }
+    let mut tips: BTreeSet<String> =
+        came.tasks.values().filter_map(|came| came.task.delivery.merged.clone()).collect();
+    tips.insert(super::stage::BASE.to_owned());
+    let mut tested = BTreeSet::new();
+    for event in events {
+        match &event.kind {
+            EventKind::TaskChanged { input: TaskInput::StepDone { delivery, .. }, .. } => {
+                tested.extend(delivery.tested_tree.clone());
+            }
+            EventKind::TestsRan { run } if run.verdict == "passed" => {
+                let Some(commit) = &run.commit else { continue };
+                let tree = format!("{commit}^{{tree}}");
+                // A candidate that was thrown away may be gone by now.
+                tested.extend(stage.checkout().line(&["rev-parse", "--quiet", "--verify", &tree]).await.ok());
+            }
+            _ => {}
+        }
+    }
+    if came.base_commits == 0 {
+        return Ok(Vec::new());
+    }
+    let mut untested = Vec::new();
+    for tip in tips {
+        if stage.tree_of_ours(&tip).await.is_some_and(|tree| !tested.contains(&tree)) {
+            untested.push(format!("the base had {tip:.10}, which was never tested"));
+        }
+    }
+    Ok(untested)
+}
+
+/// A worktree is there for a task that may still need it, or for work that is nowhere else.
+async fn worktrees(stage: &Stage, came: &Came) -> Result<Vec<String>, StageError> {
+    let live: BTreeSet<TaskId> =
+        came.tasks.values().filter(|came| !came.task.is_ended()).map(|came| came.task.id.clone()).collect();
+    let entries = stage.worktrees.gc(&live, GcMode::DryRun).await?;
+    let stray = entries.into_iter().filter_map(|entry| match (entry.collected, entry.task) {
+        (Collected::Removed, Some(task)) => Some(format!("the worktree of task {task} was not given back")),
+        (Collected::Busy, task) => Some(format!(
+            "the worktree of {} is locked",
+            task.map_or_else(|| "nobody".to_owned(), |task| format!("task {task}"))
+        )),
+        (Collected::Removed, None) | (Collected::InUse | Collected::Kept(_), _) => None,
+    });
+    Ok(stray.collect())
+}
+
+/// References of our own do not outlive what they held.
+async fn references(stage: &Stage) -> Result<Option<String>, StageError> {
+    let listed = stage.checkout().line(&["for-each-ref", "--format=%(refname)", "refs/rehearsal/"]).await?;
+    let names: Vec<&str> = listed.lines().collect();
+    Ok((!names.is_empty()).then(|| format!("references were left: {}", names.join(", "))))
+}
+
+/// git's locks do not outlive git.
+fn locks(stage: &Stage) -> Result<Option<String>, StageError> {
+    let mut left = Vec::new();
+    let mut directories = vec![stage.root.join("work/.git"), stage.root.join("origin.git")];
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir_utf8()? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() && entry.file_name() != "objects" {
+                directories.push(entry.path().to_owned());
+            } else if entry.file_name().ends_with(".lock") && !entry.file_name().starts_with("rehearsal") {
+                left.push(entry.path().strip_prefix(&stage.root).unwrap_or(entry.path()).to_string());
+            }
+        }
+    }
+    Ok((!left.is_empty()).then(|| format!("locks were left: {}", left.join(", "))))
+}

@@ -1,0 +1,255 @@
+//! What happens beside the work: faults, and what people do.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rehearsal_core::transition::TaskInput;
+use rehearsal_core::{Actor, Hold, HoldCause, Lane, TaskId};
+use rehearsal_store::{Change, Store};
+use serde_saphyr::Spanned;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::actors::Actors;
+use super::clock::Who;
+use super::scenario::{Act, Deed, Kill, When};
+use super::stage::{Stage, StageError};
+use super::timeline::Timeline;
+use crate::{Moment, Moments, Reaction};
+
+/// What the director is asked for.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// A worker dies, and another one may come in its place.
+    Kill { worker: usize, kill: Kill, done: oneshot::Sender<()> },
+    /// A worker that died is replaced.
+    Start(usize),
+    /// All workers finish what they do; others come after so long.
+    Drain(Duration),
+}
+
+/// Everything that can happen, and what it needs.
+pub(super) struct World {
+    pub(super) stage: Arc<Stage>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) timeline: Arc<Timeline>,
+    pub(super) actors: Arc<Actors>,
+    pub(super) orders: mpsc::UnboundedSender<Order>,
+    /// What waits for its moment, and how often that has come.
+    pub(super) awaited: Mutex<Vec<Awaited>>,
+    /// What is still to come.
+    pub(super) put_off: Mutex<JoinSet<()>>,
+}
+
+/// Something that waits for its moment.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    when: When,
+    deed: Deed,
+    seen: u32,
+}
+
+impl Awaited {
+    pub(super) fn of(acts: &[Spanned<Act>]) -> Vec<Self> {
+        let awaited = acts.iter().filter_map(|act| {
+            let when = act.value.when.clone()?;
+            Some(Self { when, deed: act.value.what.clone(), seen: 0 })
+        });
+        awaited.collect()
+    }
+
+    fn is_met(&mut self, moment: Moment, task: &TaskId, step: Option<&str>) -> bool {
+        let When { moment: wanted, task: of, step: at, nth } = &self.when;
+        let fits = *wanted == moment
+            && of.as_ref().is_none_or(|of| of == task)
+            && at.as_ref().is_none_or(|at| Some(at.as_str()) == step);
+        self.seen += u32::from(fits);
+        fits && self.seen == *nth
+    }
+
+    fn came(&self) -> bool {
+        self.seen >= self.when.nth
+    }
+}
+
+impl World {
+    /// Moments that never came, in words.
+    pub(super) fn missed(&self) -> Vec<String> {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let missed = awaited.iter().filter(|it| !it.came()).map(|it| {
+            let step = it.when.step.as_ref().map_or_else(String::new, |step| format!(" of step {step}"));
+            format!("the moment {}{step} never came", it.when.moment.as_str())
+        });
+        missed.collect()
+    }
+
+    /// Does something at its time; ends when that is done.
+    async fn later(self: Arc<Self>, after: Duration, deed: Deed) {
+        let clock = &self.stage.clock;
+        let start = clock.now();
+        clock.sleep_until(start.plus(after)).await;
+        let ticket = clock.take(Who::World).await;
+        self.carry_out(&deed, None).await;
+        clock.give_back(ticket);
+    }
+
+    /// Puts something off; the rehearsal waits for it.
+    pub(super) fn put_off(self: &Arc<Self>, after: Duration, deed: Deed) {
+        self.spawn(Arc::clone(self).later(after, deed));
+    }
+
+    fn spawn(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        put_off.spawn(future);
+    }
+
+    /// Whether something is still to come.
+    pub(super) fn has_plans(&self) -> bool {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        while put_off.try_join_next().is_some() {}
+        !put_off.is_empty()
+    }
+
+    /// Nothing more is to come.
+    pub(super) fn give_up(&self) {
+        self.put_off.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    }
+
+    /// Sends another worker in, after a while.
+    pub(super) fn replace(self: &Arc<Self>, worker: usize, after: Duration) {
+        let this = Arc::clone(self);
+        self.spawn(async move {
+            let clock = &this.stage.clock;
+            clock.sleep_until(clock.now().plus(after)).await;
+            let _ = this.orders.send(Order::Start(worker));
+        });
+    }
+
+    /// Whether the worker that is there dies of it.
+    async fn carry_out(self: &Arc<Self>, deed: &Deed, here: Option<usize>) -> Reaction {
+        match deed {
+            Deed::KillWorker(kill) => return self.kill(kill, here).await,
+            Deed::PauseWorker(pause) => {
+                let worker = pause.worker.map(|number| number as usize).or(here).unwrap_or(1);
+                self.timeline.world(format!("worker {worker} stands still for {}", pause.span));
+                let lease = self.actors.settings.work.lease.value.0;
+                self.stage.clock.freeze(worker, pause.span.0, lease);
+                if here == Some(worker) {
+                    self.stage.clock.yield_turn(Who::Worker(worker)).await;
+                }
+            }
+            Deed::SleepHost(span) => {
+                self.timeline.world(format!("the machine sleeps for {span}"));
+                self.stage.clock.jump(span.0);
+            }
+            Deed::Drain(span) => {
+                self.timeline.world("workers are told to stop");
+                let _ = self.orders.send(Order::Drain(span.0));
+            }
+            Deed::RemoteGone(span) => self.take_remote_away(span.0),
+            Deed::Commit(commit) => {
+                let branch = commit.branch.as_deref().unwrap_or(super::stage::BASE);
+                self.timeline.world(format!("someone commits to {branch}"));
+                self.noted(self.stage.commit(commit).await);
+            }
+            person => self.noted(self.person(person).await),
+        }
+        Reaction::GoOn
+    }
+
+    fn noted(&self, done: Result<(), StageError>) {
+        if let Err(error) = done {
+            self.actors.problems.tell(self.timeline.anywhere(&error.to_string()));
+        }
+    }
+
+    async fn kill(&self, kill: &Kill, here: Option<usize>) -> Reaction {
+        let worker = kill.worker.map(|number| number as usize).or(here).unwrap_or(1);
+        self.timeline.world(format!("worker {worker} is killed"));
+        let (done, killed) = oneshot::channel();
+        let _ = self.orders.send(Order::Kill { worker, kill: kill.clone(), done });
+        if here == Some(worker) {
+            return Reaction::Die;
+        }
+        let _ = killed.await;
+        Reaction::GoOn
+    }
+
+    fn take_remote_away(self: &Arc<Self>, span: Duration) {
+        self.timeline.world("the remote is gone");
+        if let Err(error) = self.stage.move_remote(true) {
+            return self.actors.problems.tell(error.to_string());
+        }
+        let this = Arc::clone(self);
+        self.spawn(async move {
+            let clock = &this.stage.clock;
+            clock.sleep_until(clock.now().plus(span)).await;
+            let ticket = clock.take(Who::World).await;
+            this.timeline.world("the remote is back");
+            this.noted(this.stage.move_remote(false).map_err(StageError::from));
+            clock.give_back(ticket);
+        });
+    }
+
+    /// What a person does.
+    async fn person(&self, deed: &Deed) -> Result<(), StageError> {
+        let change = |id: &TaskId, input: TaskInput| Change::ChangeTask { id: id.clone(), input };
+        let (told, change) = match deed {
+            Deed::Cancel(task) => (format!("someone cancels {task}"), change(task, TaskInput::Cancel)),
+            Deed::Approve(task) => {
+                let input = TaskInput::Decide { approve: true, comment: String::new() };
+                (format!("someone approves {task}"), change(task, input))
+            }
+            Deed::Reject(rejection) => {
+                let input = TaskInput::Decide { approve: false, comment: rejection.comment.clone() };
+                (format!("someone rejects {}", rejection.task), change(&rejection.task, input))
+            }
+            Deed::Retry(task) => (format!("someone begins {task} anew"), change(task, TaskInput::Retry)),
+            Deed::Unblock(task) => (format!("someone unblocks {task}"), change(task, TaskInput::Unblock)),
+            Deed::Edit(edit) => {
+                let input = TaskInput::Edit { edit: edit.to.clone() };
+                (format!("someone edits {}", edit.task), change(&edit.task, input))
+            }
+            Deed::Pause(lane) => (format!("someone pauses {lane}"), hold(lane)),
+            Deed::Resume(lane) => {
+                (format!("someone resumes {lane}"), Change::FreeLane { lane: lane.clone() })
+            }
+            _ => return Ok(()),
+        };
+        self.timeline.world(told);
+        self.store.commit(Actor::User, self.stage.clock.now(), vec![change]).await?;
+        Ok(())
+    }
+}
+
+fn hold(lane: &Lane) -> Change {
+    let hold = Hold { cause: HoldCause::Person, reason: "someone paused it".into(), until: None };
+    Change::HoldLane { lane: lane.clone(), hold }
+}
+
+/// Listens to the moments of a worker.
+pub(super) struct Listener {
+    pub(super) world: Arc<World>,
+    pub(super) worker: usize,
+}
+
+#[async_trait]
+impl Moments for Listener {
+    async fn reached(&self, moment: Moment, task: &TaskId, step: Option<&str>) -> Reaction {
+        // Others may be faster: that is what a rehearsal is for.
+        self.world.stage.clock.yield_turn(Who::Worker(self.worker)).await;
+        let met: Vec<Deed> = {
+            let mut awaited = self.world.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+            let met =
+                awaited.iter_mut().filter_map(|it| it.is_met(moment, task, step).then(|| it.deed.clone()));
+            met.collect()
+        };
+        for deed in &met {
+            if self.world.carry_out(deed, Some(self.worker)).await == Reaction::Die {
+                return Reaction::Die;
+            }
+        }
+        Reaction::GoOn
+    }
+}

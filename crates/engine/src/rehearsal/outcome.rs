@@ -1,0 +1,140 @@
+//! What came of a rehearsal, as far as expectations ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use rehearsal_core::flow::{Flow, State};
+use rehearsal_core::transition::transition;
+use rehearsal_core::{AgentName, Event, EventKind, Lane, OutcomeName, Standing, Task, TaskId, Wait, WaitFor};
+use rehearsal_store::{RunQuery, Scope, Store, StoreError, TaskQuery};
+
+use super::stage::{Stage, StageError};
+use super::timeline::{Happening, Timeline};
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(super) struct Came {
+    pub(super) tasks: BTreeMap<TaskId, TaskCame>,
+    pub(super) timeline: Vec<Happening>,
+    pub(super) warnings: Vec<String>,
+    pub(super) base_files: BTreeMap<Utf8PathBuf, String>,
+    pub(super) base_commits: usize,
+    pub(super) branches: BTreeSet<String>,
+    /// The head of each.
+    pub(super) pull_requests: Vec<String>,
+    pub(super) gh: Vec<String>,
+    pub(super) held: Vec<Lane>,
+    pub(super) elapsed: Duration,
+}
+
+/// What came of a task.
+#[derive(Debug)]
+pub(super) struct TaskCame {
+    pub(super) task: Task,
+    pub(super) through: Vec<String>,
+    pub(super) runs: Vec<RunCame>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(super) struct RunCame {
+    pub(super) agent: AgentName,
+    pub(super) outcome: Option<OutcomeName>,
+    pub(super) prompt: String,
+}
+
+impl TaskCame {
+    pub(super) fn status(&self) -> &str {
+        self.task.status()
+    }
+
+    pub(super) fn reason(&self) -> Option<&str> {
+        match &self.task.standing {
+            Standing::Waiting(wait) => Some(&wait.reason),
+            Standing::Ready | Standing::Claimed(_) | Standing::Ended { .. } => None,
+        }
+    }
+}
+
+impl Came {
+    pub(super) async fn gather(
+        stage: &Stage,
+        store: &dyn Store,
+        events: &[Event],
+        timeline: &Timeline,
+    ) -> Result<Self, StageError> {
+        let mut came = Self {
+            timeline: timeline.told(),
+            warnings: timeline.warnings(),
+            elapsed: timeline.elapsed(),
+            gh: stage.gh_calls()?,
+            ..Self::default()
+        };
+        for task in store.tasks(&TaskQuery::default()).await? {
+            let flow = store.flow(&task.flow_version).await?;
+            let through = through(&task.id, events, &flow);
+            let runs = runs_of(stage, store, &task.id).await?;
+            came.tasks.insert(task.id.clone(), TaskCame { task, through, runs });
+        }
+        let now = stage.clock.now();
+        let situation = store.situation(&rehearsal_core::guard::Limits::default(), now).await?;
+        came.held = situation
+            .holds
+            .into_iter()
+            .filter(|(_, hold)| hold.holds_at(now))
+            .map(|(lane, _)| lane)
+            .collect();
+        came.held.sort();
+        came.base_files = stage.base_files().await?;
+        came.base_commits = stage.base_commits().await?;
+        came.branches = stage.branches().await?;
+        came.pull_requests = stage.pull_requests().await?;
+        Ok(came)
+    }
+}
+
+async fn runs_of(stage: &Stage, store: &dyn Store, task: &TaskId) -> Result<Vec<RunCame>, StoreError> {
+    let query = RunQuery { scope: Scope::Task(task.clone()), limit: None };
+    let mut runs = store.runs(&query).await?;
+    runs.reverse();
+    let came = runs.into_iter().map(|run| RunCame {
+        outcome: run.outcome().map(rehearsal_core::Outcome::name),
+        // A run that never began has none.
+        prompt: fs_err::read_to_string(stage.run_dir(&run.start.id).join("prompt.md")).unwrap_or_default(),
+        agent: run.start.agent,
+    });
+    Ok(came.collect())
+}
+
+/// Where a task was, one after another, as its events tell.
+fn through(id: &TaskId, events: &[Event], flow: &Arc<Flow>) -> Vec<String> {
+    let mut task: Option<Task> = None;
+    let mut words: Vec<String> = Vec::new();
+    for event in events {
+        match &event.kind {
+            EventKind::TaskAdded { task: added } if added.id == *id => task = Some((**added).clone()),
+            EventKind::TaskChanged { task: changed, input, .. } if changed == id => {
+                task = task.and_then(|task| transition(&task, input, flow, event.at).ok());
+            }
+            _ => continue,
+        }
+        if let Some(word) = task.as_ref().map(|task| word_for(task, flow))
+            && words.last() != Some(&word)
+        {
+            words.push(word);
+        }
+    }
+    words
+}
+
+fn word_for(task: &Task, flow: &Flow) -> String {
+    let waits_by_flow = matches!(flow.states.get(&task.state), Some(State::Wait { .. }));
+    match &task.standing {
+        Standing::Claimed(_) => "claimed".to_owned(),
+        Standing::Waiting(_) if waits_by_flow => task.state.to_string(),
+        Standing::Waiting(Wait { wait_for: WaitFor::Human, .. }) => "blocked".to_owned(),
+        _ => task.status().to_owned(),
+    }
+}

@@ -1,0 +1,143 @@
+//! From YAML to checked scenarios.
+
+use std::collections::BTreeSet;
+
+use rehearsal_core::flow::{self, Flow, Step};
+use rehearsal_core::{Place, SourceError, TaskId, nearest, place_of, yaml_error};
+
+use super::scenario::{Act, Deed, Scenario};
+
+/// Reads the scenarios of a file: one, or several with `---` between them.
+pub fn parse(text: &str) -> Result<Vec<Scenario>, SourceError> {
+    let scenarios: Vec<Scenario> = serde_saphyr::from_multiple(text).map_err(|error| yaml_error(&error))?;
+    if scenarios.is_empty() {
+        return Err(SourceError::at(None, "there is no scenario in this file"));
+    }
+    let mut names = BTreeSet::new();
+    for scenario in &scenarios {
+        check(scenario)?;
+        if !names.insert(&scenario.name.value) {
+            let message = format!("scenario `{}` is there twice", scenario.name.value);
+            return Err(SourceError::at(place_of(&scenario.name), message));
+        }
+    }
+    Ok(scenarios)
+}
+
+fn check(scenario: &Scenario) -> Result<(), SourceError> {
+    let name = &scenario.name;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.value.is_empty() || name.value.len() > 80 || !name.value.chars().all(is_plain) {
+        let message = format!("`{}` is not a name for a scenario", name.value);
+        return Err(SourceError::at(place_of(name), message)
+            .hint("up to 80 letters, digits, `-`, `_` and `.`: it names a directory"));
+    }
+    if scenario.workers == 0 || scenario.workers > 64 {
+        return Err(SourceError::at(place_of(name), "`workers` must be between 1 and 64"));
+    }
+    let tasks = task_ids(scenario)?;
+    for act in &scenario.meanwhile {
+        check_act(act, &tasks)?;
+    }
+    for task in scenario.expect.tasks.keys() {
+        known(task, &tasks, place_of(name))?;
+    }
+    for (agent, role) in &scenario.agents {
+        for (at, call) in role.0.calls.iter().enumerate() {
+            let wrong = |what: String| {
+                SourceError::at(place_of(name), format!("call {} of agent `{agent}` {what}", at + 1))
+            };
+            if let Some(task) = &call.task {
+                known(task, &tasks, place_of(name))?;
+            }
+            if call.script.is_some() && call.has_shorthand() {
+                return Err(wrong("has a `script`, and more beside it".into())
+                    .hint("say all of it in the script, or nothing"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The ids of the tasks, written or given.
+pub(super) fn task_ids(scenario: &Scenario) -> Result<Vec<TaskId>, SourceError> {
+    let mut ids = Vec::new();
+    for (at, task) in scenario.tasks.iter().enumerate() {
+        let id = match &task.value.id {
+            Some(id) => id.clone(),
+            None => TaskId::new(format!("t{}", at + 1))
+                .map_err(|error| SourceError::at(place_of(task), error.to_string()))?,
+        };
+        if ids.contains(&id) {
+            return Err(SourceError::at(place_of(task), format!("task `{id}` is there twice")));
+        }
+        if task.value.title.trim().is_empty() {
+            return Err(SourceError::at(place_of(task), "a task needs a `title`"));
+        }
+        ids.push(id);
+    }
+    if ids.is_empty() {
+        return Err(SourceError::at(place_of(&scenario.name), "a scenario needs at least one task"));
+    }
+    Ok(ids)
+}
+
+fn check_act(act: &serde_saphyr::Spanned<Act>, tasks: &[TaskId]) -> Result<(), SourceError> {
+    let place = place_of(act);
+    if act.value.at.is_some() == act.value.when.is_some() {
+        return Err(SourceError::at(place, "expected exactly one of `at` and `when`")
+            .hint("`at: 10s` after the beginning, or `when: { moment: run_started, task: ID }`"));
+    }
+    if let Some(when) = &act.value.when {
+        if let Some(task) = &when.task {
+            known(task, tasks, place)?;
+        }
+        if let Some(step) = &when.step
+            && !Step::NAMES.contains(&step.as_str())
+        {
+            let error = SourceError::at(place, format!("unknown step `{step}`"));
+            return Err(match nearest(step, Step::NAMES) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("known steps: {}", Step::NAMES.join(", "))),
+            });
+        }
+    }
+    match &act.value.what {
+        Deed::KillWorker(kill) if kill.worker.is_none() && act.value.at.is_some() => {
+            Err(SourceError::at(place, "which worker is to be killed?").hint("add `worker: 1`"))
+        }
+        Deed::PauseWorker(pause) if pause.worker.is_none() && act.value.at.is_some() => {
+            Err(SourceError::at(place, "which worker is to be paused?").hint("add `worker: 1`"))
+        }
+        Deed::Cancel(task) | Deed::Approve(task) | Deed::Retry(task) | Deed::Unblock(task) => {
+            known(task, tasks, place)
+        }
+        Deed::Reject(rejection) => known(&rejection.task, tasks, place),
+        Deed::Edit(edit) => known(&edit.task, tasks, place),
+        _ => Ok(()),
+    }
+}
+
+fn known(task: &TaskId, tasks: &[TaskId], place: Option<Place>) -> Result<(), SourceError> {
+    if tasks.contains(task) {
+        return Ok(());
+    }
+    let error = SourceError::at(place, format!("there is no task `{task}` in this scenario"));
+    Err(match nearest(task.as_str(), tasks.iter().map(TaskId::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
+    })
+}
+
+/// A flow that stands in the scenario as a text.
+pub(super) fn inline_flow(scenario: &Scenario) -> Option<Result<Flow, SourceError>> {
+    let text = &scenario.flow.value;
+    text.contains('\n').then(|| {
+        flow::parse(text).map_err(|error| {
+            let place = place_of(&scenario.flow);
+            let told =
+                error.place.map_or_else(String::new, |place| format!(" (line {} of the flow)", place.line));
+            SourceError { message: format!("{}{told}", error.message), place, hint: error.hint }
+        })
+    })
+}

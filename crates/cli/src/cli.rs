@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Watch a whole loop on a scratch repository, with a scripted agent
+    /// Watch the whole of it on a scratch repository, with scripted agents
     Demo(commands::demo::DemoArgs),
     /// Look at the repository and write a commented configuration
     Init(commands::init::InitArgs),

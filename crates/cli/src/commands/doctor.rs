@@ -235,14 +235,19 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
 }
 
 async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Check>) {
-    let (place, cure) = match project.store_location() {
-        Ok(StoreLocation::Postgres(url)) => (
-            format!(" ({})", without_password(&url)),
+    // Where a broken configuration cannot say where the store is, the usual place is looked at.
+    let usual = || StoreLocation::Directory(project.state_dir().into());
+    let location = project.store_location().unwrap_or_else(|_| usual());
+    let (place, cure) = match &location {
+        StoreLocation::Postgres(url) => (
+            format!(" ({})", without_password(url)),
             "see whether the server runs and can be reached, and what `store:` says",
         ),
-        _ => (String::new(), "restore `.rehearsal/state` from a backup, or move it away"),
+        StoreLocation::Directory(_) => {
+            (String::new(), "restore `.rehearsal/state` from a backup, or move it away")
+        }
     };
-    let store = match project.store().await {
+    let store = match rehearsal_store::open(&location).await.map_err(CliError::from) {
         Ok(store) => store,
         Err(error) => return checks.push(Check::bad("store", format!("{}{place}", error.in_a_line()), cure)),
     };

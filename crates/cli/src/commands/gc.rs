@@ -24,8 +24,8 @@ use crate::words;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  rehearsal gc --dry-run      # only say what would go\n  rehearsal gc
 
-Removes worktrees that no open task needs, warm ones too, and what processes that were killed have left: references
-under refs/rehearsal that are older than a day, and traces of dead workers. Work that is nowhere else is never removed:
+Removes worktrees that no open task needs, warm ones too, and what processes that were killed have left: references \
+under refs/rehearsal that are older than a day, and traces of dead workers. Work that is nowhere else is never removed: \
 not uncommitted files, not commits that nothing else has.")]
 pub(crate) struct GcArgs {
     /// Only say what would be removed

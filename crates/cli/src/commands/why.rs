@@ -14,7 +14,7 @@ use crate::words;
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal why k3f
 
-Says who works on it and for how long it is theirs, what it waits for, which step is next and how often it was tried,
+Says who works on it and for how long it is theirs, what it waits for, which step is next and how often it was tried, \
 what holds it back (a pause, a limit, another task), and the command that helps.")]
 pub(crate) struct WhyArgs {
     /// The task's id, or a unique prefix of it

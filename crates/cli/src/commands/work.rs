@@ -39,10 +39,10 @@ pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as sho
   rehearsal work --agent gatekeeper --once     # one review
   rehearsal work --json --follow               # every event as a line
 
-Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. Several
-`work` processes in one repository are fine: a task is claimed by one at a time.
+Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. \
+What a flow does not push stays in it. Several `work` processes in one repository are fine: a task is claimed by one at a time.
 
-Ctrl-C or SIGTERM once: nothing new is begun, and what is under way is finished. Twice: agents are stopped now, and
+Ctrl-C or SIGTERM once: nothing new is begun, and what is under way is finished. Twice: agents are stopped now, and \
 their tasks given back without blame.")]
 pub(crate) struct WorkArgs {
     /// So many tasks at once in this process [default: 2]

@@ -22,7 +22,7 @@ fn a_broken_configuration_is_refused_with_its_place() {
       --> .rehearsal/config.yaml:2:16
     ");
     assert_snapshot!(config("agents:\n  implementer:\n    drivr: claude\n"), @r"
-    error: unknown field `drivr`, expected one of driver, program, args, model, permission, system_prompt, timeout, idle_timeout, budget, pass_env, env, sandbox
+    error: unknown field `drivr`, expected one of driver, program, args, model, permission, system_prompt, timeout, idle_timeout, budget, pass_env, env, enabled, at_once, interval, sandbox
       --> .rehearsal/config.yaml:3:5
     hint: did you mean `driver`?
     ");
@@ -85,7 +85,7 @@ fn a_broken_flow_is_refused_with_its_place() {
     let scene = Scene::new();
     scene.write(".rehearsal/flows/x.yaml", "name: x\nstart: a\nstates:\n  a: { agnt: b }\n");
     assert_snapshot!(scene.refused(&["flow", "check", "x"]), @r"
-    error: unknown field `agnt`, expected one of agent, steps, on, otherwise, wait, end
+    error: unknown field `agnt`, expected one of agent, steps, on, otherwise, wait, end, room
       --> .rehearsal/flows/x.yaml:4:8
     hint: did you mean `agent`?
     ");

@@ -33,6 +33,9 @@ impl Calls {
 
     /// What is about workers; the task is over.
     fn of_workers(&mut self, task: &str) {
+        self.call("demo", &["demo"]);
+        self.call("demo-pull-request", &["demo", "--flow", "pull-request"]);
+        self.call("flow-list", &["flow", "list"]);
         self.call("work", &["work", "--once", "--agent", "gatekeeper"]);
         self.call("lane", &["pause", "session:other", "--until", "2h"]);
         self.call("lane", &["resume", "session:other"]);
@@ -118,7 +121,6 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call_with_input("task-import", &import, "- [ ] More\n");
     calls.call("config-show", &["config", "show"]);
     calls.call("flow-check", &["flow", "check"]);
-    calls.call("flow-list", &["flow", "list"]);
     calls.of_workers(&two);
     calls.call("flow-graph", &["flow", "graph", "loop"]);
     calls.call("agent-list", &["agent", "list"]);
@@ -139,8 +141,6 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test-list", &["test", "slow"]);
     calls.call("doctor", &["doctor"]);
     calls.call("init", &["init", "--force"]);
-    calls.call("demo", &["demo"]);
-    calls.call("demo-pull-request", &["demo", "--flow", "pull-request"]);
     calls.call("schema-list", &["schema"]);
     calls.call("generate", &["generate", "out"]);
     calls.call("completions", &["completions", "bash"]);

@@ -135,7 +135,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
           hint: set `command:` under `testing:` in the configuration
     bad   flows               .rehearsal/flows/mine.yaml:1:7: expected string scalar
           hint: `rehearsal flow check` shows it whole
-    bad   store               .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check
+    bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
           hint: restore `.rehearsal/state` from a backup, or move it away
     ok    disk                [SIZE] free
     [SANDBOX]

@@ -21,7 +21,7 @@ use crate::project::read_stdin;
   rehearsal task add 'Fix the login' --priority high --criterion 'the test passes' --after k3f
   rehearsal task add 'Speed up the parser' --flow pull-request --touches 'src/parser/**'
 
-A task goes the way that its flow says: `rehearsal flow list` shows all. Tasks of `loop` are worked on by
+A task goes the way that its flow says: `rehearsal flow list` shows all. Tasks of `loop` are worked on by \
 `rehearsal run` in this checkout; tasks of any flow by `rehearsal work`, each in a worktree of its own.")]
 pub(crate) struct AddArgs {
     /// What is to be done, in one line

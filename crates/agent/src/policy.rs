@@ -87,9 +87,6 @@ pub(crate) const MAX_HASHED_FILES: usize = 200;
 /// See [`MAX_HASHED_FILES`].
 pub(crate) const MAX_HASHED_BYTES: u64 = 256 << 10;
 
-/// Values shorter than this are not taken for secrets: they would be found everywhere.
-pub(crate) const MIN_SECRET: usize = 8;
-
 /// How long a look at the repository holds. Between two iterations lie milliseconds; in a longer pause somebody
 /// may have committed, and that is not the agent's work.
 pub const SNAPSHOT_FRESH: Duration = Duration::from_millis(200);

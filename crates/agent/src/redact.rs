@@ -3,7 +3,6 @@
 //! Two kinds are known: the values of variables whose names speak of secrets, and texts that have the shape of
 //! a well-known kind of key. What is neither cannot be recognised by anyone.
 
-mod shapes;
 mod stream;
 
 use std::borrow::Cow;
@@ -11,28 +10,12 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use rehearsal_core::Activity;
+use rehearsal_core::secret::{KEY_SHAPES, KeyShape, is_secret_variable, secret_texts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::policy::MIN_SECRET;
-use shapes::{SHAPES, Shape};
 pub use stream::RedactedStream;
-
-/// Words that mark a variable as secret, at the end of any part of its name.
-const SECRET_WORDS: &[&str] = &[
-    "KEY",
-    "KEYS",
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "CREDENTIAL",
-    "CREDENTIALS",
-];
 
 /// Replaces secrets by their names.
 #[derive(Debug, Clone)]
@@ -62,7 +45,7 @@ enum Pattern {
     /// A value that is known: what to write in its place.
     Value(String),
     /// The beginning of a key of some kind.
-    Shape(&'static Shape),
+    Shape(&'static KeyShape),
 }
 
 /// A secret in a text.
@@ -72,7 +55,7 @@ struct Found<'a> {
     end: usize,
     replacement: &'a str,
     /// A key of a known shape that goes on until its alphabet ends: maybe beyond the text at hand.
-    shape: Option<&'static Shape>,
+    shape: Option<&'static KeyShape>,
 }
 
 impl Redactor {
@@ -95,9 +78,9 @@ impl Redactor {
         let values = secrets
             .iter()
             .map(|secret| (secret.text.as_str(), Pattern::Value(format!("[redacted:{}]", secret.name))));
-        let shapes = SHAPES.iter().map(|shape| (shape.prefix, Pattern::Shape(shape)));
+        let shapes = KEY_SHAPES.iter().map(|shape| (shape.prefix, Pattern::Shape(shape)));
         let (needles, replacements): (Vec<&str>, Vec<Pattern>) = values.chain(shapes).unzip();
-        let reach = SHAPES.iter().map(|shape| shape.prefix.len() + shape.at_least);
+        let reach = KEY_SHAPES.iter().map(|shape| shape.prefix.len() + shape.at_least);
         let longest = needles.iter().map(|needle| needle.len()).chain(reach).max().unwrap_or(1);
         let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles).ok();
         Self { inner: Arc::new(Inner { search, replacements, longest, secrets }) }
@@ -189,37 +172,14 @@ impl Redactor {
 
 fn secrets_in<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<Secret> {
     let mut secrets: Vec<Secret> = Vec::new();
-    for (name, value) in variables.into_iter().filter(|(name, value)| is_secret(name, value)) {
-        for text in pieces(value) {
+    for (name, value) in variables.into_iter().filter(|(name, value)| is_secret_variable(name, value)) {
+        for text in secret_texts(value) {
             if secrets.iter().all(|secret| secret.text != text) {
                 secrets.push(Secret { text, name: name.clone() });
             }
         }
     }
     secrets
-}
-
-/// Whether a variable looks like one that holds a secret.
-fn is_secret(name: &str, value: &str) -> bool {
-    let is_count = name.ends_with("TOKENS") && value.bytes().all(|byte| byte.is_ascii_digit());
-    let name = name.to_ascii_uppercase();
-    let speaks = name.split('_').any(|part| SECRET_WORDS.iter().any(|word| part.ends_with(word)));
-    value.len() >= MIN_SECRET && speaks && !is_count
-}
-
-/// The texts by which a value is recognised: each of its lines, as it is and as JSON writes it. No piece holds
-/// a line break, so a finished line can always be written out.
-fn pieces(value: &str) -> impl Iterator<Item = String> {
-    value.lines().map(str::trim).filter(|line| line.len() >= MIN_SECRET).flat_map(|line| {
-        let json = serde_json::to_string(line).unwrap_or_default();
-        let escaped = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
-        [
-            Some(line.to_owned()),
-            Some(escaped).filter(|escaped| escaped != line && escaped.len() >= MIN_SECRET),
-        ]
-        .into_iter()
-        .flatten()
-    })
 }
 
 #[cfg(test)]

@@ -65,6 +65,13 @@ pub(crate) enum Command {
     /// Agents, and whether they work
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),
+    /// Run an agent, and record what it asks and is answered
+    Record(commands::record::RecordArgs),
+    /// Run an agent on recorded answers: no vendor, no tokens
+    Replay(commands::replay::ReplayArgs),
+    /// Recorded exchanges with a model
+    #[command(subcommand)]
+    Cassette(commands::cassette::CassetteCommand),
     /// Settings, and where each comes from
     #[command(subcommand)]
     Config(commands::config::ConfigCommand),

@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod agent;
+pub(crate) mod cassette;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -12,6 +13,9 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
+pub(crate) mod performance;
+pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
@@ -60,6 +64,9 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Why(args) => wait_for(why::run(args, &context)),
         Command::Runs(command) => wait_for(runs::run(command, &context)),
         Command::Agent(command) => wait_for(agent::run(command, &context)),
+        Command::Record(args) => wait_for(record::run(args, &context)),
+        Command::Replay(args) => wait_for(replay::run(args, &context)),
+        Command::Cassette(command) => cassette::run(&command, &context),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(&command, &context),
         Command::MockAgent(_)

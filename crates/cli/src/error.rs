@@ -65,6 +65,12 @@ impl CliError {
         this
     }
 
+    /// Where it is.
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        self.place = Some(place.to_owned());
+        self
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self

@@ -80,6 +80,17 @@ fn out(text: &str) {
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
+/// Bytes of another program, on standard output as they came.
+pub(crate) fn raw_out(bytes: &[u8]) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+}
+
+/// The same on standard error.
+pub(crate) fn raw_err(bytes: &[u8]) {
+    let _ = std::io::stderr().lock().write_all(bytes);
+}
+
 /// Text in a style.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")

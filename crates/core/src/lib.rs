@@ -26,6 +26,7 @@ pub mod import;
 mod outcome;
 mod promise;
 mod run;
+pub mod secret;
 mod session;
 mod source;
 mod task;

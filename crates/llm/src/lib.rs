@@ -2,7 +2,8 @@
 //!
 //! [`chat`] has the words that everyone here speaks, [`model`] the port that a client or a stand-in fills. Each
 //! vendor's format is a [`wire::Dialect`] that is read and written in both directions, so that a client and a server
-//! that plays the vendor cannot disagree about it. [`sse`] cuts a stream of bytes into events.
+//! that plays the vendor cannot disagree about it. [`sse`] cuts a stream of bytes into events. A [`cassette`] holds exchanges
+//! that were recorded, and plays them.
 //!
 //! **Invariant:** what a vendor sent and we do not understand is kept or passed over, and never an error by itself.
 //! What must come back to the vendor unchanged (thinking and its signature, blocks of kinds that we do not know) does.
@@ -19,6 +20,7 @@
 //! ```
 
 pub mod assembly;
+pub mod cassette;
 pub mod chat;
 pub mod model;
 pub mod sse;

@@ -1,7 +1,8 @@
 //! Plays a model vendor over HTTP, so that real agents do deterministic work without a vendor.
 //!
 //! [`Stage`] listens on loopback and hands each request to a [`Play`], which says what to answer, frame by frame. A
-//! [`ScriptedPlay`] answers from a [`Script`] that people write in YAML; one script plays on every vendor's interface.
+//! [`ScriptedPlay`] answers from a [`Script`] that people write in YAML; one script plays on every vendor's interface. A
+//! [`RecordingPlay`] asks a real vendor and writes a cassette, a [`ReplayingPlay`] answers from one.
 //!
 //! **Invariant:** no clock and no randomness decides what is answered: the same script and the same requests give the same
 //! bytes. A play that is asked for more than it was told fails loudly, in the vendor's own form of an error.
@@ -31,6 +32,8 @@ mod matching;
 mod pace;
 mod play;
 mod record;
+mod recording;
+mod replaying;
 mod route;
 mod schema;
 mod script;
@@ -43,6 +46,8 @@ mod template;
 pub use body::{Body, Frames, Step};
 pub use play::{Answer, Asked, Play};
 pub use record::{Answered, Exchange, Report, TurnReport};
+pub use recording::{RecordError, RecordingPlay};
+pub use replaying::{ReplaySpeed, ReplayingPlay};
 pub use route::{Endpoint, route};
 pub use script::{Script, StageScriptFile};
 pub use scripted::ScriptedPlay;

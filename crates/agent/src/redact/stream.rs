@@ -1,6 +1,8 @@
 //! Redaction of bytes that come in pieces: a secret cut in two must not slip through.
 
-use super::{Found, Redactor, Shape};
+use rehearsal_core::secret::KeyShape;
+
+use super::{Found, Redactor};
 
 /// Bytes go in, bytes without secrets come out, a little later: at most as much is held back as the longest
 /// secret is long, and never a finished line.
@@ -11,7 +13,7 @@ pub struct RedactedStream {
     /// The byte before `held`.
     previous: Option<u8>,
     /// A key was found that reached the end of what was known: the rest of it is still to come.
-    inside: Option<&'static Shape>,
+    inside: Option<&'static KeyShape>,
 }
 
 impl RedactedStream {

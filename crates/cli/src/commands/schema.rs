@@ -12,8 +12,8 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, run, runs, session, stage,
-    status, task, test,
+    Done, agent, cassette, check, config, demo, doctor, flow, generate, init, logs, mcp, record, replay, run,
+    runs, session, stage, status, task, test,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -79,6 +79,12 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("agent-list", "agent list", document::<agent::AgentList>),
     ("agent-check", "agent check", document::<agent::CheckDocument>),
     ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
+    ("record", "record", document::<record::RecordDocument>),
+    ("replay", "replay", document::<replay::ReplayDocument>),
+    ("cassette-show", "cassette show", document::<cassette::ShowDocument>),
+    ("cassette-diff", "cassette diff", document::<cassette::DiffDocument>),
+    ("cassette-lint", "cassette lint", document::<cassette::LintDocument>),
+    ("cassette-redact", "cassette redact", document::<cassette::RedactDocument>),
     ("config-show", "config show", document::<config::ConfigDocument>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),
     ("flow-graph", "flow graph", document::<flow::FlowGraph>),

@@ -1,0 +1,53 @@
+//! `cassette diff`.
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use rehearsal_llm::cassette::{CassetteChange, ChangeKind, compare};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Done, open, told};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::ui::{BOLD, styled};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal cassette diff greeting /tmp/again.jsonl
+
+Ends with 3 if they differ.")]
+pub(crate) struct DiffArgs {
+    /// A name in .rehearsal/cassettes, or a file that ends in .jsonl
+    first: Utf8PathBuf,
+    /// The other
+    second: Utf8PathBuf,
+}
+
+/// `cassette diff --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DiffDocument {
+    same: bool,
+    changes: Vec<CassetteChange>,
+}
+
+pub(super) fn run(args: &DiffArgs, context: &Context) -> Done {
+    let changes = compare(&open(context, &args.first)?, &open(context, &args.second)?);
+    for change in &changes {
+        let what = match change.change {
+            ChangeKind::Added => "is new",
+            ChangeKind::Removed => "is gone",
+            ChangeKind::Request => "asks something else",
+            ChangeKind::Response => "is answered in another way",
+            ChangeKind::Both => "asks something else, and is answered in another way",
+        };
+        context.ui.say(styled(BOLD, format!("{} {} {what}", change.lane, change.position)));
+        for difference in &change.differences {
+            context.ui.say(told(difference));
+        }
+    }
+    let same = changes.is_empty();
+    if same {
+        context.ui.say("the same requests and answers");
+    }
+    context.ui.document(DiffDocument { same, changes });
+    Ok(if same { Exit::Ok } else { Exit::Red })
+}

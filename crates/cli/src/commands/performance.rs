@@ -1,0 +1,333 @@
+//! An agent's command on a stage: in a home of its own, with a limit, and with nothing left of it afterwards.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Read as _};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use rehearsal_agent::environment::{Variables, tool_environment};
+use rehearsal_agent::process::{Ended, Launcher, SpawnError, SpawnSpec, Supervised};
+use rehearsal_core::config::HumanDuration;
+use rehearsal_llm::cassette::{AgentPack, Place};
+use rehearsal_stage::setup::setups;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::context::{Context, variables};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// How long a process that is asked to end may take.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a program may take to say its version.
+const VERSION_WITHIN: Duration = Duration::from_secs(10);
+
+/// The longest answer to `--version` that is read.
+const VERSION_BYTES: u64 = 4096;
+
+/// A command to run on the stage.
+#[derive(Debug, Args)]
+pub(crate) struct CommandArgs {
+    /// Which agent it is, if its name does not say it: claude, codex, gemini, opencode
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// How long it may take
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    timeout: HumanDuration,
+    /// The agent's command line; its standard input is ours
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Whose keys the agent gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeysOf {
+    /// Keys that open nothing.
+    Nobody,
+    /// The user's, for a vendor who asks for them.
+    User,
+}
+
+/// What becomes of what the agent prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    Shown,
+    Dropped,
+}
+
+/// A command, and the scratch home in which it runs.
+#[derive(Debug)]
+pub(crate) struct Performance {
+    program: String,
+    arguments: Vec<String>,
+    pub(crate) agent: String,
+    limit: Duration,
+    directory: Utf8PathBuf,
+    home: Utf8PathBuf,
+    temp: Utf8PathBuf,
+    /// Deleted when it is over.
+    _scratch: tempfile::TempDir,
+}
+
+impl Performance {
+    pub(crate) fn prepare(args: &CommandArgs, directory: &Utf8Path) -> Result<Self, CliError> {
+        let Some((program, arguments)) = args.command.split_first() else {
+            return Err(CliError::usage("there is no command to run"));
+        };
+        let name = Utf8Path::new(program).file_name().unwrap_or(program);
+        let scratch = tempfile::Builder::new().prefix("rehearsal-").tempdir()?;
+        let root = Utf8PathBuf::from_path_buf(scratch.path().canonicalize()?)
+            .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
+        let (home, temp) = (root.join("home"), root.join("tmp"));
+        // codex refuses a home below the directory for temporary files: they stand side by side.
+        fs_err::create_dir(&home)?;
+        fs_err::create_dir(&temp)?;
+        Ok(Self {
+            program: program.clone(),
+            arguments: arguments.to_vec(),
+            agent: args.agent.clone().unwrap_or_else(|| name.to_owned()),
+            limit: args.timeout.0,
+            directory: directory.to_owned(),
+            home,
+            temp,
+            _scratch: scratch,
+        })
+    }
+
+    pub(crate) fn pack(&self) -> AgentPack {
+        AgentPack::named(&self.agent)
+    }
+
+    /// The directories that differ from run to run, under all of their names.
+    pub(crate) fn place(&self) -> Place {
+        place(&self.directory, &self.home, &self.temp)
+    }
+
+    /// Runs it to its end.
+    pub(crate) async fn run(
+        &self,
+        address: SocketAddr,
+        keys: KeysOf,
+        printed: Printed,
+        ui: Ui,
+    ) -> Result<Ended, CliError> {
+        let (env, arguments) = self.set_up(address, keys)?;
+        let spec = SpawnSpec {
+            program: self.program.clone(),
+            args: arguments,
+            cwd: self.directory.clone(),
+            env,
+            sandbox: None,
+        };
+        let mut process =
+            Supervised::spawn(&Launcher::default(), spec).await.map_err(|error| cannot_start(&error))?;
+        let pumps = [
+            pump(process.stdout.take(), printed, if ui.json { Sink::Stderr } else { Sink::Stdout }),
+            pump(process.stderr.take(), printed, Sink::Stderr),
+        ];
+        let feeding = process.stdin.take().map(|stdin| tokio::spawn(feed(stdin)));
+        let ended = wait(&mut process, self.limit).await;
+        if let Some(feeding) = feeding {
+            feeding.abort();
+        }
+        for pump in pumps {
+            // A pump that failed has nobody to print to.
+            let _ = pump.await;
+        }
+        ended
+    }
+
+    /// The environment and the arguments with which it asks the stage and nobody else.
+    fn set_up(&self, address: SocketAddr, keys: KeysOf) -> Result<(Variables, Vec<String>), CliError> {
+        let ours = variables();
+        let mut env = tool_environment(&ours);
+        env.retain(|name, _| !name.starts_with("XDG_") && !name.to_ascii_lowercase().ends_with("_proxy"));
+        env.insert("HOME".to_owned(), self.home.to_string());
+        env.insert("TMPDIR".to_owned(), self.temp.to_string());
+        let all = setups(address);
+        let known = all.iter().find(|setup| setup.name == self.agent);
+        let mut arguments = Vec::new();
+        match known {
+            Some(setup) => {
+                env.extend(setup.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+                arguments.clone_from(&setup.arguments);
+                for (path, content) in &setup.files {
+                    let path = self.home.join(path);
+                    if let Some(parent) = path.parent() {
+                        fs_err::create_dir_all(parent)?;
+                    }
+                    fs_err::write(path, content)?;
+                }
+            }
+            None => env.extend(for_any_client(address)),
+        }
+        if keys == KeysOf::User {
+            give_keys(&self.agent, &ours, &mut env);
+        }
+        arguments.extend(self.arguments.iter().cloned());
+        Ok((env, arguments))
+    }
+
+    /// What the program says is its version. Only programs that are known are asked: another may do anything.
+    pub(crate) async fn version(&self) -> Option<String> {
+        if self.pack() == AgentPack::Plain {
+            return None;
+        }
+        let mut env: BTreeMap<String, String> = tool_environment(&variables());
+        env.insert("HOME".to_owned(), self.home.to_string());
+        let spec = SpawnSpec {
+            program: self.program.clone(),
+            args: vec!["--version".to_owned()],
+            cwd: self.temp.clone(),
+            env,
+            sandbox: None,
+        };
+        let mut process = Supervised::spawn(&Launcher::default(), spec).await.ok()?;
+        drop(process.stdin.take());
+        let mut text = String::new();
+        let stdout = process.stdout.take()?;
+        let read = async { stdout.take(VERSION_BYTES).read_to_string(&mut text).await };
+        let told = tokio::time::timeout(VERSION_WITHIN, read).await;
+        process.kill().await;
+        process.wait().await;
+        told.ok()?.ok()?;
+        let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+        text.split_whitespace().find(is_version).map(str::to_owned)
+    }
+}
+
+/// The directories of a run, under all of their names.
+pub(crate) fn place(directory: &Utf8Path, home: &Utf8Path, temp: &Utf8Path) -> Place {
+    let names = |path: &Utf8Path| -> Vec<String> {
+        let real = path.canonicalize_utf8().ok().map(String::from);
+        let mut names = vec![path.to_string()];
+        names.extend(real.filter(|real| *real != path.as_str()));
+        names
+    };
+    Place { work_dir: names(directory), home: names(home), temp: names(temp) }
+}
+
+/// Where clients of the vendors' own libraries look.
+fn for_any_client(address: SocketAddr) -> Vec<(String, String)> {
+    let base = format!("http://{address}");
+    let openai = format!("{base}/v1");
+    let pairs = [
+        ("ANTHROPIC_BASE_URL", base.as_str()),
+        ("ANTHROPIC_API_KEY", "not-a-key"),
+        ("OPENAI_BASE_URL", openai.as_str()),
+        ("OPENAI_API_KEY", "not-a-key"),
+        ("GOOGLE_GEMINI_BASE_URL", base.as_str()),
+        ("GEMINI_API_KEY", "not-a-key"),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// A vendor wants to be paid: the agent shows it the user's key, and the cassette does not get it.
+fn give_keys(agent: &str, ours: &Variables, env: &mut Variables) {
+    let keys: &[(&str, &str)] = match agent {
+        "claude" => &[
+            ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
+            ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        ],
+        "codex" => &[("OPENAI_API_KEY", "REHEARSAL_STAGE_KEY"), ("CODEX_API_KEY", "REHEARSAL_STAGE_KEY")],
+        "gemini" => &[("GEMINI_API_KEY", "GEMINI_API_KEY")],
+        _ => &[
+            ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
+            ("OPENAI_API_KEY", "OPENAI_API_KEY"),
+            ("GEMINI_API_KEY", "GEMINI_API_KEY"),
+        ],
+    };
+    let given: Vec<(&str, &String)> = keys
+        .iter()
+        .filter_map(|(from, to)| Some((*to, ours.get(*from).filter(|key| !key.is_empty())?)))
+        .collect();
+    if !given.is_empty() && agent == "claude" {
+        // It prefers a key that opens nothing to a token that does.
+        env.remove("ANTHROPIC_API_KEY");
+    }
+    env.extend(given.into_iter().map(|(name, key)| (name.to_owned(), key.clone())));
+}
+
+fn cannot_start(error: &SpawnError) -> CliError {
+    CliError::of(Exit::Usage, error).hint("the command stands after `--`: `… -- claude -p 'Say hello'`")
+}
+
+async fn wait(process: &mut Supervised, limit: Duration) -> Result<Ended, CliError> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stopped = tokio::select! {
+        ended = process.wait() => return Ok(ended),
+        _ = interrupt.recv() => CliError::new(Exit::Interrupted, "interrupted"),
+        _ = terminate.recv() => CliError::new(Exit::Terminated, "terminated"),
+        () = tokio::time::sleep(limit) => {
+            CliError::new(Exit::Timeout, format!("the command did not end within {}", HumanDuration(limit)))
+                .hint("`--timeout TIME` gives it longer")
+        }
+    };
+    process.terminate(GRACE).await;
+    process.wait().await;
+    Err(stopped)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sink {
+    Stdout,
+    Stderr,
+}
+
+fn pump(from: Option<pipe::Receiver>, printed: Printed, sink: Sink) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let Some(mut from) = from else { return };
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(length @ 1..) = from.read(&mut buffer).await {
+            if printed == Printed::Shown {
+                match sink {
+                    Sink::Stdout => crate::ui::raw_out(&buffer[..length]),
+                    Sink::Stderr => crate::ui::raw_err(&buffer[..length]),
+                }
+            }
+        }
+    })
+}
+
+/// Hands our standard input on. A terminal is not: nobody is to sit at it.
+async fn feed(mut stdin: pipe::Sender) {
+    if std::io::stdin().is_terminal() {
+        return;
+    }
+    let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(4);
+    // A thread of its own, which is left alone when the command ends first: a read cannot be called off.
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(length @ 1..) = input.read(&mut buffer) {
+            if sender.blocking_send(buffer[..length].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    while let Some(piece) = pieces.recv().await {
+        if stdin.write_all(&piece).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// The text of a script, for a stage that plays it.
+pub(crate) fn scripted(
+    context: &Context,
+    script: &Utf8Path,
+) -> Result<rehearsal_stage::ScriptedPlay, CliError> {
+    let text = crate::project::read_text(&context.directory.join(script))?
+        .ok_or_else(|| CliError::usage(format!("there is no file `{script}`")))?;
+    let script_read =
+        rehearsal_stage::Script::parse(&text).map_err(|error| CliError::in_file(error, script.as_str()))?;
+    Ok(rehearsal_stage::ScriptedPlay::new(script_read))
+}

@@ -1,0 +1,150 @@
+//! `record`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use rehearsal_core::Exit as ProcessExit;
+use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
+use rehearsal_stage::{RecordError, RecordingPlay, Stage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use super::cassette::{path_of, secrets};
+use super::performance::{CommandArgs, KeysOf, Performance, Printed, scripted};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::words::count;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal record greeting -- claude -p 'Write hello.txt'
+  rehearsal record greeting --script turns.yaml -- claude -p 'Write hello.txt'    # no vendor, no tokens
+  rehearsal record greeting --upstream http://127.0.0.1:8080 -- codex exec 'Write hello.txt'
+
+The agent works here, with a scratch home; it gets your key for its vendor from the environment, and the cassette does
+not. Directories, ids, dates and the like become placeholders, so that the cassette plays anywhere.")]
+pub(crate) struct RecordArgs {
+    /// A name in .rehearsal/cassettes, or a file that ends in .jsonl
+    name: Utf8PathBuf,
+    /// The vendor to ask; without it the one that the agent asks by itself
+    #[arg(long, value_name = "URL", conflicts_with = "script")]
+    upstream: Option<String>,
+    /// A script that plays the vendor
+    #[arg(long, value_name = "FILE")]
+    script: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    command: CommandArgs,
+}
+
+/// `record --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecordDocument {
+    /// The file.
+    cassette: String,
+    requests: u32,
+    frames: u32,
+    /// Different secrets that became placeholders.
+    secrets: u32,
+    bytes: u64,
+    /// How the agent ended: its exit code, or minus the signal.
+    agent_exit: i32,
+}
+
+pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
+    let path = path_of(context, &args.name)?;
+    let performance = Performance::prepare(&args.command, &context.directory)?;
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut vendor = None;
+    let (upstream, keys) = match (&args.script, &args.upstream) {
+        (Some(script), _) => {
+            let stage = Stage::open(loopback, Arc::new(scripted(context, script)?))?;
+            let url = format!("http://{}", stage.address());
+            vendor = Some(stage);
+            (url, KeysOf::Nobody)
+        }
+        (None, Some(url)) => (url.clone(), KeysOf::User),
+        (None, None) => (vendor_of(&performance.agent)?.to_owned(), KeysOf::User),
+    };
+    let recording = Arc::new(recording(&performance, &path, &upstream).await?);
+    let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
+    let ended = performance.run(stage.address(), keys, Printed::Shown, context.ui).await?;
+    stage.close().await;
+    let written = recording.finish().await.map_err(|error| failed(&error))?;
+    if let Some(vendor) = vendor {
+        vendor.close().await;
+    }
+    tell(context, &path, &written, ended.exit);
+    Ok(if ended.exit == ProcessExit::Code(0) { Exit::Ok } else { Exit::Agent })
+}
+
+async fn recording(
+    performance: &Performance,
+    path: &Utf8Path,
+    upstream: &str,
+) -> Result<RecordingPlay, CliError> {
+    let secrets = secrets();
+    let normaliser = Normaliser::new(&performance.pack().rules(), &performance.place(), &secrets)
+        .map_err(|error| CliError::of(Exit::Internal, &error))?;
+    if let Some(directory) = path.parent() {
+        fs_err::create_dir_all(directory)?;
+    }
+    let version = performance.version().await;
+    let recorder =
+        Recorder::create(path.as_std_path(), &performance.agent, version.as_deref(), normaliser, &secrets)
+            .map_err(|error| CliError::of(Exit::Usage, &error))?;
+    RecordingPlay::new(recorder, upstream).map_err(|error| failed(&error))
+}
+
+/// Where an agent asks by itself.
+fn vendor_of(agent: &str) -> Result<&'static str, CliError> {
+    match agent {
+        "claude" => Ok("https://api.anthropic.com"),
+        "codex" => Ok("https://api.openai.com"),
+        "gemini" => Ok("https://generativelanguage.googleapis.com"),
+        other => Err(CliError::usage(format!("it is not known which vendor `{other}` asks"))
+            .hint("name it with `--upstream URL`, or play it with `--script FILE`")),
+    }
+}
+
+pub(crate) fn failed(error: &RecordError) -> CliError {
+    match error {
+        RecordError::Upstream(why) => CliError::new(Exit::Agent, format!("nothing was recorded: {why}"))
+            .hint("is the address after `--upstream` right, and can it be reached?"),
+        RecordError::Write(write) => CliError::of(Exit::Internal, write),
+        RecordError::Client(_) => CliError::of(Exit::Internal, error),
+    }
+}
+
+fn tell(context: &Context, path: &Utf8Path, written: &Written, exit: ProcessExit) {
+    let Written { requests, frames, secrets, bytes, .. } = *written;
+    let kept = if secrets == 0 {
+        String::new()
+    } else {
+        format!(", {} kept out", count(u64::from(secrets), "secret"))
+    };
+    context.ui.aside(format!(
+        "recorded {} in {path} ({} KB{kept}); the agent ended with {exit}",
+        count(u64::from(requests), "request"),
+        bytes.div_ceil(1024)
+    ));
+    context.ui.document(RecordDocument {
+        cassette: path.to_string(),
+        requests,
+        frames,
+        secrets,
+        bytes,
+        agent_exit: number(exit),
+    });
+}
+
+/// An exit as one number.
+pub(crate) fn number(exit: ProcessExit) -> i32 {
+    match exit {
+        ProcessExit::Code(code) => code,
+        ProcessExit::Signal(signal) => -signal,
+    }
+}

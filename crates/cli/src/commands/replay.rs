@@ -1,0 +1,216 @@
+//! `replay`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use clap::{Args, ValueEnum};
+use rehearsal_core::Exit as ProcessExit;
+use rehearsal_llm::cassette::{Difference, Matching, Miss, PlayReport, Player, RelaxedUse, Rung};
+use rehearsal_stage::{ReplaySpeed, ReplayingPlay, Stage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use super::cassette::{open, secrets, told};
+use super::performance::{CommandArgs, KeysOf, Performance, Printed};
+use super::record::number;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::ui::{Ui, harmless};
+use crate::words::count;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal replay greeting -- claude -p 'Write hello.txt'
+  rehearsal replay greeting --relaxed texts -- claude -p 'Please write hello.txt'
+
+Ends with 3 if the agent asked for something that was not recorded, or not for all that was.
+
+What may differ with --relaxed, each with all before it: headers, settings (the model, limits), tools (their definitions),
+instructions (the system's), texts (the roles and the tools called must be the same), everything.")]
+pub(crate) struct ReplayArgs {
+    /// A name in .rehearsal/cassettes, or a file that ends in .jsonl
+    name: Utf8PathBuf,
+    #[command(flatten)]
+    how: HowToMatch,
+    #[command(flatten)]
+    command: CommandArgs,
+}
+
+/// How a cassette is played.
+#[derive(Debug, Args)]
+pub(crate) struct HowToMatch {
+    /// What may differ from the recording; without it nothing may
+    #[arg(long, value_name = "WHAT")]
+    relaxed: Option<RungName>,
+    /// How fast answers come
+    #[arg(long, value_enum, default_value_t = SpeedName::Instant)]
+    speed: SpeedName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RungName {
+    Headers,
+    Settings,
+    Tools,
+    Instructions,
+    Texts,
+    Everything,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SpeedName {
+    Instant,
+    Recorded,
+}
+
+impl HowToMatch {
+    pub(crate) fn matching(&self) -> Matching {
+        self.relaxed.map_or(Matching::Strict, |rung| {
+            Matching::Relaxed(match rung {
+                RungName::Headers => Rung::Headers,
+                RungName::Settings => Rung::Settings,
+                RungName::Tools => Rung::Tools,
+                RungName::Instructions => Rung::Instructions,
+                RungName::Texts => Rung::Texts,
+                RungName::Everything => Rung::Everything,
+            })
+        })
+    }
+
+    pub(crate) fn speed(&self) -> ReplaySpeed {
+        match self.speed {
+            SpeedName::Instant => ReplaySpeed::Instant,
+            SpeedName::Recorded => ReplaySpeed::Recorded,
+        }
+    }
+}
+
+/// `replay --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReplayDocument {
+    #[serde(flatten)]
+    report: ReplayReport,
+    /// How the agent ended: its exit code, or minus the signal.
+    agent_exit: i32,
+}
+
+/// What became of a cassette.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReplayReport {
+    /// Whether it all went as it was recorded.
+    faithful: bool,
+    /// How many answers were given.
+    played: usize,
+    /// Recorded requests that nobody asked.
+    unplayed: Vec<UnplayedView>,
+    /// Answers that were given although something differed.
+    relaxed: Vec<RelaxedView>,
+    /// Requests that were not recorded.
+    misses: Vec<MissView>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UnplayedView {
+    number: u32,
+    lane: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct RelaxedView {
+    number: u32,
+    /// What had to be allowed.
+    rung: Rung,
+    differences: Vec<Difference>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct MissView {
+    method: String,
+    target: String,
+    why: String,
+    /// The recorded request that is most like it.
+    nearest: Option<u32>,
+    differences: Vec<Difference>,
+}
+
+impl From<PlayReport> for ReplayReport {
+    fn from(report: PlayReport) -> Self {
+        let faithful = report.is_faithful();
+        let relaxed = |used: RelaxedUse| {
+            let RelaxedUse { number, rung, differences } = used;
+            RelaxedView { number, rung, differences }
+        };
+        let miss = |miss: Miss| {
+            let Miss { method, target, why, nearest, differences } = miss;
+            MissView { method, target, why, nearest, differences }
+        };
+        let unplayed = |(number, lane): (u32, rehearsal_llm::cassette::LaneName)| UnplayedView {
+            number,
+            lane: lane.to_string(),
+        };
+        Self {
+            faithful,
+            played: report.played,
+            unplayed: report.unplayed.into_iter().map(unplayed).collect(),
+            relaxed: report.relaxed.into_iter().map(relaxed).collect(),
+            misses: report.misses.into_iter().map(miss).collect(),
+        }
+    }
+}
+
+impl ReplayReport {
+    pub(crate) fn is_faithful(&self) -> bool {
+        self.faithful
+    }
+
+    /// As people read it.
+    pub(crate) fn tell(&self, ui: Ui) {
+        let total = self.played + self.unplayed.len();
+        ui.aside(format!("played {} of {}", self.played, count(total as u64, "recorded request")));
+        for used in &self.relaxed {
+            ui.aside(format!("request {} was played although its {} differ:", used.number, used.rung.name()));
+            tell_all(&used.differences, ui);
+        }
+        for miss in &self.misses {
+            ui.aside(format!(
+                "miss: {} {} was not recorded: {}",
+                miss.method,
+                harmless(&miss.target),
+                miss.why
+            ));
+            tell_all(&miss.differences, ui);
+        }
+        for unplayed in &self.unplayed {
+            ui.aside(format!("request {} in lane {} was never asked", unplayed.number, unplayed.lane));
+        }
+    }
+}
+
+fn tell_all(differences: &[Difference], ui: Ui) {
+    for difference in differences {
+        ui.aside(told(difference));
+    }
+}
+
+pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
+    let cassette = open(context, &args.name)?;
+    let performance = Performance::prepare(&args.command, &context.directory)?;
+    let player = Player::new(cassette, args.how.matching(), &performance.place(), &secrets())
+        .map_err(|error| CliError::of(Exit::Internal, &error))?;
+    let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
+    let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
+    let ended = performance.run(stage.address(), KeysOf::Nobody, Printed::Shown, context.ui).await?;
+    stage.close().await;
+    let report = ReplayReport::from(play.report());
+    report.tell(context.ui);
+    let is_good = report.is_faithful();
+    context.ui.document(ReplayDocument { report, agent_exit: number(ended.exit) });
+    Ok(match (is_good, ended.exit) {
+        (false, _) => Exit::Red,
+        (true, ProcessExit::Code(0)) => Exit::Ok,
+        (true, _) => Exit::Agent,
+    })
+}

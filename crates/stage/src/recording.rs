@@ -1,0 +1,240 @@
+//! Passes everything on to a vendor, and records it.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_core::Stream;
+use hyper::body::Bytes;
+use hyper::{HeaderMap, StatusCode};
+use rehearsal_llm::cassette::{self, Ended, Recorder, Take, WriteError, Written};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::answering::error;
+use crate::body::{Body, Cut};
+use crate::play::{Answer, Asked, Play};
+use crate::replaying::{dialect_of, header_pairs};
+
+/// Pieces of an answer that the client has not read yet. A slow client slows the vendor down, and costs no memory.
+const PIECES: usize = 16;
+
+/// How long an answer that nobody reads any more is waited for, when the recording is to end.
+const REST_WITHIN: Duration = Duration::from_secs(10);
+
+/// Headers that belong to one connection, and those that our own client sets.
+const OF_THE_CONNECTION: [&str; 10] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "content-length",
+];
+
+/// A play that asks a real vendor, gives its answer on byte by byte, and keeps it.
+#[derive(Debug)]
+pub struct RecordingPlay {
+    recorder: Arc<Recorder>,
+    failures: Arc<Mutex<Vec<String>>>,
+    client: reqwest::Client,
+    upstream: String,
+    exchanges: TaskTracker,
+    giving_up: CancellationToken,
+}
+
+/// Why there is no cassette.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// No client can be made.
+    #[error("cannot make an HTTP client")]
+    Client(#[source] reqwest::Error),
+    /// A request got no answer.
+    #[error("{0}")]
+    Upstream(String),
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl RecordingPlay {
+    /// Asks the vendor at this address: `https://api.anthropic.com`.
+    pub fn new(recorder: Recorder, upstream: &str) -> Result<Self, RecordError> {
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            // What is on this machine's loopback is not reached through a proxy.
+            .no_proxy()
+            .build()
+            .map_err(RecordError::Client)?;
+        Ok(Self {
+            recorder: Arc::new(recorder),
+            failures: Arc::default(),
+            client,
+            upstream: upstream.trim_end_matches('/').to_owned(),
+            exchanges: TaskTracker::new(),
+            giving_up: CancellationToken::new(),
+        })
+    }
+
+    /// Waits for what is still being answered, and gives the cassette its name. The stage must be closed.
+    pub async fn finish(self: Arc<Self>) -> Result<Written, RecordError> {
+        self.exchanges.close();
+        if tokio::time::timeout(REST_WITHIN, self.exchanges.wait()).await.is_err() {
+            self.giving_up.cancel();
+            self.exchanges.wait().await;
+        }
+        let Some(this) = Arc::into_inner(self) else {
+            return Err(RecordError::Upstream("the stage is still open".to_owned()));
+        };
+        let failures = this.failures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(first) = failures.into_iter().next() {
+            return Err(RecordError::Upstream(first));
+        }
+        match Arc::into_inner(this.recorder) {
+            Some(recorder) => Ok(recorder.finish()?),
+            None => Err(RecordError::Upstream("an answer is still being recorded".to_owned())),
+        }
+    }
+}
+
+#[async_trait]
+impl Play for RecordingPlay {
+    async fn answer(&self, asked: Asked) -> Answer {
+        let started = Instant::now();
+        let headers = header_pairs(&asked.headers);
+        let take = self.recorder.ask(&cassette::Asked {
+            method: asked.method.as_str(),
+            target: &asked.path,
+            headers: &headers,
+            body: &asked.body,
+        });
+        let dialect = dialect_of(&asked);
+        let request = self
+            .client
+            .request(asked.method.clone(), format!("{}{}", self.upstream, asked.path))
+            .headers(passed_on(&asked.headers))
+            .body(asked.body);
+        let (head, begun) = oneshot::channel();
+        let (pieces, rest) = mpsc::channel(PIECES);
+        let exchange = Exchange {
+            recorder: Arc::clone(&self.recorder),
+            failures: Arc::clone(&self.failures),
+            giving_up: self.giving_up.clone(),
+            started,
+            pieces,
+        };
+        // A client that hangs up does not take the answer away from the recording.
+        self.exchanges.spawn(exchange.run(request, take, head));
+        match begun.await {
+            Ok(Head { status, headers }) => {
+                Answer { status, headers, body: Body::Stream(Box::pin(Rest { rest })) }
+            }
+            Err(_) => error(dialect, StatusCode::BAD_GATEWAY, "the recording proxy got no answer")
+                .with("x-should-retry", "false"),
+        }
+    }
+}
+
+/// The beginning of an answer.
+struct Head {
+    status: StatusCode,
+    headers: HeaderMap,
+}
+
+/// What follows it.
+struct Rest {
+    rest: mpsc::Receiver<Result<Bytes, Cut>>,
+}
+
+impl Stream for Rest {
+    type Item = Result<Bytes, Cut>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.rest.poll_recv(context)
+    }
+}
+
+/// One exchange, in a task of its own.
+struct Exchange {
+    recorder: Arc<Recorder>,
+    failures: Arc<Mutex<Vec<String>>>,
+    giving_up: CancellationToken,
+    started: Instant,
+    pieces: mpsc::Sender<Result<Bytes, Cut>>,
+}
+
+impl Exchange {
+    async fn run(self, request: reqwest::RequestBuilder, mut take: Take, head: oneshot::Sender<Head>) {
+        let answered = tokio::select! {
+            answered = request.send() => answered,
+            () = self.giving_up.cancelled() => return self.failed(&take, "was not answered in time"),
+        };
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(error) => return self.failed(&take, &causes(&error)),
+        };
+        let headers = passed_on(response.headers());
+        take.answered(response.status().as_u16(), &header_pairs(response.headers()), self.started.elapsed());
+        // The client may have gone: what comes is kept nevertheless.
+        let _ = head.send(Head { status: response.status(), headers });
+        let ended = self.pass(&mut response, &mut take).await;
+        if let Err(error) = self.recorder.keep(take, ended) {
+            self.tell(error.to_string());
+        }
+    }
+
+    async fn pass(&self, response: &mut reqwest::Response, take: &mut Take) -> Ended {
+        loop {
+            let next = tokio::select! {
+                next = response.chunk() => next,
+                () = self.giving_up.cancelled() => return Ended::Cut,
+            };
+            match next {
+                Ok(Some(bytes)) => {
+                    take.bytes(&bytes, self.started.elapsed());
+                    let _ = self.pieces.send(Ok(bytes)).await;
+                }
+                Ok(None) => return Ended::Whole,
+                Err(_) => {
+                    let _ = self.pieces.send(Err(Cut)).await;
+                    return Ended::Cut;
+                }
+            }
+        }
+    }
+
+    fn failed(&self, take: &Take, why: &str) {
+        self.tell(format!("request {}: {why}", take.number()));
+    }
+
+    fn tell(&self, failure: String) {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+    }
+}
+
+/// What the other side is to see. Compressed answers could not be recorded, so nobody asks for them.
+fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = headers.clone();
+    for name in OF_THE_CONNECTION.into_iter().chain(["accept-encoding"]) {
+        passed.remove(name);
+    }
+    passed
+}
+
+/// An error with all that led to it: "error sending request" alone helps nobody.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,6 +1,5 @@
 //! Plays a cassette.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -109,7 +108,8 @@ pub(crate) fn header_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
 /// In the form of the vendor, and so that no client tries again.
 fn refusal(asked: &Asked, miss: &Miss) -> Answer {
     let dialect = dialect_of(asked);
-    error(dialect, StatusCode::BAD_REQUEST, &told(miss)).with("x-should-retry", "false")
+    error(dialect, StatusCode::BAD_REQUEST, &format!("cassette: {}", miss.in_full()))
+        .with("x-should-retry", "false")
 }
 
 pub(crate) fn dialect_of(asked: &Asked) -> Dialect {
@@ -120,20 +120,4 @@ pub(crate) fn dialect_of(asked: &Asked) -> Dialect {
         | Endpoint::Model(dialect, _) => dialect,
         Endpoint::Hello | Endpoint::WebSocket | Endpoint::Unknown => Dialect::OpenAiChat,
     }
-}
-
-fn told(miss: &Miss) -> String {
-    let mut text = format!("cassette: {miss}");
-    for difference in &miss.differences {
-        let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
-        // Writing to a string does not fail.
-        let _ = write!(
-            text,
-            "; {}: recorded {:?}, asked {:?}",
-            difference.place,
-            side(&difference.expected),
-            side(&difference.got)
-        );
-    }
-    text
 }

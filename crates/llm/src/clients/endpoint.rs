@@ -11,7 +11,9 @@ use crate::wire::Dialect;
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     dialect: Dialect,
-    base: Url,
+    /// Without a slash at its end.
+    base: String,
+    is_loopback: bool,
     key: Option<ApiKey>,
 }
 
@@ -57,7 +59,8 @@ impl Endpoint {
         if !is_plain {
             return Err(EndpointError::NotPlain);
         }
-        Ok(Self { dialect, base, key })
+        let is_loopback = is_loopback(base.host_str().unwrap_or_default());
+        Ok(Self { dialect, base: base.as_str().trim_end_matches('/').to_owned(), is_loopback, key })
     }
 
     /// From the variables that the vendor's own tools read, such as `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL`. At an address of one's own
@@ -92,7 +95,7 @@ impl Endpoint {
             Dialect::OpenAiChat | Dialect::OpenAiResponses => path.strip_prefix("/v1").unwrap_or(&path),
             Dialect::Anthropic | Dialect::Gemini => &path,
         };
-        format!("{}{path}", self.base.as_str().trim_end_matches('/'))
+        format!("{}{path}", self.base)
     }
 
     /// The header that holds the key.
@@ -105,11 +108,15 @@ impl Endpoint {
         })
     }
 
+    /// Whether it is on this machine.
     pub(super) fn is_loopback(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        self.is_loopback
     }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// How a vendor's own tools are told where it is.

@@ -53,6 +53,8 @@ impl Client {
             .connect_timeout(settings.limits.connect);
         // What is on this machine's loopback is not reached through a proxy.
         let builder = if endpoint.is_loopback() { builder.no_proxy() } else { builder };
+        // Reading the system's certificates takes longer than asking a server on this machine.
+        let builder = if endpoint.is_plain() { builder.tls_certs_only([]) } else { builder };
         Ok(Self {
             http: builder.build().map_err(ClientError)?,
             breaker: Arc::new(Breaker::new(settings.breaker, Arc::clone(&clock))),

@@ -49,8 +49,12 @@ impl Refusal<'_> {
 
 /// An answer that cannot be read, or in which the vendor broke off.
 pub(crate) fn of_wire(failed: WireError, key: Option<&ApiKey>) -> ModelError {
-    let WireError::BrokenOff { kind: code, message } = failed else {
-        return ModelError::Malformed { message: excerpt(&hidden(key, &failed.to_string()), MESSAGE) };
+    let (code, message) = match failed {
+        WireError::BrokenOff { kind, message } => (kind, message),
+        WireError::Malformed { what, source } => {
+            let message = format!("{what} is malformed: {source}");
+            return ModelError::Malformed { message: excerpt(&hidden(key, &message), MESSAGE) };
+        }
     };
     // Words alone mean what they say in no status: a vendor that breaks off without a known code is broken.
     let kind = WireErrorKind::of_vendor(None, &code, &message).unwrap_or(WireErrorKind::Overloaded);

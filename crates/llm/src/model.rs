@@ -94,7 +94,7 @@ pub enum ModelError {
         message: String,
     },
     /// The answer is none.
-    #[error("the answer cannot be read: {message}")]
+    #[error("no answer: {message}")]
     Malformed {
         /// What is wrong with it.
         message: String,

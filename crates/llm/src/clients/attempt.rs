@@ -61,7 +61,7 @@ impl Attempt<'_> {
         let body = self.read(&mut response, self.limits.answer_bytes, deadline).await?;
         if body.is_too_long {
             let limit = self.limits.answer_bytes;
-            let message = format!("it is longer than {limit} bytes");
+            let message = format!("the answer is longer than {limit} bytes");
             return Err(Failure::for_good(ModelError::Malformed { message }));
         }
         let read = self.endpoint.dialect().read_response(&body.bytes);

@@ -108,6 +108,11 @@ impl Endpoint {
         })
     }
 
+    /// Whether it is reached without TLS.
+    pub(super) fn is_plain(&self) -> bool {
+        self.base.starts_with("http://")
+    }
+
     /// Whether it is on this machine.
     pub(super) fn is_loopback(&self) -> bool {
         self.is_loopback

@@ -111,7 +111,7 @@ where
         self.idle.as_mut().reset(Instant::now() + self.limits.idle);
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > self.limits.answer_bytes {
-            let message = format!("it is longer than {} bytes", self.limits.answer_bytes);
+            let message = format!("the answer is longer than {} bytes", self.limits.answer_bytes);
             return Err(ModelError::Malformed { message });
         }
         self.pieces.push(bytes)

@@ -142,10 +142,10 @@ async fn every_error_of_every_vendor_has_an_outcome() {
     overloaded       the vendor answers 503: The model is overloaded. Please try again later.
     overloaded       the vendor answers 502: <html><body>Bad Gateway</body></html>
     failed           the vendor refuses the request (302): no reason given
-    protocol_error   the answer cannot be read: the answer cannot be read: expected value at line 1 column 1
-    protocol_error   the answer cannot be read: the answer cannot be read: it does not say why it ended
-    protocol_error   the answer cannot be read: the answer cannot be read: it does not say why it ended
-    protocol_error   the answer cannot be read: the answer cannot be read: it does not say why it ended
+    protocol_error   no answer: the answer is malformed: expected value at line 1 column 1
+    protocol_error   no answer: the answer is malformed: it does not say why it ended
+    protocol_error   no answer: the answer is malformed: it does not say why it ended
+    protocol_error   no answer: the answer is malformed: it does not say why it ended
     ");
 }
 

@@ -136,7 +136,7 @@ async fn a_broken_event_ends_the_stream_after_what_was_whole() {
     let error = pieces.pop().unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the answer cannot be read: an event cannot be read: EOF while parsing a value at line 1 column 8"
+        "no answer: an event is malformed: EOF while parsing a value at line 1 column 8"
     );
 }
 
@@ -182,7 +182,7 @@ async fn an_answer_without_an_end_is_not_kept() {
     ])
     .await;
     let (client, _) = vendor.client_with(Dialect::Anthropic, Settings { retry: settings().retry, ..small });
-    let expected = "the answer cannot be read: it is longer than 100000 bytes";
+    let expected = "no answer: the answer is longer than 100000 bytes";
     assert_eq!(client.chat(&user("hi")).await.unwrap_err().to_string(), expected);
     let (client, _) = vendor.client_with(Dialect::Anthropic, small);
     let Err(error) = client.chat_stream(&user("hi")).await else { panic!("it began") };

@@ -151,7 +151,7 @@ async fn a_relaxed_player_answers_and_reports_what_differed() {
         .collect();
     insta::assert_snapshot!(told.join("\n"), @r#"texts: Difference { place: "/messages/0/content", expected: Some("greet me"), got: Some("greet us") }"#);
 
-    // Other tools called are another story: that is not what texts may differ in.
+    // Who speaks is more than a text.
     let other = ChatRequest::new("some-model", vec![Message::assistant("hi"), Message::user("greet us")]);
     assert!(studio.replay(Matching::Relaxed(Rung::Texts)).chat(&other).await.is_err());
 }

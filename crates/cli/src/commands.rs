@@ -66,7 +66,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Agent(command) => wait_for(agent::run(command, &context)),
         Command::Record(args) => wait_for(record::run(args, &context)),
         Command::Replay(args) => wait_for(replay::run(args, &context)),
-        Command::Cassette(command) => cassette::run(&command, &context),
+        Command::Cassette(command) => wait_for(cassette::run(command, &context)),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(&command, &context),
         Command::MockAgent(_)

@@ -10,6 +10,11 @@ pub(crate) fn init_repository(root: &Utf8Path) -> Result<(), CliError> {
     git(root, &["init", "--quiet", "--initial-branch=main"])
 }
 
+/// Copies what is committed in a repository to a new directory.
+pub(crate) fn clone_repository(from: &Utf8Path, to: &Utf8Path) -> Result<(), CliError> {
+    git(from, &["clone", "--quiet", "--no-hardlinks", ".", to.as_str()])
+}
+
 /// Commits everything in it.
 pub(crate) fn commit_all(root: &Utf8Path, message: &str) -> Result<(), CliError> {
     git(root, &["add", "--all"])?;

@@ -28,6 +28,7 @@ mod client;
 mod fixed;
 mod ids;
 mod lint;
+mod listening;
 mod matching;
 mod pace;
 mod play;
@@ -44,6 +45,7 @@ mod side;
 mod template;
 
 pub use body::{Body, Frames, Step};
+pub use listening::ListeningPlay;
 pub use play::{Answer, Asked, Play};
 pub use record::{Answered, Exchange, Report, TurnReport};
 pub use recording::{RecordError, RecordingPlay};

@@ -32,6 +32,19 @@ impl Asked {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
+
+    /// All headers that are text.
+    pub fn text_headers(&self) -> Vec<(String, String)> {
+        text_headers(&self.headers)
+    }
+}
+
+/// The headers that are text.
+pub(crate) fn text_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .collect()
 }
 
 /// What the client gets.

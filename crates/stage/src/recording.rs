@@ -16,8 +16,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::answering::error;
 use crate::body::{Body, Cut};
-use crate::play::{Answer, Asked, Play};
-use crate::replaying::{dialect_of, header_pairs};
+use crate::play::{Answer, Asked, Play, text_headers};
+use crate::replaying::dialect_of;
 
 /// Pieces of an answer that the client has not read yet. A slow client slows the vendor down, and costs no memory.
 const PIECES: usize = 16;
@@ -108,7 +108,7 @@ impl RecordingPlay {
 impl Play for RecordingPlay {
     async fn answer(&self, asked: Asked) -> Answer {
         let started = Instant::now();
-        let headers = header_pairs(&asked.headers);
+        let headers = asked.text_headers();
         let take = self.recorder.ask(&cassette::Asked {
             method: asked.method.as_str(),
             target: &asked.path,
@@ -181,7 +181,7 @@ impl Exchange {
             Err(error) => return self.failed(&take, &causes(&error)),
         };
         let headers = passed_on(response.headers());
-        take.answered(response.status().as_u16(), &header_pairs(response.headers()), self.started.elapsed());
+        take.answered(response.status().as_u16(), &text_headers(response.headers()), self.started.elapsed());
         // The client may have gone: what comes is kept nevertheless.
         let _ = head.send(Head { status: response.status(), headers });
         let ended = self.pass(&mut response, &mut take).await;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::{HeaderMap, StatusCode};
 use rehearsal_llm::cassette::{self, Ended, Miss, PlayReport, Playback, PlayedBody, Player};
 use rehearsal_llm::wire::Dialect;
 
@@ -83,7 +83,7 @@ impl ReplayingPlay {
 #[async_trait]
 impl Play for ReplayingPlay {
     async fn answer(&self, asked: Asked) -> Answer {
-        let headers = header_pairs(&asked.headers);
+        let headers = asked.text_headers();
         let request = cassette::Asked {
             method: asked.method.as_str(),
             target: &asked.path,
@@ -97,18 +97,10 @@ impl Play for ReplayingPlay {
     }
 }
 
-/// The headers that are text.
-pub(crate) fn header_pairs(headers: &HeaderMap) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
-        .collect()
-}
-
 /// In the form of the vendor, and so that no client tries again.
 fn refusal(asked: &Asked, miss: &Miss) -> Answer {
     let dialect = dialect_of(asked);
-    error(dialect, StatusCode::BAD_REQUEST, &format!("cassette: {}", miss.in_full()))
+    error(dialect, StatusCode::BAD_REQUEST, &told(miss))
         .with("x-should-retry", "false")
 }
 
@@ -120,4 +112,11 @@ pub(crate) fn dialect_of(asked: &Asked) -> Dialect {
         | Endpoint::Model(dialect, _) => dialect,
         Endpoint::Hello | Endpoint::WebSocket | Endpoint::Unknown => Dialect::OpenAiChat,
     }
+}
+
+/// The first difference only: clients look for words in an error, and Claude Code then tries without what was named.
+fn told(miss: &Miss) -> String {
+    let place =
+        miss.differences.first().map(|difference| format!(" at {}", difference.place)).unwrap_or_default();
+    format!("cassette: {miss}{place}")
 }

@@ -1,6 +1,7 @@
-//! `cassette show|diff|lint|redact`.
+//! `cassette show|diff|lint|redact|doctor`.
 
 mod diff;
+mod doctor;
 mod lint;
 mod redact;
 mod show;
@@ -17,6 +18,7 @@ use crate::project::DIRECTORY;
 use crate::ui::harmless;
 
 pub(crate) use diff::DiffDocument;
+pub(crate) use doctor::CassetteDoctorDocument;
 pub(crate) use lint::LintDocument;
 pub(crate) use redact::RedactDocument;
 pub(crate) use show::ShowDocument;
@@ -31,14 +33,17 @@ pub(crate) enum CassetteCommand {
     Lint(lint::LintArgs),
     /// Write a cassette again without the secrets that are known here
     Redact(redact::RedactArgs),
+    /// Run an agent twice, and say what has to be normalised for it
+    Doctor(doctor::DoctorArgs),
 }
 
-pub(crate) fn run(command: &CassetteCommand, context: &Context) -> Done {
-    match command {
+pub(crate) async fn run(command: CassetteCommand, context: &Context) -> Done {
+    match &command {
         CassetteCommand::Show(args) => show::run(args, context),
         CassetteCommand::Diff(args) => diff::run(args, context),
         CassetteCommand::Lint(args) => lint::run(args, context),
         CassetteCommand::Redact(args) => redact::run(args, context),
+        CassetteCommand::Doctor(args) => doctor::run(args, context).await,
     }
 }
 

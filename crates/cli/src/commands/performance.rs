@@ -54,6 +54,15 @@ pub(crate) enum KeysOf {
     User,
 }
 
+/// What the agent reads.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// Our own standard input.
+    Ours,
+    /// This.
+    Given(Vec<u8>),
+}
+
 /// What becomes of what the agent prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
@@ -88,6 +97,7 @@ impl Performance {
         // codex refuses a home below the directory for temporary files: they stand side by side.
         fs_err::create_dir(&home)?;
         fs_err::create_dir(&temp)?;
+        write_git_settings(&home)?;
         Ok(Self {
             program: program.clone(),
             arguments: arguments.to_vec(),
@@ -114,6 +124,7 @@ impl Performance {
         &self,
         address: SocketAddr,
         keys: KeysOf,
+        input: Input,
         printed: Printed,
         ui: Ui,
     ) -> Result<Ended, CliError> {
@@ -131,7 +142,7 @@ impl Performance {
             pump(process.stdout.take(), printed, if ui.json { Sink::Stderr } else { Sink::Stdout }),
             pump(process.stderr.take(), printed, Sink::Stderr),
         ];
-        let feeding = process.stdin.take().map(|stdin| tokio::spawn(feed(stdin)));
+        let feeding = process.stdin.take().map(|stdin| tokio::spawn(feed(stdin, input)));
         let ended = wait(&mut process, self.limit).await;
         if let Some(feeding) = feeding {
             feeding.abort();
@@ -200,6 +211,15 @@ impl Performance {
         let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
         text.split_whitespace().find(is_version).map(str::to_owned)
     }
+}
+
+/// Who commits, and what git does not tell: agents look at its status, in which a cassette that was just recorded would
+/// stand at the replay, and did not at the recording.
+fn write_git_settings(home: &Utf8Path) -> Result<(), CliError> {
+    fs_err::write(home.join(".gitconfig"), "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n")?;
+    fs_err::create_dir_all(home.join(".config/git"))?;
+    fs_err::write(home.join(".config/git/ignore"), "/.rehearsal/cassettes/\n")?;
+    Ok(())
 }
 
 /// The directories of a run, under all of their names.
@@ -297,12 +317,29 @@ fn pump(from: Option<pipe::Receiver>, printed: Printed, sink: Sink) -> tokio::ta
     })
 }
 
-/// Hands our standard input on. A terminal is not: nobody is to sit at it.
-async fn feed(mut stdin: pipe::Sender) {
-    if std::io::stdin().is_terminal() {
-        return;
+async fn feed(mut stdin: pipe::Sender, input: Input) {
+    match input {
+        Input::Given(bytes) => {
+            // A program that does not read is none of our business.
+            let _ = stdin.write_all(&bytes).await;
+        }
+        Input::Ours => {
+            let mut pieces = our_input();
+            while let Some(piece) = pieces.recv().await {
+                if stdin.write_all(&piece).await.is_err() {
+                    break;
+                }
+            }
+        }
     }
-    let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(4);
+}
+
+/// What comes in on our standard input. A terminal is not read: nobody is to sit at it.
+pub(crate) fn our_input() -> mpsc::Receiver<Vec<u8>> {
+    let (sender, pieces) = mpsc::channel::<Vec<u8>>(4);
+    if std::io::stdin().is_terminal() {
+        return pieces;
+    }
     // A thread of its own, which is left alone when the command ends first: a read cannot be called off.
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -313,11 +350,7 @@ async fn feed(mut stdin: pipe::Sender) {
             }
         }
     });
-    while let Some(piece) = pieces.recv().await {
-        if stdin.write_all(&piece).await.is_err() {
-            break;
-        }
-    }
+    pieces
 }
 
 /// The text of a script, for a stage that plays it.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::Done;
 use super::cassette::{path_of, secrets};
-use super::performance::{CommandArgs, KeysOf, Performance, Printed, scripted};
+use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed, scripted};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
     };
     let recording = Arc::new(recording(&performance, &path, &upstream).await?);
     let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
-    let ended = performance.run(stage.address(), keys, Printed::Shown, context.ui).await?;
+    let ended = performance.run(stage.address(), keys, Input::Ours, Printed::Shown, context.ui).await?;
     stage.close().await;
     let written = recording.finish().await.map_err(|error| failed(&error))?;
     if let Some(vendor) = vendor {
@@ -89,9 +89,6 @@ async fn recording(
     let secrets = secrets();
     let normaliser = Normaliser::new(&performance.pack().rules(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
-    if let Some(directory) = path.parent() {
-        fs_err::create_dir_all(directory)?;
-    }
     let version = performance.version().await;
     let recorder =
         Recorder::create(path.as_std_path(), &performance.agent, version.as_deref(), normaliser, &secrets)

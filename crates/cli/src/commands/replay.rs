@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::Done;
 use super::cassette::{open, secrets, told};
-use super::performance::{CommandArgs, KeysOf, Performance, Printed};
+use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed};
 use super::record::number;
 use crate::context::Context;
 use crate::error::CliError;
@@ -106,10 +106,14 @@ pub(crate) struct ReplayReport {
     played: usize,
     /// Recorded requests that nobody asked.
     unplayed: Vec<UnplayedView>,
-    /// Answers that were given although something differed.
+    /// Answers that were given although something differed: the first hundred.
     relaxed: Vec<RelaxedView>,
-    /// Requests that were not recorded.
+    /// How many there were in all.
+    relaxations: usize,
+    /// Requests that were not recorded: the first hundred.
     misses: Vec<MissView>,
+    /// How many there were in all.
+    missed: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -156,6 +160,8 @@ impl From<PlayReport> for ReplayReport {
             played: report.played,
             unplayed: report.unplayed.into_iter().map(unplayed).collect(),
             relaxed: report.relaxed.into_iter().map(relaxed).collect(),
+            relaxations: report.relaxations,
+            missed: report.missed,
             misses: report.misses.into_iter().map(miss).collect(),
         }
     }
@@ -174,7 +180,7 @@ impl ReplayReport {
             ui.aside(format!("request {} was played although its {} differ:", used.number, used.rung.name()));
             tell_all(&used.differences, ui);
         }
-        for miss in &self.misses {
+        for miss in self.misses.iter().take(1) {
             ui.aside(format!(
                 "miss: {} {} was not recorded: {}",
                 miss.method,
@@ -183,8 +189,14 @@ impl ReplayReport {
             ));
             tell_all(&miss.differences, ui);
         }
-        for unplayed in &self.unplayed {
-            ui.aside(format!("request {} in lane {} was never asked", unplayed.number, unplayed.lane));
+        // Agents try again with a little less when they are refused: that says nothing new.
+        if let more @ 1.. = self.missed.saturating_sub(1) {
+            ui.aside(format!("and {} after it", count(more as u64, "request")));
+        }
+        if !self.unplayed.is_empty() {
+            let numbers: Vec<String> =
+                self.unplayed.iter().map(|one| format!("{} ({})", one.number, one.lane)).collect();
+            ui.aside(format!("never asked: {}", numbers.join(", ")));
         }
     }
 }
@@ -202,7 +214,8 @@ pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
-    let ended = performance.run(stage.address(), KeysOf::Nobody, Printed::Shown, context.ui).await?;
+    let ended =
+        performance.run(stage.address(), KeysOf::Nobody, Input::Ours, Printed::Shown, context.ui).await?;
     stage.close().await;
     let report = ReplayReport::from(play.report());
     report.tell(context.ui);

@@ -84,6 +84,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("cassette-show", "cassette show", document::<cassette::ShowDocument>),
     ("cassette-diff", "cassette diff", document::<cassette::DiffDocument>),
     ("cassette-lint", "cassette lint", document::<cassette::LintDocument>),
+    ("cassette-doctor", "cassette doctor", document::<cassette::CassetteDoctorDocument>),
     ("cassette-redact", "cassette redact", document::<cassette::RedactDocument>),
     ("config-show", "config show", document::<config::ConfigDocument>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),

@@ -1,28 +1,34 @@
 //! `stage`.
 
+mod recorded;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_stage::setup::{Setup, setups};
-use rehearsal_stage::{Answered, Report, Script, ScriptedPlay, Stage};
+use rehearsal_stage::{Answered, Play, Report, Stage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Done;
+use super::performance::scripted;
+use super::replay::{HowToMatch, ReplayReport};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::read_text;
 use crate::ui::{Ui, harmless, table};
 use crate::words::count;
+use recorded::RecordedDocument;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   rehearsal stage --script turns.yaml
   rehearsal stage --script turns.yaml --port 8080 --json
+  rehearsal stage --record greeting --upstream https://api.anthropic.com
+  rehearsal stage --replay greeting
 
 A script has an answer for each request:
 
@@ -38,15 +44,37 @@ It plays on the interfaces of Anthropic (Messages), OpenAI (Chat Completions, Re
 stage-script` has all that a script can say. It plays until Ctrl-C; the exit code is 3 when a request came that the
 script has no turn for, or when a turn was never asked for.")]
 pub(crate) struct StageArgs {
-    /// What is played
-    #[arg(long, value_name = "FILE")]
-    script: Utf8PathBuf,
+    #[command(flatten)]
+    what: What,
+    /// With --record: the vendor to ask
+    #[arg(long, value_name = "URL", requires = "record")]
+    upstream: Option<String>,
+    /// With --record: whose requests they are, which decides what is normalised
+    #[arg(long, value_name = "AGENT", default_value = "claude")]
+    agent: String,
+    #[command(flatten)]
+    how: HowToMatch,
     /// The port to listen on; 0 takes any that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
     /// The address to listen on; nobody but this machine reaches it unless you say so here
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
+}
+
+/// What is played.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// Play a script
+    #[arg(long, value_name = "FILE")]
+    script: Option<Utf8PathBuf>,
+    /// Ask the vendor named by --upstream, and record it
+    #[arg(long, value_name = "CASSETTE")]
+    record: Option<Utf8PathBuf>,
+    /// Play what was recorded
+    #[arg(long, value_name = "CASSETTE")]
+    replay: Option<Utf8PathBuf>,
 }
 
 /// A line of `stage --json`.
@@ -67,6 +95,10 @@ pub(crate) enum StageEvent {
         /// What happened.
         report: Report,
     },
+    /// A recording is over, and has its name.
+    Recorded(RecordedDocument),
+    /// A cassette was played.
+    Replayed(ReplayReport),
 }
 
 /// What an agent CLI has to be told, so that it asks this stage and nobody else.
@@ -89,23 +121,31 @@ impl From<Setup> for AgentSetup {
 }
 
 pub(crate) async fn run(args: StageArgs, context: &Context) -> Done {
-    let text = read_text(&context.directory.join(&args.script))?
-        .ok_or_else(|| CliError::usage(format!("there is no file `{}`", args.script)))?;
-    let script = Script::parse(&text).map_err(|error| CliError::in_file(error, args.script.as_str()))?;
-    let play = Arc::new(ScriptedPlay::new(script));
     let address = SocketAddr::new(args.host, args.port);
-    // Before the address is told: whoever reads it may end us at once.
-    let ended = ended_by_signal()?;
-    let stage =
-        Stage::open(address, Arc::clone(&play) as _).map_err(|error| cannot_listen(address, &error))?;
-    tell_opened(context.ui, stage.address());
-    ended.await;
-    stage.close().await;
+    let script = match (&args.what.script, &args.what.record, &args.what.replay) {
+        (_, Some(cassette), _) => return recorded::record(&args, cassette, address, context).await,
+        (_, _, Some(cassette)) => return recorded::replay(&args, cassette, address, context).await,
+        (Some(script), _, _) => script,
+        (None, None, None) => return Err(CliError::usage("there is nothing to play")),
+    };
+    let play = Arc::new(scripted(context, script)?);
+    perform(Arc::clone(&play) as _, address, context.ui).await?;
     let report = play.report();
     let clean = report.is_clean();
     context.ui.say(told(&report));
     context.ui.document(StageEvent::Closed { clean, report });
     Ok(if clean { Exit::Ok } else { Exit::Red })
+}
+
+/// Plays until somebody ends it.
+async fn perform(play: Arc<dyn Play>, address: SocketAddr, ui: Ui) -> Result<(), CliError> {
+    // Before the address is told: whoever reads it may end us at once.
+    let ended = ended_by_signal()?;
+    let stage = Stage::open(address, play).map_err(|error| cannot_listen(address, &error))?;
+    tell_opened(ui, stage.address());
+    ended.await;
+    stage.close().await;
+    Ok(())
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> CliError {

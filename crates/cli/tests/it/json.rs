@@ -120,6 +120,10 @@ fn every_command_answers_with_one_document_of_its_schema() {
     // A line an activity: checked with the logs below. The stage is checked with its stories. A stand-in speaks the language of whom it plays, and the MCP server
     // that of its protocol.
     calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into(), "mcp".into(), "stage".into()]);
+    // Their arguments end with a command, and their documents are checked with their stories.
+    calls.called.extend(["record".into(), "replay".into()]);
+    let cassette = ["show", "diff", "lint", "redact", "doctor"].map(|name| format!("cassette {name}"));
+    calls.called.extend(cassette);
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))

@@ -4,6 +4,7 @@
 mod action;
 mod affected;
 mod agents;
+mod cassettes;
 mod check;
 mod configuration;
 mod env;
@@ -17,6 +18,7 @@ mod mcp;
 mod meanwhile;
 mod prompt;
 mod real_agents;
+mod recorded_agents;
 mod running;
 mod sandboxed_agents;
 mod session_loop;

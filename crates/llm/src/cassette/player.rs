@@ -1,6 +1,6 @@
 //! Playing a cassette: to the same request the same answer, and a loud no to any other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use super::difference::{Difference, differences, likeness};
@@ -8,6 +8,7 @@ use super::exchange::{Asked, Ended, Headers};
 use super::key::{Key, Keyed, Keys};
 use super::lane::LaneName;
 use super::normalise::{Normaliser, PatternError, Place, Restorer};
+use super::policy::TOLD;
 use super::read::{Cassette, Entry};
 use super::relaxed::{LADDER, Matching, Rung};
 use super::response::{Body, Response};
@@ -27,9 +28,24 @@ struct State {
     keys: Keys,
     /// Which lane of the cassette a conversation plays.
     bound: HashMap<String, LaneName>,
-    played: Vec<bool>,
+    /// What is still to be played in each lane, in its order.
+    left: BTreeMap<LaneName, VecDeque<usize>>,
+    played: usize,
     relaxed: Vec<RelaxedUse>,
+    relaxations: usize,
     misses: Vec<Miss>,
+    missed: usize,
+}
+
+impl State {
+    fn take(&mut self, lane: LaneName, index: usize) {
+        self.played += 1;
+        if let Some(left) = self.left.get_mut(&lane)
+            && let Some(at) = left.iter().position(|waiting| *waiting == index)
+        {
+            left.remove(at);
+        }
+    }
 }
 
 /// An answer to give.
@@ -114,17 +130,21 @@ pub struct PlayReport {
     pub played: usize,
     /// Requests that nobody asked.
     pub unplayed: Vec<(u32, LaneName)>,
-    /// Answers that were given although something differed.
+    /// Answers that were given although something differed: the first of them.
     pub relaxed: Vec<RelaxedUse>,
-    /// Requests that were not recorded.
+    /// How many there were in all.
+    pub relaxations: usize,
+    /// Requests that were not recorded: the first of them.
     pub misses: Vec<Miss>,
+    /// How many there were in all.
+    pub missed: usize,
     matching: Matching,
 }
 
 impl PlayReport {
     /// Whether it all went as it was recorded. A relaxed player lets recordings lie that nobody asked for.
     pub fn is_faithful(&self) -> bool {
-        self.misses.is_empty() && (self.unplayed.is_empty() || self.matching != Matching::Strict)
+        self.missed == 0 && (self.unplayed.is_empty() || self.matching != Matching::Strict)
     }
 }
 
@@ -137,12 +157,19 @@ impl Player {
         secrets: &Secrets,
     ) -> Result<Self, PatternError> {
         let normaliser = Normaliser::new(&cassette.header.normalisers, place, secrets)?;
+        let mut left: BTreeMap<LaneName, VecDeque<usize>> = BTreeMap::new();
+        for (index, entry) in cassette.entries.iter().enumerate() {
+            left.entry(entry.lane).or_default().push_back(index);
+        }
         let state = State {
             keys: Keys::new(normaliser),
             bound: HashMap::new(),
-            played: vec![false; cassette.entries.len()],
+            left,
+            played: 0,
             relaxed: Vec::new(),
+            relaxations: 0,
             misses: Vec::new(),
+            missed: 0,
         };
         Ok(Self { cassette, matching, restorer: Restorer::new(place), state: Mutex::new(state) })
     }
@@ -155,46 +182,40 @@ impl Player {
         let candidates = self.candidates(state, &keyed);
         let Some((index, rung)) = self.choose(&candidates, &keyed.key) else {
             let miss = self.miss(state, &candidates, &keyed.key);
-            state.misses.push(miss.clone());
+            state.missed += 1;
+            if state.misses.len() < TOLD {
+                state.misses.push(miss.clone());
+            }
             return Err(miss);
         };
         let entry = &self.cassette.entries[index];
         if let Some(rung) = rung {
-            let differences = differences(&entry.key, &keyed.key);
-            state.relaxed.push(RelaxedUse { number: entry.number, rung, differences });
+            state.relaxations += 1;
+            if state.relaxed.len() < TOLD {
+                let differences = differences(&entry.key, &keyed.key);
+                state.relaxed.push(RelaxedUse { number: entry.number, rung, differences });
+            }
         }
         if let Some(conversation) = keyed.conversation {
             state.bound.insert(conversation, entry.lane);
         }
-        state.played[index] = true;
+        state.take(entry.lane, index);
         Ok(self.playback(entry))
     }
 
     /// The entries that may come next: one of a conversation that is known, the first of each lane for a new one, and
     /// any of a lane without order.
     fn candidates(&self, state: &State, keyed: &Keyed) -> Vec<usize> {
-        let entries = &self.cassette.entries;
-        let unplayed = |index: &usize| !state.played[*index];
-        let next_of =
-            |lane: LaneName| (0..entries.len()).filter(unplayed).find(|index| entries[*index].lane == lane);
+        let of = |lane: &LaneName| state.left.get(lane).into_iter().flatten().copied();
         let Some(conversation) = &keyed.conversation else {
-            return (0..entries.len())
-                .filter(unplayed)
-                .filter(|index| entries[*index].lane == keyed.lane)
-                .collect();
+            return of(&keyed.lane).collect();
         };
         if let Some(lane) = state.bound.get(conversation) {
-            return next_of(*lane).into_iter().collect();
+            return of(lane).take(1).collect();
         }
-        let taken: Vec<&LaneName> = state.bound.values().collect();
-        let mut lanes: Vec<LaneName> = entries
-            .iter()
-            .map(|entry| entry.lane)
-            .filter(|lane| lane.is_ordered() && !taken.contains(&lane))
-            .collect();
-        lanes.sort_unstable();
-        lanes.dedup();
-        lanes.into_iter().filter_map(next_of).collect()
+        let taken: HashSet<&LaneName> = state.bound.values().collect();
+        let free = state.left.keys().filter(|lane| lane.is_ordered() && !taken.contains(lane));
+        free.filter_map(|lane| of(lane).next()).collect()
     }
 
     fn choose(&self, candidates: &[usize], key: &Key) -> Option<(usize, Option<Rung>)> {
@@ -219,11 +240,11 @@ impl Player {
         };
         let expected = nearest_of(&mut candidates.iter().copied());
         let nearest = expected
-            .or_else(|| nearest_of(&mut (0..entries.len()).filter(|index| !state.played[*index])))
+            .or_else(|| nearest_of(&mut state.left.values().flatten().copied()))
             .or_else(|| nearest_of(&mut (0..entries.len())));
         let why = match nearest {
             None => "the cassette is empty".to_owned(),
-            Some(_) if state.played.iter().all(|played| *played) => {
+            Some(_) if state.played == entries.len() => {
                 format!("all {} recorded requests were played already", entries.len())
             }
             Some(index) if expected.is_some() => {
@@ -259,12 +280,21 @@ impl Player {
     /// What became of it so far.
     pub fn report(&self) -> PlayReport {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let unplayed = self.cassette.entries.iter().zip(&state.played).filter(|(_, played)| !**played);
+        let mut unplayed: Vec<(u32, LaneName)> = state
+            .left
+            .values()
+            .flatten()
+            .filter_map(|index| self.cassette.entries.get(*index))
+            .map(|entry| (entry.number, entry.lane))
+            .collect();
+        unplayed.sort_unstable();
         PlayReport {
-            played: state.played.iter().filter(|played| **played).count(),
-            unplayed: unplayed.map(|(entry, _)| (entry.number, entry.lane)).collect(),
+            played: state.played,
+            unplayed,
             relaxed: state.relaxed.clone(),
+            relaxations: state.relaxations,
             misses: state.misses.clone(),
+            missed: state.missed,
             matching: self.matching,
         }
     }

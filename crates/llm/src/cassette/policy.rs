@@ -16,6 +16,9 @@ pub(crate) const INLINE_BYTES: usize = 160;
 /// How many differences a miss shows.
 pub(crate) const SHOWN_DIFFERENCES: usize = 8;
 
+/// How many misses, and how many relaxed matches, are told one by one. An agent may try again without end.
+pub(crate) const TOLD: usize = 100;
+
 /// How much of a value a difference shows.
 pub(crate) const SHOWN_VALUE: usize = 160;
 

@@ -1,6 +1,9 @@
-//! Writing a cassette: under a temporary name, and under its own only when it is whole and clean.
+//! Writing a cassette: elsewhere while it is recorded, and under its own name only when it is whole and clean.
+//!
+//! Agents look around: a file that grows in their repository would be in the recording, and in no replay.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -67,7 +70,8 @@ pub struct Written {
 #[derive(Debug)]
 pub(crate) struct Writer {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    /// Without a name: whatever happens, nothing is left of it.
+    file: BufWriter<File>,
     hash: Sha256,
     written: Written,
     blobs: HashSet<BlobName>,
@@ -77,14 +81,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, WriteError> {
-        let directory =
-            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let failed = |source| WriteError::Io { path: path.to_owned(), source };
-        let file = tempfile::Builder::new()
-            .prefix(".recording-")
-            .suffix(".partial")
-            .tempfile_in(directory)
-            .map_err(failed)?;
+        let file = tempfile::tempfile().map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
         let written = Written { requests: 0, blobs: 0, frames: 0, secrets: 0, bytes: 0 };
         let mut this = Self {
             path: path.to_owned(),
@@ -203,30 +200,55 @@ impl Writer {
         self.line(&Line::End(EndLine { requests, blobs, frames, secrets, sha256 }))?;
         let path = self.path;
         let failed = |source| WriteError::Io { path: path.clone(), source };
-        let mut file = self.file.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.rewind().map_err(failed)?;
-        for (index, line) in BufReader::new(file.as_file_mut()).lines().enumerate() {
-            if let Some(kind) = scanner.find(&line.map_err(failed)?).first() {
-                return Err(WriteError::Secret(Secret { line: index + 1, kind: (*kind).to_owned() }));
-            }
-        }
-        readable_by_all(&file).map_err(failed)?;
-        file.as_file().sync_all().map_err(failed)?;
+        let mut recorded = self.file.into_inner().map_err(|error| failed(error.into_error()))?;
+        recorded.rewind().map_err(failed)?;
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs_err::create_dir_all(directory).map_err(failed)?;
+        let file = copied(recorded, directory, scanner).map_err(|problem| match problem {
+            Problem::Io(source) => failed(source),
+            Problem::Secret(secret) => WriteError::Secret(secret),
+        })?;
         file.persist(&path).map_err(|error| failed(error.error))?;
-        sync_directory(&path).map_err(failed)?;
+        fs_err::File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
         Ok(self.written)
     }
+}
+
+enum Problem {
+    Io(std::io::Error),
+    Secret(Secret),
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A copy in this directory that is safe on disk, line by line, if no line holds a secret.
+fn copied(recorded: File, directory: &Path, scanner: &Scanner) -> Result<NamedTempFile, Problem> {
+    let mut file =
+        tempfile::Builder::new().prefix(".recording-").suffix(".partial").tempfile_in(directory)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    for (index, line) in BufReader::new(recorded).lines().enumerate() {
+        let line = line?;
+        if let Some(kind) = scanner.find(&line).first() {
+            return Err(Problem::Secret(Secret { line: index + 1, kind: (*kind).to_owned() }));
+        }
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    drop(out);
+    readable_by_all(&file)?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 /// A temporary file is its owner's alone; a cassette is a source file like any other.
 fn readable_by_all(file: &NamedTempFile) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-fn sync_directory(path: &Path) -> std::io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs_err::File::open(directory)?.sync_all()
 }
 
 fn stays_a_line(text: &str) -> bool {

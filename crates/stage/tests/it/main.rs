@@ -5,4 +5,5 @@ mod conversation;
 mod faults;
 mod hostile;
 mod matching;
+mod recording;
 mod theatre;

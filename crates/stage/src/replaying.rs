@@ -100,8 +100,7 @@ impl Play for ReplayingPlay {
 /// In the form of the vendor, and so that no client tries again.
 fn refusal(asked: &Asked, miss: &Miss) -> Answer {
     let dialect = dialect_of(asked);
-    error(dialect, StatusCode::BAD_REQUEST, &told(miss))
-        .with("x-should-retry", "false")
+    error(dialect, StatusCode::BAD_REQUEST, &told(miss)).with("x-should-retry", "false")
 }
 
 pub(crate) fn dialect_of(asked: &Asked) -> Dialect {

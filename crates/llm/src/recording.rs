@@ -127,12 +127,9 @@ impl Exchange {
         let (dialect, now) = (self.tape.dialect, self.tape.clock.now());
         let number = self.take.number();
         let lost = |why| RecordingError::Lost { number, why };
-        let taped = match Taped::write(dialect, answered, self.stream, now) {
-            Some(taped) => taped,
-            None => {
-                let why = answered.as_ref().err().map(ToString::to_string).unwrap_or_default();
-                return self.tape.failed(lost(why));
-            }
+        let Some(taped) = Taped::write(dialect, answered, self.stream, now) else {
+            let why = answered.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            return self.tape.failed(lost(why));
         };
         if let Err(why) = comes_back(&taped, answered, dialect, now) {
             return self.tape.failed(lost(why));

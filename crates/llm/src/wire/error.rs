@@ -17,9 +17,9 @@ pub struct VendorError {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Body {
-    One(One),
-    /// A stream of Google's that is no stream of events is a list.
+    /// A stream of Google's that is no stream of events is a list. It comes first: serde would read a struct from a list as well.
     Many(Vec<One>),
+    One(One),
 }
 
 #[derive(Deserialize)]

@@ -13,6 +13,9 @@ const STREAMS: u32 = 40;
 const STARTS: u32 = 5;
 /// Of the long answer.
 const WORDS: usize = 20_000;
+/// Streams that are open at once, each with one frame in a second.
+const SLOW: usize = 10_000;
+const SLOW_FOR: Duration = Duration::from_secs(10);
 
 /// A server that was started and is ended with the benchmark.
 struct Server {
@@ -40,6 +43,38 @@ pub(crate) fn measure(program: &Path) {
     let long = body("long", 0);
     let (cpu, beside) = both(&|server| server.cpu_per_event(&long));
     tell("stage: CPU of 1000 events", cpu * 1000, beside.map(|cpu| cpu * 1000), "< 0.33x");
+    drop((ours, theirs));
+    slow_streams(program, scratch.path());
+}
+
+/// Memory of the server with many slow streams, when all are open and a while later.
+fn slow_streams(program: &Path, scratch: &Path) {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let wanted = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, wanted).unwrap();
+    let words = "word ".repeat(100);
+    let script = format!(
+        "speed: {{ profile: {{ first_token: 10ms, frames_per_second: 1, jitter: 0.5 }} }}\nturns:\n  - {{ say: {words}, times: any }}\n"
+    );
+    std::fs::write(scratch.join("stage.yaml"), script).unwrap();
+    let server = Server::start(stage(program, scratch));
+    let empty = server.memory();
+    let body = body("hello", 0);
+    let mut open: Vec<TcpStream> = (0..SLOW).map(|_| server.begin(&body)).collect();
+    for stream in &mut open {
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    let (full, before) = (server.memory(), server.cpu());
+    std::thread::sleep(SLOW_FOR);
+    let (later, cpu) = (server.memory(), server.cpu().saturating_sub(before));
+    println!(
+        "stage: {SLOW} slow streams: {} KB without, {} KB with all, {} KB after {} s; {:.0} % of a core",
+        empty,
+        full,
+        later,
+        SLOW_FOR.as_secs(),
+        100.0 * cpu.as_secs_f64() / SLOW_FOR.as_secs_f64(),
+    );
 }
 
 fn start_up(ours: impl Fn() -> Server, theirs: impl Fn() -> Option<Server>) {
@@ -146,6 +181,20 @@ impl Server {
         self.cpu().saturating_sub(before) / events
     }
 
+    /// Sends a request, and leaves the answer.
+    fn begin(&self, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(&request(body)).unwrap();
+        stream
+    }
+
+    /// What is in memory, in KB.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
     /// User and system time, from fields 14 and 15 of /proc/PID/stat, in ticks of 10 ms.
     fn cpu(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
@@ -154,6 +203,14 @@ impl Server {
             after_name.split_whitespace().skip(11).take(2).map(|n| n.parse::<u64>().unwrap()).sum();
         Duration::from_millis(ticks * 10)
     }
+}
+
+fn request(body: &str) -> Vec<u8> {
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body.as_bytes()].concat()
 }
 
 impl Drop for Server {
@@ -178,11 +235,7 @@ impl Connection {
 
     /// How many events came.
     fn ask(&mut self, body: &str) -> u32 {
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        self.reader.get_mut().write_all([head.as_bytes(), body.as_bytes()].concat().as_slice()).unwrap();
+        self.reader.get_mut().write_all(&request(body)).unwrap();
         let status = self.line();
         assert!(status.starts_with("HTTP/1.1 200"), "{status}");
         while !self.line().trim().is_empty() {}

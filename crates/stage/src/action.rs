@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::client::{offers_code, working_directory};
+use crate::clip::start_of;
 use crate::schema::smallest;
 use crate::script::{ActionFile, ToolFile};
 use crate::template::Values;
@@ -16,6 +17,9 @@ pub(crate) struct Call {
     pub(crate) namespace: Option<String>,
     pub(crate) arguments: Arguments,
 }
+
+/// So many tools are told when none fits.
+const MOST_TOLD: usize = 30;
 
 /// Names of tools that do the same, of the agents that we know.
 const WRITE: [&str; 5] = ["Write", "write_file", "write", "create", "editor"];
@@ -56,7 +60,7 @@ pub(crate) fn call_for(action: &ActionFile, chat: &ChatRequest, values: &Values<
 }
 
 fn nothing_for(action: &str, chat: &ChatRequest) -> String {
-    let offered: Vec<&str> = chat.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let offered: Vec<String> = chat.tools.iter().take(MOST_TOLD).map(|tool| start_of(&tool.name)).collect();
     let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
     format!("no tool that is offered can `{action}` (offered: {offered}); name one with `tool`")
 }

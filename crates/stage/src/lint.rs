@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use rehearsal_llm::chat::{ChatRequest, Message, Part, Role};
 use rehearsal_llm::wire::Dialect;
 
+use crate::clip::start_of;
+
 /// More of them say nothing new.
 const MOST_FINDINGS: usize = 20;
 
@@ -27,7 +29,8 @@ pub(crate) fn lint(dialect: Dialect, chat: &ChatRequest) -> Vec<String> {
     }
     pairs(&chat.messages, &mut findings);
     findings.truncate(MOST_FINDINGS);
-    findings
+    // Ids and names come from anywhere.
+    findings.iter().map(|finding| start_of(finding)).collect()
 }
 
 /// Every call has one result, before the model speaks again; every result has a call.

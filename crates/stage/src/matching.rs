@@ -3,10 +3,11 @@
 use rehearsal_llm::chat::texts;
 
 use crate::client::Request;
+use crate::clip::{end_of, start_of};
 use crate::script::{Condition, Script, Times, Turn};
 
-/// How much of a text is shown.
-const SHOWN: usize = 200;
+/// So many results of tools, and so many turns that do not fit, are told.
+const MOST_TOLD: usize = 3;
 
 impl Condition {
     /// Why a request does not fit; none if it does.
@@ -15,7 +16,7 @@ impl Condition {
         if let Some(model) = &self.model
             && !chat.model.contains(model.as_str())
         {
-            return Some(format!("the model is `{}`, not `{model}`", chat.model));
+            return Some(format!("the model is `{}`, not `{model}`", start_of(&chat.model)));
         }
         if let Some(missing) =
             self.tools.iter().find(|name| !chat.tools.iter().any(|tool| tool.name == **name))
@@ -95,7 +96,7 @@ pub(crate) fn explain_miss(script: &Script, played: &[u64], request: &Request) -
     let expected = match open.first() {
         None => format!("all {} turns of the script were played", script.turns.len()),
         Some(_) => {
-            let reasons = open.iter().take(3).map(|(index, turn)| {
+            let reasons = open.iter().take(MOST_TOLD).map(|(index, turn)| {
                 let reason = if turn.when.takes(&request.lane) {
                     turn.when.misfit(request).unwrap_or_default()
                 } else {
@@ -112,27 +113,16 @@ pub(crate) fn explain_miss(script: &Script, played: &[u64], request: &Request) -
 /// What was asked, in a line.
 pub(crate) fn asked(request: &Request) -> String {
     let chat = &request.chat;
-    let said = clip(&chat.last_user_text());
-    let results: Vec<String> = chat.last_results().map(|result| clip(&texts(&result.parts))).collect();
+    let said = end_of(&chat.last_user_text());
+    let results: Vec<String> =
+        chat.last_results().take(MOST_TOLD).map(|result| end_of(&texts(&result.parts))).collect();
     let results =
         if results.is_empty() { String::new() } else { format!(", tools answered {}", results.join(" | ")) };
     format!(
         "model `{}`, lane `{}`, {} messages, {} tools, the user said \"{said}\"{results}",
-        chat.model,
+        start_of(&chat.model),
         request.lane,
         chat.messages.len(),
         chat.tools.len(),
     )
-}
-
-/// The end of a text, in one line: what a user wants stands last, after all that an agent adds.
-pub(crate) fn clip(text: &str) -> String {
-    let text = text.trim();
-    let mut start = text.len().saturating_sub(SHOWN);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    let mark = if start > 0 { "…" } else { "" };
-    let shown: String = text[start..].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("{mark}{shown}")
 }

@@ -17,7 +17,7 @@ pub struct Exchange {
     pub model: String,
     /// How many messages the conversation had.
     pub messages: usize,
-    /// The tools that were offered.
+    /// The tools that were offered, the first 200 of them.
     pub tools: Vec<String>,
     /// What the user said last, at most its last 200 bytes.
     pub said: String,

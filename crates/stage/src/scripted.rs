@@ -5,14 +5,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use hyper::StatusCode;
-use rehearsal_llm::chat::ChatResponse;
+use rehearsal_llm::chat::{ChatResponse, ToolDefinition};
 use rehearsal_llm::wire::Dialect;
 
 use crate::answering::{answer, error, refusal, response};
 use crate::client::{Client, Lanes, Request};
+use crate::clip::{end_of, start_of};
 use crate::ids::Seeded;
 use crate::lint::lint;
-use crate::matching::{asked, choose, clip, explain_miss};
+use crate::matching::{asked, choose, explain_miss};
 use crate::play::{Answer, Asked, Play};
 use crate::record::{Answered, Exchange, Report, TurnReport};
 use crate::route::{Endpoint, Framing, Named, route};
@@ -187,18 +188,25 @@ async fn wrong(dialect: Dialect, fault: Option<Fault>) -> Answer {
 }
 
 fn exchange(asked: &Asked, request: Option<&Request>, answered: Answered) -> Exchange {
-    let path = asked.path.split('?').next().unwrap_or_default().to_owned();
+    let path = start_of(asked.path.split('?').next().unwrap_or_default());
     let chat = request.map(|request| &request.chat);
     Exchange {
         path,
         lane: request.map(|request| request.lane.clone()).unwrap_or_default(),
-        model: chat.map(|chat| chat.model.clone()).unwrap_or_default(),
+        model: chat.map(|chat| start_of(&chat.model)).unwrap_or_default(),
         messages: chat.map_or(0, |chat| chat.messages.len()),
-        tools: chat.map(|chat| chat.tools.iter().map(|tool| tool.name.clone()).collect()).unwrap_or_default(),
-        said: chat.map(|chat| clip(&chat.last_user_text())).unwrap_or_default(),
+        tools: chat.map(|chat| names(&chat.tools)).unwrap_or_default(),
+        said: chat.map(|chat| end_of(&chat.last_user_text())).unwrap_or_default(),
         answered,
         findings: Vec::new(),
     }
+}
+
+/// More than any agent offers.
+const MOST_TOOLS: usize = 200;
+
+fn names(tools: &[ToolDefinition]) -> Vec<String> {
+    tools.iter().take(MOST_TOOLS).map(|tool| start_of(&tool.name)).collect()
 }
 
 /// What the turn wants to know of the request.

@@ -21,8 +21,8 @@ use crate::play::{Answer, Asked, Play};
 /// No agent sends more: contexts of a million tokens are about 4 MB, pictures come on top.
 const MOST_BODY: usize = 64 * 1024 * 1024;
 
-/// Long enough for any client on loopback, and no connection stays for nothing.
-const HEADERS_WITHIN: Duration = Duration::from_secs(30);
+/// An agent's connection is idle while its tools run; one that says nothing for longer is not coming back.
+const HEADERS_WITHIN: Duration = Duration::from_secs(600);
 
 /// After this, whatever is still being answered when the stage closes is cut.
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);

@@ -77,6 +77,9 @@ struct What {
     replay: Option<Utf8PathBuf>,
 }
 
+/// So many different troubles are told to people; the document has all of them.
+const MOST_TROUBLE: usize = 20;
+
 /// A line of `stage --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -216,20 +219,32 @@ fn told(report: &Report) -> String {
         text.push_str(&format!("\n{}\n\n", table(&["TURN", "LINE", "PLAYED", "OF", "NAME"], &rows)));
     }
     text.push_str(&count(report.requests, "request"));
-    for exchange in &report.exchanges {
-        if let Answered::Miss { message } = &exchange.answered {
-            text.push_str(&format!("\nmiss: {} {}", harmless(&exchange.path), harmless(message)));
-        }
-        if exchange.answered == Answered::UnknownPath {
-            text.push_str(&format!("\nnot played here: {}", harmless(&exchange.path)));
-        }
-        for finding in &exchange.findings {
-            text.push_str(&format!("\na vendor would refuse: {}", harmless(finding)));
-        }
+    for (line, times) in trouble(report) {
+        let again = if times > 1 { format!(" ({times} times)") } else { String::new() };
+        text.push_str(&format!("\n{}{again}", harmless(&line)));
     }
     let unplayed = report.turns.iter().filter(|turn| turn.is_unplayed()).count();
     if unplayed > 0 {
         text.push_str(&format!("\n{} never asked for", count(unplayed as u64, "turn")));
     }
     text
+}
+
+/// What was not as it should be, and how often: an agent that is refused asks the same again.
+fn trouble(report: &Report) -> Vec<(String, u64)> {
+    let mut lines: Vec<(String, u64)> = Vec::new();
+    let mut add = |line: String| match lines.iter().position(|(known, _)| *known == line) {
+        Some(at) => lines[at].1 += 1,
+        None if lines.len() < MOST_TROUBLE => lines.push((line, 1)),
+        None => {}
+    };
+    for exchange in &report.exchanges {
+        match &exchange.answered {
+            Answered::Miss { message } => add(format!("miss: {} {message}", exchange.path)),
+            Answered::UnknownPath => add(format!("not played here: {}", exchange.path)),
+            Answered::Turn { .. } | Answered::Side | Answered::Fixed => {}
+        }
+        exchange.findings.iter().for_each(|finding| add(format!("a vendor would refuse: {finding}")));
+    }
+    lines
 }

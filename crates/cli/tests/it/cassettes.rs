@@ -133,7 +133,13 @@ fn mistakes_are_told_with_what_to_do() {
     error: `../x` is no name of a cassette
     hint: a name is like `greeting` or `agents/greeting`; a file ends in `.jsonl`
     ");
-    assert_snapshot!(env.run(&["replay", "x", "--", "sh"]).ends_with(2), @"");
+    assert_snapshot!(env.run(&["replay", "x", "--", "sh"]).ends_with(2), @"
+    [stderr]
+    error: cannot read [REPO]/.rehearsal/cassettes/x.jsonl
+      because: failed to open file `[REPO]/.rehearsal/cassettes/x.jsonl`: No such file or directory (os error 2)
+    hint: record it with `rehearsal record NAME -- COMMAND…`
+    [exit 2]
+    ");
     env.file("turns.yaml", SCRIPT);
     let gone = ["record", "x", "--script", "turns.yaml", "--", "no-such-agent"];
     assert_snapshot!(env.run(&gone).ends_with(2).stderr, @"
@@ -154,7 +160,13 @@ fn a_broken_cassette_is_refused() {
     let text = env.read(".rehearsal/cassettes/greeting.jsonl");
     let (without_end, _) = text.trim_end().rsplit_once('\n').unwrap();
     env.file("cut.jsonl", format!("{without_end}\n"));
-    assert_snapshot!(env.run(&["cassette", "show", "cut.jsonl"]).ends_with(2), @"");
+    assert_snapshot!(env.run(&["cassette", "show", "cut.jsonl"]).ends_with(2), @"
+    [stderr]
+    error: the recording is incomplete: it has no end record
+      --> [REPO]/cut.jsonl
+    hint: record it again; a recording that was broken off cannot be played
+    [exit 2]
+    ");
     assert_snapshot!(env.run(&["cassette", "lint", "cut.jsonl"]).ends_with(3).stdout, @"cut.jsonl: error the recording is incomplete: it has no end record");
     env.file("changed.jsonl", text.replace("hello in", "Hello in"));
     env.run(&["replay", "changed.jsonl", "--", "sh"]).ends_with(2).says("changed.jsonl");

@@ -48,6 +48,23 @@ impl Calls {
     }
 }
 
+/// A line an activity is checked with the logs below; the stage, recordings and cassettes with their stories. A stand-in
+/// speaks the language of whom it plays, and the MCP server that of its protocol.
+const CHECKED_ELSEWHERE: [&str; 12] = [
+    "logs",
+    "mock-agent",
+    "mock-gh",
+    "mcp",
+    "stage",
+    "record",
+    "replay",
+    "cassette show",
+    "cassette diff",
+    "cassette lint",
+    "cassette redact",
+    "cassette doctor",
+];
+
 #[test]
 fn every_command_answers_with_one_document_of_its_schema() {
     let env = TestEnv::new().session("greet").task("Say hello").task("Say goodbye").agent_script(
@@ -117,13 +134,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test-history", &["test", "history"]);
     calls.call("test-list", &["test", "flaky"]);
     calls.call("test-list", &["test", "slow"]);
-    // A line an activity: checked with the logs below. The stage is checked with its stories. A stand-in speaks the language of whom it plays, and the MCP server
-    // that of its protocol.
-    calls.called.extend(["logs".into(), "mock-agent".into(), "mock-gh".into(), "mcp".into(), "stage".into()]);
-    // Their arguments end with a command, and their documents are checked with their stories.
-    calls.called.extend(["record".into(), "replay".into()]);
-    let cassette = ["show", "diff", "lint", "redact", "doctor"].map(|name| format!("cassette {name}"));
-    calls.called.extend(cassette);
+    calls.called.extend(CHECKED_ELSEWHERE.map(str::to_owned));
     let missing: Vec<String> = leaves(&calls.env)
         .into_iter()
         .map(|path| path.join(" "))

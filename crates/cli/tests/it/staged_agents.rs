@@ -155,6 +155,23 @@ fn claude_does_a_scripted_task() {
 }
 
 #[test]
+fn a_sub_agent_of_claude_has_a_lane_of_its_own() {
+    let Some(directory) = agents() else { return };
+    let env = TestEnv::new();
+    let script = "
+turns:
+  - do:
+      - tool:
+          name: Agent
+          arguments: { description: Look, prompt: Look for it, subagent_type: general-purpose, run_in_background: false }
+  - { expect: { result: It is in a.txt }, say: Done. }
+  - { when: { lane: agent-1, contains: Look for it }, say: It is in a.txt. }
+";
+    let played = Actor::new(&env, "claude", &directory).plays(script).ends_with(0).says("Done.");
+    assert_eq!(played.stage_code, 0, "{}", played.told());
+}
+
+#[test]
 fn codex_does_a_scripted_task() {
     let Some(directory) = agents() else { return };
     does_the_task("codex", &directory, &[]);

@@ -38,6 +38,21 @@ struct State {
 }
 
 impl State {
+    /// The entries that may come next: one of a conversation that is known, the first of each lane for a new one, and
+    /// any of a lane without order.
+    fn candidates(&self, keyed: &Keyed) -> Vec<usize> {
+        let of = |lane: &LaneName| self.left.get(lane).into_iter().flatten().copied();
+        let Some(conversation) = &keyed.conversation else {
+            return of(&keyed.lane).collect();
+        };
+        if let Some(lane) = self.bound.get(conversation) {
+            return of(lane).take(1).collect();
+        }
+        let taken: HashSet<&LaneName> = self.bound.values().collect();
+        let free = self.left.keys().filter(|lane| lane.is_ordered() && !taken.contains(lane));
+        free.filter_map(|lane| of(lane).next()).collect()
+    }
+
     fn take(&mut self, lane: LaneName, index: usize) {
         self.played += 1;
         if let Some(left) = self.left.get_mut(&lane)
@@ -179,7 +194,7 @@ impl Player {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
         let keyed = state.keys.keyed(asked);
-        let candidates = self.candidates(state, &keyed);
+        let candidates = state.candidates(&keyed);
         let Some((index, rung)) = self.choose(&candidates, &keyed.key) else {
             let miss = self.miss(state, &candidates, &keyed.key);
             state.missed += 1;
@@ -201,21 +216,6 @@ impl Player {
         }
         state.take(entry.lane, index);
         Ok(self.playback(entry))
-    }
-
-    /// The entries that may come next: one of a conversation that is known, the first of each lane for a new one, and
-    /// any of a lane without order.
-    fn candidates(&self, state: &State, keyed: &Keyed) -> Vec<usize> {
-        let of = |lane: &LaneName| state.left.get(lane).into_iter().flatten().copied();
-        let Some(conversation) = &keyed.conversation else {
-            return of(&keyed.lane).collect();
-        };
-        if let Some(lane) = state.bound.get(conversation) {
-            return of(lane).take(1).collect();
-        }
-        let taken: HashSet<&LaneName> = state.bound.values().collect();
-        let free = state.left.keys().filter(|lane| lane.is_ordered() && !taken.contains(lane));
-        free.filter_map(|lane| of(lane).next()).collect()
     }
 
     fn choose(&self, candidates: &[usize], key: &Key) -> Option<(usize, Option<Rung>)> {

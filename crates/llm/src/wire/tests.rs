@@ -247,6 +247,33 @@ proptest! {
     }
 
     #[test]
+    fn a_damaged_body_is_read_or_refused(
+        dialect in 0..Dialect::ALL.len(),
+        at in 0usize..4000,
+        damage in r#"[\[\]{}",:a-z0-9\\\x00]{0,4}"#,
+    ) {
+        let dialect = Dialect::ALL[dialect];
+        let damaged = |mut body: Vec<u8>| {
+            let at = at % body.len();
+            body.splice(at..(at + damage.len()).min(body.len()), damage.bytes());
+            body
+        };
+        if let Ok(received) = dialect.read_request(&damaged(dialect.write_request(&conversation(dialect), true))) {
+            let again = dialect.write_request(&received.chat, received.stream);
+            prop_assert!(dialect.read_request(&again).is_ok(), "what was written cannot be read");
+        }
+        if let Ok(response) = dialect.read_response(&damaged(dialect.write_response(&answer(dialect)))) {
+            let again = dialect.write_response(&response);
+            prop_assert_eq!(dialect.read_response(&again).unwrap().parts.len(), response.parts.len());
+        }
+        let (bytes, _) = dialect.write_stream(&answer(dialect), 9).finish();
+        let (mut decoder, mut reader) = (Decoder::default(), dialect.stream_reader());
+        let mut assembly = Assembly::default();
+        let read = |event| drop(reader.push(&event, |delta| drop(assembly.push(delta))));
+        prop_assert!(decoder.push(&damaged(bytes), read).is_ok());
+    }
+
+    #[test]
     fn any_words_arrive(text in "\\PC{1,40}", piece in 1usize..20, cut in 1usize..50) {
         for dialect in Dialect::ALL {
             let given = ChatResponse {

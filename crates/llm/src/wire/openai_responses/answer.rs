@@ -133,7 +133,7 @@ pub(super) fn whole(response: &ChatResponse) -> Answer<'_> {
     let prompt = response.usage.input + response.usage.cache_read + response.usage.cache_write;
     Answer {
         status: if reason.is_some() { "incomplete".into() } else { "completed".into() },
-        output: items(response).map(|item| to_raw(&item).into()).collect(),
+        output: items(response).map(|(item, _)| item.json()).collect(),
         incomplete_details: reason.map(|reason| Incomplete { reason }),
         usage: Some(UsageWire {
             input_tokens: prompt,
@@ -161,22 +161,36 @@ pub(super) fn beginning(response: &ChatResponse) -> Answer<'_> {
     }
 }
 
-/// Items have ids of their own; these follow from the answer's.
-pub(super) fn items(response: &ChatResponse) -> impl Iterator<Item = Item<'_>> {
-    let said = response
-        .parts
-        .iter()
-        .filter(|part| matches!(part, Part::Text(_) | Part::Thinking(_) | Part::ToolCall(_)));
+/// An item as it is written.
+pub(super) enum Said<'a> {
+    Item(Box<Item<'a>>),
+    /// Of a kind that we do not know, as it came.
+    Opaque(&'a Json),
+}
+
+impl Said<'_> {
+    pub(super) fn json(&self) -> Json {
+        match self {
+            Self::Item(item) => to_raw(item).into(),
+            Self::Opaque(json) => (*json).clone(),
+        }
+    }
+}
+
+/// The items, each with the part that it is made of. Items have ids of their own; these follow from the answer's.
+pub(super) fn items(response: &ChatResponse) -> impl Iterator<Item = (Said<'_>, &Part)> {
     let stem = response.id.split_once('_').map_or(response.id.as_str(), |(_, stem)| stem);
-    said.enumerate().map(move |(number, part)| {
-        let mut item = item_of(part);
+    response.parts.iter().enumerate().filter_map(move |(number, part)| {
         let prefix = match part {
             Part::Thinking(_) => "rs",
             Part::ToolCall(_) => "fc",
-            _ => "msg",
+            Part::Text(_) => "msg",
+            Part::Opaque(json) => return Some((Said::Opaque(json), part)),
+            Part::Media(_) | Part::ToolResult(_) => return None,
         };
+        let mut item = item_of(part);
         item.status = Some("completed".into());
         item.id = item.id.or_else(|| Some(Cow::Owned(format!("{prefix}_{stem}_{number}"))));
-        item
+        Some((Said::Item(Box::new(item)), part))
     })
 }

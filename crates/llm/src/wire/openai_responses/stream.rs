@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Answer, Told, beginning, items, whole};
+use super::answer::{Answer, Said, Told, beginning, items, whole};
 use super::item::{Item, Piece, parse};
 use crate::chat::{Arguments, ChatResponse, Delta, FinishReason, Json, Part};
 use crate::sse::{Encoder, Event};
@@ -184,12 +184,8 @@ pub(in crate::wire) fn write(response: &ChatResponse, piece: usize) -> Encoder {
     let answer = |answer| EventWire { response: Some(answer), ..EventWire::default() };
     writer.tell("response.created", answer(beginning(response)));
     writer.tell("response.in_progress", answer(beginning(response)));
-    let said = response
-        .parts
-        .iter()
-        .filter(|part| matches!(part, Part::Text(_) | Part::Thinking(_) | Part::ToolCall(_)));
-    for (index, (item, part)) in items(response).zip(said).enumerate() {
-        write_item(&mut writer, index, item, part, piece);
+    for (index, (said, part)) in items(response).enumerate() {
+        write_item(&mut writer, index, said, part, piece);
     }
     let last = whole(response);
     let kind = if last.status == "completed" { "response.completed" } else { "response.incomplete" };
@@ -197,10 +193,17 @@ pub(in crate::wire) fn write(response: &ChatResponse, piece: usize) -> Encoder {
     writer.events
 }
 
-fn write_item(writer: &mut Writer, index: usize, item: Item<'_>, part: &Part, piece: usize) {
-    let id: String = item.id.clone().unwrap_or_default().into_owned();
+fn write_item(writer: &mut Writer, index: usize, said: Said<'_>, part: &Part, piece: usize) {
     let on = |item: Json| EventWire { output_index: Some(index), item: Some(item), ..EventWire::default() };
-    let done: Json = to_raw(&item).into();
+    let done = said.json();
+    let item = match said {
+        Said::Item(item) => *item,
+        Said::Opaque(_) => {
+            writer.tell("response.output_item.added", on(done.clone()));
+            return writer.tell("response.output_item.done", on(done));
+        }
+    };
+    let id: String = item.id.clone().unwrap_or_default().into_owned();
     writer.tell("response.output_item.added", on(to_raw(&emptied(item)).into()));
     let of = || EventWire { output_index: Some(index), item_id: some(&id), ..EventWire::default() };
     match part {

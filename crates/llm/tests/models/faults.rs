@@ -202,3 +202,24 @@ async fn nobody_at_home_is_unreachable() {
     let error = closed.chat(&user("hi")).await.unwrap_err();
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn who_drops_a_call_or_a_stream_has_hung_up() {
+    let begun: String = samples(Dialect::Anthropic).1.split_inclusive("\n\n").take(3).collect();
+    let vendor = Vendor::open([Reply::stalled_stream(&begun), Reply::silence()]).await;
+    let client = vendor.client(Dialect::Anthropic);
+    drop(client.chat_stream(&user("hi")).await.unwrap());
+    let request = user("hi");
+    let mut call = client.chat(&request);
+    while vendor.requests().len() < 2 {
+        // Each look lets it get a little further.
+        let _ = tokio::time::timeout(Duration::from_millis(1), &mut call).await;
+    }
+    drop(call);
+    let both_gone = async {
+        while vendor.left_alone() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, both_gone).await.unwrap();
+}

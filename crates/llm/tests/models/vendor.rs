@@ -1,6 +1,7 @@
 //! A vendor on loopback that answers what it was told, request by request.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -110,6 +111,7 @@ impl Reply {
 pub(crate) struct Vendor {
     pub(crate) address: String,
     requests: Arc<Mutex<Vec<String>>>,
+    left_alone: Arc<AtomicUsize>,
     serving: JoinHandle<()>,
 }
 
@@ -120,6 +122,8 @@ impl Vendor {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<String>>>::default();
         let seen = Arc::clone(&requests);
+        let left_alone = Arc::<AtomicUsize>::default();
+        let gone = Arc::clone(&left_alone);
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
         let serving = tokio::spawn(async move {
             let mut open = tokio::task::JoinSet::new();
@@ -127,15 +131,20 @@ impl Vendor {
                 let Some(request) = read_request(&mut connection).await else { continue };
                 seen.lock().unwrap().push(request);
                 let reply = replies.pop_front().unwrap_or_else(Reply::hang_up);
-                open.spawn(give(connection, reply));
+                open.spawn(give(connection, reply, Arc::clone(&gone)));
             }
         });
-        Self { address, requests, serving }
+        Self { address, requests, left_alone, serving }
     }
 
     /// What was asked so far, head and body.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// How many clients hung up while they were kept waiting.
+    pub(crate) fn left_alone(&self) -> usize {
+        self.left_alone.load(Ordering::SeqCst)
     }
 
     pub(crate) fn endpoint(&self, dialect: Dialect) -> Endpoint {
@@ -183,14 +192,17 @@ pub(crate) fn once() -> Settings {
     settings
 }
 
-async fn give(mut connection: TcpStream, reply: Reply) {
+async fn give(mut connection: TcpStream, reply: Reply, left_alone: Arc<AtomicUsize>) {
     if connection.write_all(&reply.bytes).await.is_err() {
         return;
     }
     match reply.then {
         Then::HangUp => {}
-        // Until the client hangs up.
-        Then::Hang => drop(connection.read(&mut [0; 1]).await),
+        Then::Hang => {
+            // Nothing comes but the end: the client hung up.
+            let _ = connection.read(&mut [0; 1]).await;
+            left_alone.fetch_add(1, Ordering::SeqCst);
+        }
         Then::Repeat(text) => {
             let many = text.repeat(1000);
             while connection.write_all(many.as_bytes()).await.is_ok() {}

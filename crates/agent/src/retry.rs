@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rehearsal_core::{Activity, Clock, GitFacts, Outcome, Stop, Timestamp, judge};
+use rehearsal_core::{Activity, Clock, GitFacts, Outcome, Stop, Timestamp, judge, seed};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Agent, RunReport, RunRequest, Watch};
@@ -63,17 +63,10 @@ impl<A: Agent> Retrying<A> {
 
     /// Between 0 and 1, the same for the same seed, run and try.
     fn jitter(&self, request: &RunRequest, tries: u32) -> f64 {
-        let run = request.run.as_str().bytes().fold(self.seed, |mixed, byte| mix(mixed ^ u64::from(byte)));
-        f64::from(u32::try_from(mix(run ^ u64::from(tries)) >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+        let run =
+            request.run.as_str().bytes().fold(self.seed, |mixed, byte| seed::mix(mixed ^ u64::from(byte)));
+        seed::fraction(run ^ u64::from(tries))
     }
-}
-
-/// The finalizer of `SplitMix64`.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[async_trait]

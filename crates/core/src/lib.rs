@@ -29,11 +29,13 @@ mod outcome;
 mod promise;
 mod run;
 pub mod secret;
+pub mod seed;
 mod session;
 mod source;
 mod task;
 mod tested;
 pub mod transition;
+pub mod vendor;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 pub use clock::{Clock, Timestamp, Turn, VirtualClock};

@@ -1,6 +1,18 @@
 //! Makes a whole answer of its pieces.
 
+use std::future::poll_fn;
+
 use crate::chat::{Arguments, ChatResponse, Delta, FinishReason, Part, Usage};
+use crate::model::{ChatStream, ModelError};
+
+/// Waits for all pieces of an answer.
+pub async fn whole(mut stream: ChatStream) -> Result<ChatResponse, ModelError> {
+    let mut assembly = Assembly::default();
+    while let Some(delta) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+        assembly.push(delta?)?;
+    }
+    Ok(assembly.finish()?)
+}
 
 /// The pieces so far.
 #[derive(Debug, Default)]

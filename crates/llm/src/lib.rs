@@ -5,6 +5,9 @@
 //! that plays the vendor cannot disagree about it. [`sse`] cuts a stream of bytes into events. A [`cassette`] holds exchanges
 //! that were recorded, and plays them.
 //!
+//! Whoever needs a [`model::ChatModel`] takes a [`clients::Client`] of a vendor, a [`scripted::ScriptedModel`] that says what it was told to
+//! say, or a [`replaying::ReplayingModel`] that says again what a [`recording::RecordingModel`] heard.
+//!
 //! **Invariant:** what a vendor sent and we do not understand is kept or passed over, and never an error by itself.
 //! What must come back to the vendor unchanged (thinking and its signature, blocks of kinds that we do not know) does.
 //!
@@ -22,6 +25,17 @@
 pub mod assembly;
 pub mod cassette;
 pub mod chat;
+pub mod clients;
+mod deltas;
+mod failure;
+mod key;
 pub mod model;
+mod pieces;
+pub mod recording;
+pub mod replaying;
+pub mod scripted;
 pub mod sse;
+mod taped;
 pub mod wire;
+
+pub use key::{ApiKey, KeyError};

@@ -5,13 +5,15 @@
 
 mod anthropic;
 mod content;
+mod error;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
 #[cfg(test)]
 mod tests;
 
-use serde::Deserialize;
+pub(crate) use content::pieces;
+pub use error::VendorError;
 
 use crate::chat::{ChatRequest, ChatResponse, Delta};
 use crate::sse;
@@ -69,8 +71,20 @@ impl Dialect {
             Self::Anthropic => "/v1/messages".to_owned(),
             Self::OpenAiChat => "/v1/chat/completions".to_owned(),
             Self::OpenAiResponses => "/v1/responses".to_owned(),
-            Self::Gemini if stream => format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"),
-            Self::Gemini => format!("/v1beta/models/{model}:generateContent"),
+            Self::Gemini if stream => {
+                format!("/v1beta/models/{}:streamGenerateContent?alt=sse", content::path_segment(model))
+            }
+            Self::Gemini => format!("/v1beta/models/{}:generateContent", content::path_segment(model)),
+        }
+    }
+
+    /// The headers of a request that change what the vendor answers.
+    pub fn request_headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Anthropic => &[("content-type", "application/json"), ("anthropic-version", "2023-06-01")],
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Gemini => {
+                &[("content-type", "application/json")]
+            }
         }
     }
 
@@ -144,19 +158,6 @@ impl Dialect {
             Self::Gemini => gemini::answer::error(status, message),
         })
     }
-}
-
-/// What an error's body says, whoever the vendor is.
-pub fn error_message(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Body {
-        error: Told,
-    }
-    #[derive(Deserialize)]
-    struct Told {
-        message: String,
-    }
-    serde_json::from_slice::<Body>(body).ok().map(|body| body.error.message)
 }
 
 /// Makes pieces of an answer out of events.

@@ -39,45 +39,16 @@ impl Fault<'_> {
     }
 
     fn kind(&self, status: Option<u16>) -> WireErrorKind {
-        let message = cut(self.message, MESSAGE).to_lowercase().replace('\u{2019}', "'");
-        let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        // Vendors answer 400, 403 and 429 alike when a plan or a credit is used up; their words tell.
-        let may_be_quota = status.is_none_or(|status| matches!(status, 400 | 402 | 403 | 429));
-        if may_be_quota && says(QUOTA) {
-            return WireErrorKind::Quota { until: None };
-        }
-        // Google answers 400 to a wrong key.
-        if status == Some(400) && says(&["api key not valid", "api_key_invalid"]) {
-            return WireErrorKind::Auth;
-        }
-        let by_status = status.map(WireErrorKind::of_status).filter(|kind| *kind != WireErrorKind::Other);
-        let by_code = by_status.or_else(|| of_code(self.code));
-        if let Some(kind) = by_code {
+        let message = cut(self.message, MESSAGE);
+        if let Some(kind) = WireErrorKind::of_vendor(status, self.code, &message) {
             return kind;
         }
-        if status.is_some() {
-            return WireErrorKind::Other;
-        }
+        let message = message.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
         let by_words = MEANINGS.iter().find(|(_, words)| says(words));
         by_words.map_or(WireErrorKind::Other, |(kind, _)| *kind)
     }
 }
-
-/// A plan or a credit that is used up.
-const QUOTA: &[&str] = &[
-    "usage limit",
-    "hit your limit",
-    "session limit",
-    "weekly limit",
-    "credit balance is too low",
-    "out of credits",
-    "insufficient_quota",
-    "quota exceeded. check your plan",
-    "exhausted your capacity",
-    "exhausted your daily quota",
-    "perday",
-    "upgrade to plus",
-];
 
 /// What the words of a structured error mean where neither status nor code say it; the first that fits counts.
 const MEANINGS: &[(WireErrorKind, &[&str])] = &[
@@ -170,44 +141,6 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
     ),
     (WireErrorKind::Sandbox, &["landlock", "seccomp", "codex-linux-sandbox"]),
 ];
-
-fn of_code(code: &str) -> Option<WireErrorKind> {
-    Some(match code {
-        "authentication_error"
-        | "authentication_failed"
-        | "permission_error"
-        | "UNAUTHENTICATED"
-        | "PERMISSION_DENIED"
-        | "FatalAuthenticationError"
-        | "UnauthorizedError"
-        | "ForbiddenError"
-        | "ProviderAuthError"
-        | "invalid_api_key"
-        | "oauth_org_not_allowed" => WireErrorKind::Auth,
-        "billing_error" | "insufficient_quota" | "usage_limit_reached" | "TerminalQuotaError" => {
-            WireErrorKind::Quota { until: None }
-        }
-        "rate_limit_error"
-        | "rate_limit"
-        | "rate_limit_exceeded"
-        | "RESOURCE_EXHAUSTED"
-        | "RetryableQuotaError" => WireErrorKind::RateLimit { until: None },
-        "overloaded_error"
-        | "overloaded"
-        | "server_error"
-        | "api_error"
-        | "server_is_overloaded"
-        | "UNAVAILABLE"
-        | "INTERNAL" => WireErrorKind::Overloaded,
-        "connection_failed" | "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => WireErrorKind::Unreachable,
-        "FatalSandboxError" => WireErrorKind::Sandbox,
-        "FatalCancellationError" | "CanceledError" | "MessageAbortedError" | "AbortError" => {
-            WireErrorKind::Interrupted
-        }
-        "FatalUntrustedWorkspaceError" => WireErrorKind::Permission,
-        _ => return None,
-    })
-}
 
 /// What stands before an HTTP status in the messages of agents.
 const BEFORE_STATUS: &[&str] = &[

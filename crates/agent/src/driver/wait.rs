@@ -3,33 +3,15 @@
 //! It is told as seconds, as a date of HTTP, as `8h36m13s`, as "try again in 2 hours 13 minutes", and as a time
 //! of day: "try again at 9:30 PM" (codex, in the machine's time zone), "resets 3pm (Europe/Berlin)" (claude).
 
-use std::time::Duration;
-
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use rehearsal_core::Timestamp;
-
-/// No quota is filled later than this; what says so is misread.
-const LONGEST_WAIT: Duration = Duration::from_hours(40 * 24);
-
-/// The moment that a `retry-after` header stands for: seconds, or a date.
-pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Timestamp> {
-    if let Ok(seconds) = header.trim().parse::<f64>() {
-        return after(seconds, now);
-    }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(header.trim()).ok()?;
-    sensible(Timestamp(date.as_millisecond()), now)
-}
-
-/// The moment some seconds from now.
-pub(super) fn after(seconds: f64, now: Timestamp) -> Option<Timestamp> {
-    let wait = Duration::try_from_secs_f64(seconds).ok()?;
-    (wait <= LONGEST_WAIT).then(|| now.plus(wait))
-}
+use rehearsal_core::vendor::if_sensible;
+pub(super) use rehearsal_core::vendor::{in_seconds, retry_after};
 
 /// The moment that seconds since 1970 stand for.
 pub(super) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
-    sensible(Timestamp(seconds.checked_mul(1000)?), now)
+    if_sensible(Timestamp(seconds.checked_mul(1000)?), now)
 }
 
 /// The moment that an error's message names.
@@ -41,7 +23,7 @@ fn told_in(message: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Optio
     let message = message.to_ascii_lowercase();
     for opening in ["try again in ", "retry in ", "reset after ", "resets in ", "retry after "] {
         if let Some(seconds) = following(&message, opening).and_then(duration) {
-            return after(seconds, now);
+            return in_seconds(seconds, now);
         }
     }
     if let Some(rest) = following(&message, "limit reached|") {
@@ -55,10 +37,6 @@ fn told_in(message: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Optio
 
 fn following<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
     text.find(opening).map(|at| &text[at + opening.len()..])
-}
-
-fn sensible(moment: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    (moment >= now && moment <= now.plus(LONGEST_WAIT)).then_some(moment)
 }
 
 /// Seconds of `8h36m13s`, `1.5s`, `3 days 3 hours`, `20ms`; none if it is no duration.
@@ -113,7 +91,7 @@ fn clock_time(text: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Optio
     let time = time_of_day(rest.first()?, rest.get(1).copied().unwrap_or_default())?;
     let moment = |date: Date| {
         let at = DateTime::from_parts(date, time).to_zoned(zone.clone()).ok()?;
-        sensible(Timestamp(at.timestamp().as_millisecond()), now)
+        if_sensible(Timestamp(at.timestamp().as_millisecond()), now)
     };
     match date {
         Some(date) => moment(date),
@@ -173,15 +151,6 @@ mod tests {
         assert_eq!(minutes_until("You've hit your limit · resets 10pm (UTC)"), Some(120));
         assert_eq!(minutes_until("resets Nov 16, 1pm (UTC)"), Some(17 * 60));
         assert_eq!(minutes_until("Claude AI usage limit reached|1794776400"), Some(60));
-    }
-
-    #[test]
-    fn a_header_is_seconds_or_a_date() {
-        assert_eq!(retry_after("30", NOW), Some(Timestamp(NOW.0 + 30_000)));
-        assert_eq!(retry_after("Sun, 15 Nov 2026 20:01:00 GMT", NOW), Some(Timestamp(NOW.0 + 60_000)));
-        assert_eq!(retry_after("soon", NOW), None);
-        assert_eq!(retry_after("-5", NOW), None);
-        assert_eq!(retry_after("1e300", NOW), None);
     }
 
     proptest! {

@@ -116,6 +116,17 @@ pub struct Miss {
     pub differences: Vec<Difference>,
 }
 
+impl Miss {
+    /// With where it differs, in one line.
+    pub fn in_full(&self) -> String {
+        let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
+        let differences = self.differences.iter().map(|Difference { place, expected, got }| {
+            format!("; {place}: recorded {:?}, asked {:?}", side(expected), side(got))
+        });
+        std::iter::once(self.to_string()).chain(differences).collect()
+    }
+}
+
 /// An answer that was given although something differed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelaxedUse {

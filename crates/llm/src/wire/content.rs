@@ -101,7 +101,7 @@ pub(super) fn url_of_media(media: &Media) -> String {
 }
 
 /// A text in pieces of about so many bytes, cut between characters. An empty text has none.
-pub(super) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -115,6 +115,18 @@ pub(super) fn pieces(text: &str, size: usize) -> impl Iterator<Item = &str> {
         rest = more;
         Some(piece)
     })
+}
+
+/// A name as a part of a path.
+pub(super) fn path_segment(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@');
+    let escaped = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(escaped).collect()
+}
+
+/// An answer that does not say that it is over is none.
+pub(super) fn without_end() -> serde_json::Error {
+    serde::de::Error::custom("it does not say why it ended")
 }
 
 #[cfg(test)]

@@ -15,19 +15,19 @@ use rehearsal_llm::wire::Dialect;
 
 const SCRIPT: &str = "turns:\n  - say: I write to /spot/here/hello.txt.\n    do:\n      - write_file: { path: /spot/here/hello.txt, content: hi }\n  - say: Done.\n";
 
-fn place(directory: &str) -> Place {
+pub(crate) fn place(directory: &str) -> Place {
     Place { work_dir: vec![directory.into()], home: Vec::new(), temp: Vec::new() }
 }
 
 /// A proxy in front of a vendor.
-struct Proxy {
+pub(crate) struct Proxy {
     directory: tempfile::TempDir,
     play: Arc<RecordingPlay>,
-    stage: Stage,
+    pub(crate) stage: Stage,
 }
 
 impl Proxy {
-    fn before(upstream: &str) -> Self {
+    pub(crate) fn before(upstream: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session.jsonl");
         let normaliser =
@@ -42,7 +42,7 @@ impl Proxy {
         self.directory.path().join("session.jsonl")
     }
 
-    async fn finish(self) -> Cassette {
+    pub(crate) async fn finish(self) -> Cassette {
         let path = self.path();
         self.stage.close().await;
         self.play.finish().await.unwrap();

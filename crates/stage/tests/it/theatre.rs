@@ -6,7 +6,7 @@ use std::time::Duration;
 use rehearsal_llm::assembly::Assembly;
 use rehearsal_llm::chat::{ChatRequest, ChatResponse, Json, Message, ToolDefinition, ToolInput};
 use rehearsal_llm::sse::Decoder;
-use rehearsal_llm::wire::Dialect;
+use rehearsal_llm::wire::{Dialect, VendorError};
 use rehearsal_stage::{Report, Script, ScriptedPlay, Stage};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -114,7 +114,7 @@ impl Reply {
 
     /// The message of an error, whoever the vendor is.
     pub(crate) fn message(&self) -> String {
-        rehearsal_llm::wire::error_message(&self.body).unwrap_or_else(|| panic!("no error: {}", self.text()))
+        VendorError::read(&self.body).unwrap_or_else(|| panic!("no error: {}", self.text())).message
     }
 }
 

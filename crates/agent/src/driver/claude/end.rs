@@ -135,7 +135,7 @@ impl Result {
                 if error.kind == (WireErrorKind::RateLimit { until: None }) && asked_to_wait.is_some() =>
             {
                 let ended = began.plus(Duration::from_millis(self.duration_ms.unwrap_or_default()));
-                let until = asked_to_wait.and_then(|wait| wait::after(wait.as_secs_f64(), ended));
+                let until = asked_to_wait.and_then(|wait| wait::in_seconds(wait.as_secs_f64(), ended));
                 WireEnd::Error(WireError { kind: WireErrorKind::RateLimit { until }, ..error })
             }
             (end, _) => end,

@@ -88,7 +88,7 @@ fn of_api(status: Option<u16>, kind: &str, message: &str, now: Timestamp) -> Wir
     let details: Vec<Detail<'_>> = json::read(answer.details).unwrap_or_default();
     let until = details.iter().find_map(|detail| {
         let delay = json::text(detail.retry_delay)?;
-        wait::after(wait::duration(&delay)?, now)
+        wait::in_seconds(wait::duration(&delay)?, now)
     });
     let per_day = details
         .iter()

@@ -244,7 +244,7 @@ fn failure(error: Option<&RawValue>, now: Timestamp) -> WireEnd {
     let headers: Option<Headers<'_>> = data.and_then(|data| json::read(data.headers));
     let until = headers.and_then(|headers| {
         let exact = json::text(headers.retry_after_ms)
-            .and_then(|ms| wait::after(ms.parse::<f64>().ok()? / 1000.0, now));
+            .and_then(|ms| wait::in_seconds(ms.parse::<f64>().ok()? / 1000.0, now));
         exact.or_else(|| wait::retry_after(&json::text(headers.retry_after)?, now))
     });
     let status = data.and_then(|data| json::read(data.status));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::{blocks_of, parts_of};
 use crate::chat::{ChatResponse, FinishReason, Json, Usage};
-use crate::wire::content::{TextOr, to_bytes, to_raw};
+use crate::wire::content::{TextOr, to_bytes, to_raw, without_end};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer<'a> {
@@ -64,11 +64,12 @@ impl UsageWire {
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
     let wire: Answer<'_> = serde_json::from_slice(body)?;
+    let reason = wire.stop_reason.ok_or_else(without_end)?;
     Ok(ChatResponse {
         id: wire.id.into_owned(),
         model: wire.model.into_owned(),
         parts: parts_of(wire.content)?,
-        finish: wire.stop_reason.map_or(FinishReason::Stop, |reason| read_finish(&reason)),
+        finish: read_finish(&reason),
         usage: wire.usage.over(Usage::default()),
     })
 }

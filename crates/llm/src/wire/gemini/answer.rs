@@ -8,7 +8,7 @@ use super::Content;
 use super::part::{Names, PartWire, read_part, write_part};
 use crate::chat::{ChatResponse, Delta, FinishReason, Json, Part, Text, Thinking, Usage};
 use crate::sse::{Encoder, Event};
-use crate::wire::content::{pieces, some, to_bytes, to_raw};
+use crate::wire::content::{pieces, some, to_bytes, to_raw, without_end};
 use crate::wire::{WireError, malformed};
 
 #[derive(Serialize, Deserialize)]
@@ -22,8 +22,17 @@ struct Answer<'a> {
     model_version: Cow<'a, str>,
     #[serde(default)]
     response_id: Cow<'a, str>,
+    /// A question that is not answered at all has no candidates.
+    #[serde(skip_serializing)]
+    prompt_feedback: Option<Feedback<'a>>,
     #[serde(skip_serializing)]
     error: Option<Told>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback<'a> {
+    block_reason: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,13 +104,15 @@ impl UsageWire {
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
     let wire: Answer<'_> = serde_json::from_slice(body)?;
-    let (mut parts, mut finish) = (Vec::new(), FinishReason::Stop);
+    let (mut parts, mut reason) =
+        (Vec::new(), wire.prompt_feedback.and_then(|feedback| feedback.block_reason));
     if let Some(candidate) = wire.candidates.into_iter().next() {
         let mut names = Names::default();
         parts.extend(candidate.content.parts.into_iter().map(|part| read_part(part, &mut names)));
-        let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
-        finish = read_finish(candidate.finish_reason.as_deref().unwrap_or("STOP"), calls);
+        reason = candidate.finish_reason.or(reason);
     }
+    let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
+    let finish = read_finish(&reason.ok_or_else(without_end)?, calls);
     Ok(ChatResponse {
         id: wire.response_id.into_owned(),
         model: wire.model_version.into_owned(),
@@ -144,6 +155,7 @@ fn answer<'a>(response: &'a ChatResponse, parts: Vec<PartWire<'a>>, is_last: boo
         usage_metadata: is_last.then(|| UsageWire::of(response.usage)),
         model_version: Cow::Borrowed(&response.model),
         response_id: Cow::Borrowed(&response.id),
+        prompt_feedback: None,
         error: None,
     }
 }
@@ -203,7 +215,8 @@ impl Reader {
             let (id, model) = (wire.response_id.into_owned(), wire.model_version.into_owned());
             each(Delta::Started { id, model });
         }
-        let mut finish = None;
+        let blocked = wire.prompt_feedback.and_then(|feedback| feedback.block_reason);
+        let mut finish = blocked.map(Cow::into_owned);
         for candidate in wire.candidates.into_iter().filter(|candidate| candidate.index == 0) {
             for part in candidate.content.parts {
                 let part = read_part(part, &mut self.names);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{MessageWire, read_parts, write_message};
 use crate::chat::{ChatResponse, FinishReason, Json, Role, Usage};
-use crate::wire::content::{to_bytes, to_raw};
+use crate::wire::content::{to_bytes, to_raw, without_end};
 
 /// Answers carry the second in which they were made. Ours do not change from run to run.
 pub(in crate::wire) const CREATED: u64 = 1_700_000_000;
@@ -89,13 +89,12 @@ impl UsageWire {
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
     let wire: Answer<'_> = serde_json::from_slice(body)?;
-    let choice = wire.choices.into_iter().next();
-    let reason = choice.as_ref().and_then(|choice| choice.finish_reason.as_deref());
-    let finish = reason.map_or(FinishReason::Stop, read_finish);
+    let choice = wire.choices.into_iter().next().ok_or_else(without_end)?;
+    let finish = choice.finish_reason.as_deref().map(read_finish).ok_or_else(without_end)?;
     Ok(ChatResponse {
         id: wire.id.into_owned(),
         model: wire.model.into_owned(),
-        parts: choice.map(|choice| read_parts(choice.message)).transpose()?.unwrap_or_default(),
+        parts: read_parts(choice.message)?,
         finish,
         usage: wire.usage.map(UsageWire::read).unwrap_or_default(),
     })

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
+mod claims;
 mod junit;
 mod looping;
 mod parsing;
@@ -30,6 +31,9 @@ fn main() {
         if is_wanted(part) {
             measure(&program());
         }
+    }
+    if is_wanted("claims") {
+        claims::measure();
     }
     if is_wanted("parse") {
         parsing::measure();

@@ -52,6 +52,11 @@ impl Lease {
         (LeaseKeeper { freeze_at }, Self { freeze_at: received })
     }
 
+    /// Whether nothing may be begun under it any more.
+    pub fn has_run_out(&self) -> bool {
+        self.freeze_at.borrow().time_left().is_zero()
+    }
+
     /// How long the agent may go on from now. Tells each change once.
     pub(crate) async fn next(&mut self) -> Duration {
         if self.freeze_at.changed().await.is_err() {

@@ -45,6 +45,22 @@ pub(crate) enum Command {
     Task(commands::task::TaskCommand),
     /// Work through a session's tasks, a fresh agent each time
     Run(commands::run::RunArgs),
+    /// Work on tasks of any flow, several at once, each in a worktree of its own
+    Work(commands::work::WorkArgs),
+    /// Let nothing more be claimed: all, of one agent or of one session
+    Pause(commands::lane::PauseArgs),
+    /// Let a paused or held lane go on
+    Resume(commands::lane::ResumeArgs),
+    /// Approve a task that waits for your decision
+    Approve(commands::decide::ApproveArgs),
+    /// Send a task that waits for your decision back, and say why
+    Reject(commands::decide::RejectArgs),
+    /// Give a task up: the same as `task cancel`
+    #[command(after_help = "Example: rehearsal cancel k3f")]
+    Cancel(commands::task::change::OneTask),
+    /// Begin a task anew: the same as `task retry`
+    #[command(after_help = "Example: rehearsal retry k3f")]
+    Retry(commands::task::change::OneTask),
     /// Run the repository's tests, and say what is behind the failures
     Test(commands::test::TestArgs),
     /// Build, lint and test, and say what is to be mended, file by file
@@ -64,6 +80,8 @@ pub(crate) enum Command {
     /// Runs of agents
     #[command(subcommand)]
     Runs(commands::runs::RunsCommand),
+    /// Clear away worktrees and other things that nobody needs any more
+    Gc(commands::gc::GcArgs),
     /// Agents, and whether they work
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),

@@ -3,11 +3,14 @@
 pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod config;
+pub(crate) mod decide;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod flow;
+pub(crate) mod gc;
 pub(crate) mod generate;
 pub(crate) mod init;
+pub(crate) mod lane;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
@@ -22,6 +25,7 @@ pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod test;
 pub(crate) mod why;
+pub(crate) mod work;
 
 use std::future::Future;
 
@@ -52,6 +56,14 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Session(command) => wait_for(session::run(command, &context)),
         Command::Task(command) => wait_for(task::run(command, &context)),
         Command::Run(args) => wait_for(run::run(args, &context)),
+        Command::Work(args) => wait_for(work::run(args, &context)),
+        Command::Pause(args) => wait_for(lane::pause(args, &context)),
+        Command::Resume(args) => wait_for(lane::resume(args, &context)),
+        Command::Approve(args) => wait_for(decide::approve(args, &context)),
+        Command::Reject(args) => wait_for(decide::reject(args, &context)),
+        Command::Cancel(args) => wait_for(task::change::cancel(args, &context)),
+        Command::Retry(args) => wait_for(task::change::retry(args, &context)),
+        Command::Gc(args) => wait_for(gc::run(args, &context)),
         Command::Test(args) => wait_for(test::run(args, &context)),
         Command::Check(args) => wait_for(check::run(args, &context)),
         Command::Mcp(args) => mcp::run(&args, &context),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
-use rehearsal_engine::{LockError, LoopError, TesterError};
+use rehearsal_engine::{LockError, LoopError, TesterError, WorkError};
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -144,6 +144,13 @@ impl From<StoreError> for CliError {
         match error {
             StoreError::Busy => this.hint("another `rehearsal` writes at this moment; run the command again"),
             StoreError::DiskFull => this.hint("free some space and run the command again; nothing is lost"),
+            StoreError::Contended => {
+                this.hint("others write to the same at this moment; run the command again")
+            }
+            StoreError::Unreachable { .. } | StoreError::Unanswered => {
+                this.hint("see whether the server runs and can be reached from here; nothing was written")
+            }
+            StoreError::Denied { .. } => this.hint("see whether the user may log in and make tables there"),
             StoreError::Corrupt { .. } => this.hint("run `rehearsal doctor` to see what is wrong"),
             StoreError::Other(_) => this,
         }
@@ -183,6 +190,8 @@ impl From<CommitError> for CliError {
         let this = Self::usage(error.to_string());
         match error {
             CommitError::Store(error) => error.into(),
+            CommitError::OutcomeUnknown => Self::of(Exit::Internal, &error)
+                .hint("look with `rehearsal status` whether it is there before you run the command again"),
             CommitError::UnknownSession { near: Some(near), .. } => {
                 this.hint(format!("did you mean `{near}`?"))
             }
@@ -198,6 +207,9 @@ impl From<CommitError> for CliError {
             CommitError::Refused { refusal: Refusal::Claimed { run, .. }, .. } => {
                 this.hint(format!("`rehearsal logs {run} --follow` shows what it does"))
             }
+            CommitError::Refused { refusal: Refusal::NoDecision { task, .. }, .. } => {
+                this.hint(format!("`rehearsal why {task}` says what it waits for"))
+            }
             _ => this,
         }
     }
@@ -211,6 +223,19 @@ impl From<LoopError> for CliError {
             LoopError::Session(error) => error.into(),
             LoopError::Io(error) => error.into(),
             LoopError::Prompt(error) => error.into(),
+            LoopError::OtherFlow { .. } => Self::usage(error.to_string())
+                .hint("`rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session"),
+        }
+    }
+}
+
+impl From<WorkError> for CliError {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::Commit(error) => error.into(),
+            WorkError::Read(error) => error.into(),
+            WorkError::Io(error) => error.into(),
+            WorkError::Died => Self::of(Exit::Internal, &error),
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) enum Exit {
     Usage = 2,
     Red = 3,
     Git = 4,
+    Forge = 5,
     Agent = 6,
     NeedsHuman = 7,
     Budget = 8,
@@ -27,6 +28,7 @@ Exit codes:
   2    usage or configuration
   3    a gate is red: a check failed
   4    git
+  5    forge
   6    an agent failed
   7    needs a human
   8    budget reached

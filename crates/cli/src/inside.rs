@@ -19,6 +19,13 @@ impl InsideRun {
         Some(Self { run, directory: directory.into() })
     }
 
+    /// Where the state is that the run belongs to: its directory is `state/runs/RUN` there.
+    pub(crate) fn state_dir(&self) -> Option<Utf8PathBuf> {
+        let runs = self.directory.parent()?;
+        let state = runs.parent()?;
+        (runs.file_name() == Some("runs") && state.file_name() == Some("state")).then(|| state.to_owned())
+    }
+
     /// Writes to the run's report. The engine reads, checks and applies it when the run is over.
     pub(crate) fn report(&self, line: &ReportLine) -> Result<(), CliError> {
         append_report(&self.directory, line).map_err(|error| {

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
-use rehearsal_core::{Place, SourceError};
-use rehearsal_store::{SqliteStore, Store};
+use rehearsal_core::{AgentName, FlowName, Place, SourceError};
+use rehearsal_store::{Store, StoreLocation};
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::inside::InsideRun;
 
 /// Where everything of a repository is.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
     pub(crate) root: Utf8PathBuf,
+    state: Utf8PathBuf,
 }
 
 /// Inside a repository.
@@ -27,10 +29,19 @@ impl Project {
     pub(crate) fn around(directory: &Utf8Path) -> Result<Self, CliError> {
         let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
         match directory.ancestors().find(is_root) {
-            Some(root) => Ok(Self { root: root.to_owned() }),
+            // The worktree of a task has no state of its own: whoever asks from inside a run means the run's.
+            Some(root) => match InsideRun::detect().and_then(|inside| inside.state_dir()) {
+                Some(state) => Ok(Self { root: root.to_owned(), state }),
+                None => Ok(Self::at(root)),
+            },
             None => Err(CliError::new(Exit::Git, format!("`{directory}` is not inside a git repository"))
                 .hint("run `git init`, or go to a repository, or name one with `--repo DIR`")),
         }
+    }
+
+    /// The repository with this root.
+    pub(crate) fn at(root: &Utf8Path) -> Self {
+        Self { root: root.to_owned(), state: root.join(DIRECTORY).join("state") }
     }
 
     pub(crate) fn directory(&self) -> Utf8PathBuf {
@@ -42,7 +53,7 @@ impl Project {
     }
 
     pub(crate) fn state_dir(&self) -> Utf8PathBuf {
-        self.directory().join("state")
+        self.state.clone()
     }
 
     pub(crate) fn runs_dir(&self) -> Utf8PathBuf {
@@ -51,7 +62,42 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        Ok(Arc::new(SqliteStore::open(self.state_dir().as_std_path()).await?))
+        let location = self.store_location()?;
+        if matches!(location, StoreLocation::Postgres(_)) {
+            self.make_state_dir()?;
+        }
+        Ok(rehearsal_store::open(&location).await?)
+    }
+
+    /// Runs and traces of workers stay on this machine wherever the store is, and out of the repository's history.
+    fn make_state_dir(&self) -> Result<(), CliError> {
+        use std::os::unix::fs::DirBuilderExt;
+        // What agents say is nobody else's business.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.state)?;
+        let ignore = self.state.join(".gitignore");
+        if !ignore.exists() {
+            fs_err::write(ignore, "*\n")?;
+        }
+        Ok(())
+    }
+
+    /// Where the store is: a file in the repository, unless the settings name a server.
+    pub(crate) fn store_location(&self) -> Result<StoreLocation, CliError> {
+        let store = self.settings(Overrides::default())?.work.store;
+        let Some(address) = store.value else {
+            return Ok(StoreLocation::Directory(self.state_dir().into()));
+        };
+        if address.starts_with("postgres://") || address.starts_with("postgresql://") {
+            return Ok(StoreLocation::Postgres(address));
+        }
+        let shown = config::without_password(&address);
+        Err(CliError::usage(format!(
+            "`store` is `{shown}` ({}), which is no address of a store",
+            store.origin
+        ))
+        .hint(
+            "write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state",
+        ))
     }
 
     /// The settings of the project's own files.
@@ -110,6 +156,35 @@ impl Project {
                 shipped.join(", ")
             ))
         })
+    }
+
+    /// The flow of new tasks: the named one, or the one that the settings name. Its agents must be there.
+    pub(crate) fn flow_for_tasks(&self, named: Option<&FlowName>) -> Result<Flow, CliError> {
+        let settings = self.settings(Overrides::default())?;
+        let set = &settings.work.flow;
+        let name = match named {
+            Some(name) => name.clone(),
+            None => FlowName::new(set.value.clone())
+                .map_err(|error| CliError::usage(format!("`flow:` in {}: {error}", set.origin)))?,
+        };
+        let flow = self.flow(name.as_str())?;
+        self.check_agents(&flow, &settings)?;
+        Ok(flow)
+    }
+
+    /// Every agent that a flow names must be one that the settings know.
+    pub(crate) fn check_agents(&self, flow: &Flow, settings: &Settings) -> Result<(), CliError> {
+        let known: Vec<AgentName> = settings.agent_names().collect();
+        match flow.unknown_agent(&known.iter()) {
+            Some(error) => Err(CliError::in_file(error, &self.place_of_flow(flow.name.as_str()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Where a flow comes from, as messages show it.
+    pub(crate) fn place_of_flow(&self, name: &str) -> String {
+        let path = self.flow_path(name);
+        if path.exists() { self.shown(&path) } else { format!("the shipped flow `{name}`") }
     }
 
     /// The flow that a loop takes tasks through.

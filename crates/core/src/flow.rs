@@ -17,7 +17,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::source::nearest;
-use crate::{AgentName, FlowName, OutcomeName, Place, SourceError, Standing, StateName, Wait, WaitFor};
+use crate::{
+    AgentName, FlowName, Outcome, OutcomeName, PendingSteps, Place, SourceError, Standing, StateName, Wait,
+    WaitFor,
+};
 
 pub use graph::mermaid;
 pub use parse::{FlowFile, parse};
@@ -62,27 +65,13 @@ pub enum State {
         /// Where each outcome leads.
         on: Edges,
     },
-    /// Something has to happen first.
+    /// A person has to do something first. (Waiting for time or for checks is a step's: see [`Step`].)
     Wait {
-        /// What.
-        wait_for: WaitKind,
-        /// Where it leads.
+        /// Where a decision leads.
         on: Edges,
     },
     /// The way is over.
     End(End),
-}
-
-/// What a state can wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitKind {
-    /// A person's decision.
-    Human,
-    /// A time.
-    Time,
-    /// Checks on the forge.
-    Ci,
 }
 
 /// How a task's way ends.
@@ -199,13 +188,18 @@ impl fmt::Display for EdgeName {
 }
 
 impl Edges {
-    /// The edge for a name: its own, the one that stands in for it, or `otherwise`.
+    /// The edge for a name: its own, the one that stands in for it, or `otherwise`. An outcome that the state has no
+    /// use for counts as a crash.
     pub fn find(&self, name: EdgeName) -> Option<(EdgeName, &Edge)> {
         let own = |name: EdgeName| self.named.get(&name).map(|edge| (name, edge));
+        let crashed = || own(EdgeName::Outcome(OutcomeName::Crashed));
+        let is_outcome = matches!(name, EdgeName::Outcome(_));
         own(name)
             .or_else(|| name.stands_in().and_then(own))
-            .or_else(|| self.decides().then(|| own(EdgeName::Outcome(OutcomeName::Crashed))).flatten())
+            .or_else(|| (is_outcome && self.decides()).then(crashed).flatten())
             .or_else(|| self.otherwise.as_ref().map(|edge| (name, edge)))
+            // A decision that nobody asked for is a breakdown of the agent.
+            .or_else(|| is_outcome.then(crashed).flatten())
     }
 
     /// Whether the state is a reviewer's: then every end without a decision is a breakdown of the reviewer.
@@ -233,12 +227,8 @@ impl Flow {
     pub fn standing_in(&self, state: &StateName) -> Standing {
         match self.states.get(state) {
             Some(State::End(end)) => Standing::Ended { end: *end },
-            Some(State::Wait { wait_for, .. }) => Standing::Waiting(Wait {
-                wait_for: match wait_for {
-                    WaitKind::Human => WaitFor::Human,
-                    WaitKind::Time => WaitFor::Time,
-                    WaitKind::Ci => WaitFor::Ci,
-                },
+            Some(State::Wait { .. }) => Standing::Waiting(Wait {
+                wait_for: WaitFor::Human,
                 reason: format!("state `{state}` of flow `{}`", self.name),
                 until: None,
             }),
@@ -256,6 +246,24 @@ impl Flow {
         match self.states.get(state) {
             Some(State::Work { steps, .. }) => steps,
             Some(State::Wait { .. } | State::End(_)) | None => &[],
+        }
+    }
+
+    /// The steps that are to be done as soon as a task comes into a state: all of them, where no agent works first.
+    pub fn steps_alone(&self, state: &StateName) -> Option<PendingSteps> {
+        let alone = matches!(self.states.get(state), Some(State::Work { agent: None, .. }));
+        alone.then_some(PendingSteps { outcome: Outcome::Done, next: 0, tries: 0 })
+    }
+
+    /// Whether the steps of a state follow this end of its agent's run. What a reviewer has not approved is not let
+    /// out, whatever else it says.
+    pub fn steps_follow(&self, state: &StateName, outcome: OutcomeName) -> bool {
+        match self.states.get(state) {
+            Some(State::Work { steps, on, .. }) => {
+                let good = if on.decides() { OutcomeName::Approved } else { OutcomeName::Done };
+                !steps.is_empty() && outcome == good
+            }
+            Some(State::Wait { .. } | State::End(_)) | None => false,
         }
     }
 

@@ -269,7 +269,7 @@ impl Task {
             edges_taken: BTreeMap::new(),
             last_outcome: None,
             losses: 0,
-            pending: None,
+            pending: flow.steps_alone(&flow.start),
             delivery: Delivery::default(),
             feedback: None,
             created_at: at,

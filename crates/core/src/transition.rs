@@ -49,6 +49,11 @@ pub enum TaskInput {
         /// The fence of the claim that is over.
         stale: Fence,
     },
+    /// What its agent did is gone with the machine that it was done on: the agent has to work again.
+    Redo {
+        /// The fence of the claim.
+        fence: Fence,
+    },
     /// A new process on the same machine goes on where a dead one stopped; the run and the fence stay.
     Adopt {
         /// The new process.
@@ -159,6 +164,12 @@ pub enum Refusal {
         /// What it is.
         status: String,
     },
+    /// A run ends once.
+    #[error("the run of task `{task}` is over, and its steps are under way")]
+    RunOver {
+        /// Which task.
+        task: String,
+    },
     /// Steps are done in their order, each once.
     #[error("step {given} of task `{task}` cannot be told: {expected}")]
     WrongStep {
@@ -214,6 +225,12 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         TaskInput::Lose { stale } => {
             check_fence(task, *stale)?;
             lose(&mut next, flow);
+        }
+        TaskInput::Redo { fence } => {
+            check_fence(task, *fence)?;
+            release_claim(&mut next);
+            next.standing = Standing::Ready;
+            next.pending = flow.steps_alone(&task.state);
         }
         TaskInput::Adopt { worker, fence } => {
             check_fence(task, *fence)?;
@@ -321,11 +338,15 @@ fn give_up(task: &mut Task, from: &str, reason: String, flow: &Flow) {
 }
 
 fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> Result<(), Refusal> {
+    // Told twice, because the first answer was lost: it counts once, and the steps do not begin again.
+    if task.pending.is_some() {
+        return Err(Refusal::RunOver { task: task.id.to_string() });
+    }
     task.last_outcome = Some(outcome.clone());
     task.feedback = outcome_feedback(outcome);
     task.losses = 0;
     count(task, outcome);
-    if matches!(outcome, Outcome::Done | Outcome::Approved) && !flow.steps_of(&task.state).is_empty() {
+    if flow.steps_follow(&task.state, outcome.name()) {
         // The same worker goes on with the steps, under the same claim.
         task.pending = Some(PendingSteps { outcome: outcome.clone(), next: 0, tries: 0 });
         return Ok(());
@@ -413,14 +434,8 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
         task.state = to.clone();
     }
     task.agent = flow.agent_of(to).cloned();
-    task.pending = steps_alone(to, flow);
+    task.pending = flow.steps_alone(to);
     task.standing = flow.standing_in(to);
-}
-
-/// In a state without an agent, its steps are all there is to do.
-fn steps_alone(state: &StateName, flow: &Flow) -> Option<PendingSteps> {
-    let alone = matches!(flow.states.get(state), Some(State::Work { agent: None, .. }));
-    alone.then_some(PendingSteps { outcome: Outcome::Done, next: 0, tries: 0 })
 }
 
 fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
@@ -457,8 +472,9 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
     task.losses = 0;
     task.edges_taken.clear();
     task.feedback = None;
-    // The branch stays its own; what went out before was another time's work.
-    task.delivery = Delivery { branch: task.delivery.branch.take(), ..Delivery::default() };
+    // The branch stays its own, and where it stands must be known to move it; the rest was another time's work.
+    let Delivery { branch, pushed, .. } = std::mem::take(&mut task.delivery);
+    task.delivery = Delivery { branch, pushed, ..Delivery::default() };
     move_to(task, &flow.start, flow);
     task.came_from = None;
 }

@@ -95,6 +95,16 @@ pub enum LoopError {
     /// A run's directory cannot be made.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// A task of the session goes another way than a loop can take it.
+    #[error("task `{task}` is of flow `{flow}`, which is not for a loop: {why}")]
+    OtherFlow {
+        /// The task.
+        task: TaskId,
+        /// Its flow.
+        flow: rehearsal_core::FlowName,
+        /// What stands in the way.
+        why: String,
+    },
 }
 
 impl From<LedgerError> for LoopError {
@@ -171,9 +181,19 @@ impl SessionLoop {
     async fn check_prompt(&self) -> Result<(), LoopError> {
         let next = self.store.next_task(Some(&self.options.session), self.clock.now()).await?;
         if let Some(task) = next {
+            self.check_flow(&task).await?;
             self.request(&RunId::from_random(crate::random_bits()), &task, 1, &[]).await?;
         }
         Ok(())
+    }
+
+    async fn check_flow(&self, task: &Task) -> Result<(), LoopError> {
+        let flow = self.store.flow(&task.flow_version).await?;
+        flow.fits_a_loop().map_err(|why| LoopError::OtherFlow {
+            task: task.id.clone(),
+            flow: task.flow.clone(),
+            why,
+        })
     }
 
     /// Looks at the session as it is now: people edit it while the loop runs.
@@ -205,6 +225,7 @@ impl SessionLoop {
             return Ok(NextStep::Wait(wait, until));
         }
         if let Some(task) = next {
+            self.check_flow(&task).await?;
             return Ok(NextStep::Iterate(Box::new(task)));
         }
         self.what_it_waits_for().await

@@ -11,6 +11,7 @@ mod merge;
 mod pull_request;
 
 use camino::Utf8Path;
+use rehearsal_core::config::HumanDuration;
 use rehearsal_core::flow::Step;
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure, Task};
 use rehearsal_forge::{ErrorClass, ForgeError, Git, GitError, RemoteError, Work};
@@ -40,6 +41,7 @@ pub(crate) async fn take(step: &Step, scene: &Scene<'_>) -> Result<Delivery, Ste
         Step::CheckCi => scene.check_ci().await,
         Step::PostComment(text) => scene.post_comment(text).await,
         Step::MergePr => scene.merge_pr().await,
+        Step::Pause(time) => scene.pause(time.0),
         Step::Command(command) => scene.command(command).await,
     }
 }
@@ -55,6 +57,15 @@ impl Scene<'_> {
 
     fn delivery(&self) -> Delivery {
         self.task.delivery.clone()
+    }
+
+    /// The time begins when the step is first looked at, and is over when it is looked at again.
+    fn pause(&self, time: std::time::Duration) -> Result<Delivery, StepFailure> {
+        if self.task.pending.as_ref().is_some_and(|pending| pending.tries > 0) {
+            return Ok(self.delivery());
+        }
+        let until = self.desk.now().plus(time);
+        Err(StepFailure::Pending { reason: format!("{} have to pass", HumanDuration(time)), until })
     }
 
     /// The branch that the work goes to.

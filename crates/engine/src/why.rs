@@ -1,10 +1,16 @@
-//! `why TASK`: the exact reason a task is not moving.
+//! `why TASK`: the exact reason a task is not moving, and the command that helps.
 
-use rehearsal_core::flow::End;
-use rehearsal_core::{Outcome, Standing, Task, TaskId, Timestamp, WaitFor};
+mod ready;
+
+use camino::Utf8Path;
+use rehearsal_core::flow::{End, Flow, State};
+use rehearsal_core::guard::Limits;
+use rehearsal_core::{Claim, Outcome, Standing, Task, TaskId, Timestamp, Wait, WaitFor};
 use rehearsal_store::{Store, StoreError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::worker::{Alive, Presence};
 
 /// The answer: what holds the task, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,15 +27,25 @@ pub struct Why {
     pub next: Vec<String>,
     /// When it goes on by itself, if it waits for a time.
     pub until: Option<Timestamp>,
+    /// Until when its worker holds it, unless it says again that it is alive.
+    pub lease_until: Option<Timestamp>,
+}
+
+/// What the answer goes by, beside the store.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// What the configuration allows.
+    pub limits: &'a Limits,
+    /// The process of the loop that runs in this checkout.
+    pub loop_holder: Option<&'a str>,
+    /// Where workers of this machine leave their traces.
+    pub state_dir: &'a Utf8Path,
 }
 
 /// Finds out why a task is where it is.
-pub async fn why(
-    store: &dyn Store,
-    task: &Task,
-    now: Timestamp,
-    loop_holder: Option<&str>,
-) -> Result<Why, StoreError> {
+pub async fn why(store: &dyn Store, task: &Task, around: &Surroundings<'_>) -> Result<Why, StoreError> {
     let mut why = Why {
         task: task.id.clone(),
         title: task.title.clone(),
@@ -37,33 +53,44 @@ pub async fn why(
         reasons: Vec::new(),
         next: Vec::new(),
         until: None,
+        lease_until: None,
     };
+    let flow = store.flow(&task.flow_version).await?;
     match &task.standing {
         Standing::Ended { end } => explain_end(task, *end, &mut why),
-        Standing::Claimed(claim) => {
-            let seconds = now.since(claim.since).as_secs();
-            why.reasons.push(format!("run {} has worked on it for {seconds} s", claim.run));
-            if loop_holder.is_none() {
-                why.reasons.push("but no loop is running here: its worker has died".into());
-                why.next.push(run_command(task));
-            } else {
-                why.next.push(format!("rehearsal logs {} --follow", claim.run));
-            }
+        Standing::Claimed(claim) => explain_claim(store, task, claim, around, &mut why).await?,
+        Standing::Waiting(wait) if is_over(wait, around.now) => {
+            why.reasons.push(format!("its wait is over ({})", wait.reason));
+            ready::explain(store, task, &flow, around, &mut why).await?;
         }
         Standing::Waiting(wait) => {
             why.until = wait.until;
             why.reasons.push(wait.reason.clone());
-            explain_wait(task, wait.wait_for, wait.until, now, &mut why);
+            explain_wait(store, task, &flow, wait, around, &mut why).await?;
         }
-        Standing::Ready => explain_ready(store, task, now, loop_holder, &mut why).await?,
+        Standing::Ready => ready::explain(store, task, &flow, around, &mut why).await?,
     }
+    why.reasons.extend(next_step(task, &flow));
     if let Some(outcome) = &task.last_outcome
         && *outcome != Outcome::Done
-        && !why.reasons.contains(&outcome.to_string())
+        && !task.is_ended()
+        && !is_told(&why.reasons, &outcome.to_string())
     {
-        why.reasons.push(format!("its last run ended with {outcome} ({} attempts so far)", task.attempts));
+        why.reasons.push(format!("its last run ended with {outcome} ({} so far)", attempts(task)));
     }
     Ok(why)
+}
+
+fn is_told(reasons: &[String], outcome: &str) -> bool {
+    reasons.iter().any(|reason| reason.contains(outcome) || outcome.contains(reason.as_str()))
+}
+
+fn attempts(task: &Task) -> String {
+    if task.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", task.attempts) }
+}
+
+fn is_over(wait: &Wait, now: Timestamp) -> bool {
+    wait.until.is_some_and(|until| until <= now)
 }
 
 fn explain_end(task: &Task, end: End, why: &mut Why) {
@@ -74,70 +101,105 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
         End::Failure => {
-            why.reasons.push(format!("it failed after {} attempts", task.attempts));
+            let last = task.last_outcome.as_ref();
+            let last =
+                last.map_or_else(String::new, |outcome| format!("; its last run ended with {outcome}"));
+            why.reasons.push(format!("it failed after {}{last}", attempts(task)));
             why.next.push(format!("rehearsal runs list --task {}", task.id));
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
     }
 }
 
-fn explain_wait(task: &Task, wait_for: WaitFor, until: Option<Timestamp>, now: Timestamp, why: &mut Why) {
-    match wait_for {
+async fn explain_claim(
+    store: &dyn Store,
+    task: &Task,
+    claim: &Claim,
+    around: &Surroundings<'_>,
+    why: &mut Why,
+) -> Result<(), StoreError> {
+    let seconds = around.now.since(claim.since).as_secs();
+    let leases = store.leases().await?;
+    let Some((_, until)) = leases.into_iter().find(|(leased, _)| leased.id == task.id) else {
+        why.reasons.push(format!("run {} has worked on it for {seconds} s", claim.run));
+        if around.loop_holder.is_none() {
+            why.reasons.push("but no loop is running here: its worker has died".into());
+            why.next.push(run_command(task));
+        } else {
+            why.next.push(format!("rehearsal logs {} --follow", claim.run));
+        }
+        return Ok(());
+    };
+    why.lease_until = Some(until);
+    let worker = &claim.worker;
+    why.reasons.push(match task.next_agent() {
+        Some(agent) => {
+            format!("{agent} has worked on it for {seconds} s (run {}, worker {worker})", claim.run)
+        }
+        None => format!("worker {worker} has done its steps for {seconds} s"),
+    });
+    match Presence::of(around.state_dir, worker) {
+        Alive::No => {
+            why.lease_until = None;
+            why.reasons.push("but that worker has died: the next one puts it in order".into());
+            why.next.push("rehearsal work".into());
+        }
+        Alive::Unknown if until <= around.now => {
+            why.reasons.push("but that worker has not been heard of: any other takes it over".into());
+            why.next.push("rehearsal work".into());
+        }
+        Alive::Yes | Alive::Unknown if task.next_agent().is_some() => {
+            why.next.push(format!("rehearsal logs {} --follow", claim.run));
+        }
+        Alive::Yes | Alive::Unknown => why.next.push("rehearsal status --watch".into()),
+    }
+    Ok(())
+}
+
+async fn explain_wait(
+    store: &dyn Store,
+    task: &Task,
+    flow: &Flow,
+    wait: &Wait,
+    around: &Surroundings<'_>,
+    why: &mut Why,
+) -> Result<(), StoreError> {
+    match wait.wait_for {
+        WaitFor::Human if asks_for_a_decision(task, flow) => {
+            why.reasons.push("it waits for your decision".into());
+            why.next.push(format!("rehearsal approve {}", task.id));
+            why.next.push(format!("rehearsal reject {} --comment WHAT-HAS-TO-CHANGE", task.id));
+        }
         WaitFor::Human => {
             why.reasons.push("it waits for a human".into());
             why.next.push(format!("rehearsal task unblock {}", task.id));
         }
         WaitFor::System(name) => {
             why.reasons.push(format!("it waits because of the system ({name}), which costs it no attempt"));
-            if until.is_some_and(|until| until <= now) {
-                why.next.push(run_command(task));
-            }
+            ready::explain_hindrance(store, task, around, why).await?;
         }
-        WaitFor::Time | WaitFor::Ci => {}
-    }
-}
-
-async fn explain_ready(
-    store: &dyn Store,
-    task: &Task,
-    now: Timestamp,
-    loop_holder: Option<&str>,
-    why: &mut Why,
-) -> Result<(), StoreError> {
-    for id in &task.depends_on {
-        match store.task(id).await? {
-            Some(other) if other.is_done() => {}
-            Some(other) => {
-                why.reasons.push(format!(
-                    "it depends on {} ({}), which is {}",
-                    other.id,
-                    other.title,
-                    other.status()
-                ));
-                why.next.push(format!("rehearsal why {}", other.id));
-            }
-            None => why.reasons.push(format!("it depends on {id}, which does not exist")),
-        }
-    }
-    if !why.reasons.is_empty() {
-        return Ok(());
-    }
-    let Some(session) = &task.session else {
-        why.reasons.push("it belongs to no session, and so to no loop".into());
-        return Ok(());
-    };
-    match (store.next_task(Some(session), now).await?, loop_holder) {
-        (Some(next), _) if next.id != task.id => {
-            why.reasons.push(format!("it is ready, and {} ({}) comes first", next.id, next.title));
-        }
-        (_, Some(_)) => why.reasons.push("it is ready, and next".into()),
-        (_, None) => {}
-    }
-    if loop_holder.is_none() {
-        why.reasons.push("it is ready, and no loop is running".into());
-        why.next.push(run_command(task));
+        WaitFor::Time => {}
+        WaitFor::Ci => why.reasons.push("it waits for checks on the forge".into()),
     }
     Ok(())
+}
+
+/// Whether its state asks a person to approve or reject.
+pub fn asks_for_a_decision(task: &Task, flow: &Flow) -> bool {
+    matches!(flow.states.get(&task.state), Some(State::Wait { on, .. }) if on.decides())
+}
+
+/// Which step comes next, and how often it was tried in vain.
+pub fn next_step(task: &Task, flow: &Flow) -> Option<String> {
+    let pending = task.pending.as_ref()?;
+    let steps = flow.steps_of(&task.state);
+    let step = steps.get(pending.next as usize)?;
+    let tried = match pending.tries {
+        0 => String::new(),
+        1 => ", which was tried once in vain".to_owned(),
+        tries => format!(", which was tried {tries} times in vain"),
+    };
+    Some(format!("step {} of {} is next: {step}{tried}", pending.next + 1, steps.len()))
 }
 
 fn run_command(task: &Task) -> String {
@@ -147,9 +209,8 @@ fn run_command(task: &Task) -> String {
 
 /// The same in one clause, for a task that a loop cannot go on with.
 pub(crate) fn in_short(task: &Task, now: Timestamp) -> String {
-    let is_over = |until: Option<Timestamp>| until.is_some_and(|until| until <= now);
     match &task.standing {
-        Standing::Waiting(wait) if !is_over(wait.until) => wait.reason.clone(),
+        Standing::Waiting(wait) if !is_over(wait, now) => wait.reason.clone(),
         Standing::Claimed(claim) => format!("run {} works on it", claim.run),
         Standing::Ended { .. } => task.status().to_owned(),
         Standing::Ready | Standing::Waiting(_) => "it depends on tasks that are not done".into(),

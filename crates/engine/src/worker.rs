@@ -23,7 +23,7 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
-use rehearsal_core::guard::Limits;
+use rehearsal_core::guard::{Hindrance, Limits};
 use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
@@ -33,11 +33,13 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::steps::MergeQueue;
 use crate::{Draws, StopSwitch};
 use heart::Held;
-use presence::Presence;
+
+pub(crate) use presence::{Alive, Presence};
 
 pub use agents::{Role, Roles};
 pub use event::{WorkEnd, WorkEvent, WorkSummary};
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
+pub use recover::forget_dead_workers;
 
 /// Told of everything that happens in a worker. Must not block.
 pub type WorkReporter = Arc<dyn Fn(WorkEvent) + Send + Sync>;
@@ -150,6 +152,7 @@ pub(crate) struct Desk {
     draws: Draws,
     /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
     last_beat: AtomicI64,
+    began: Timestamp,
     tally: Mutex<Tally>,
 }
 
@@ -191,7 +194,8 @@ impl Desk {
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
         let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
-        let last_beat = AtomicI64::new(worker.clock.now().0);
+        let began = worker.clock.now();
+        let last_beat = AtomicI64::new(began.0);
         let mut desk = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
@@ -199,6 +203,7 @@ impl Desk {
             merges,
             draws,
             last_beat,
+            began,
             tally,
         };
         if seed.is_some() {
@@ -227,7 +232,7 @@ impl Desk {
                     if self.recover().await? > 0 {
                         continue;
                     }
-                    idle_until = self.worker.store.next_wake(self.now()).await?;
+                    idle_until = self.next_chance().await?;
                     break;
                 };
                 began_one = true;
@@ -258,6 +263,25 @@ impl Desk {
         }
     }
 
+    /// When something becomes claimable by itself: a wait is over then, an agent may begin its next run, or what ran out
+    /// may be taken over.
+    async fn next_chance(&self) -> Result<Option<Timestamp>, WorkError> {
+        let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
+        let wake = store.next_wake(now).await?;
+        let hindrance = match store.next_task(options.session.as_ref(), now).await? {
+            Some(task) => store.hindrance(&task, &options.limits, now).await?,
+            None => None,
+        };
+        let is_ours = |name: &AgentName| options.agents.as_ref().is_none_or(|agents| agents.contains(name));
+        let soon = match hindrance {
+            Some(Hindrance::TooSoon { agent, until }) if is_ours(&agent) => Some(until),
+            _ => None,
+        };
+        let allowed = self.began.plus(options.lease);
+        let ran_out = allowed > now && store.leases().await?.iter().any(|(_, until)| *until <= now);
+        Ok(wake.into_iter().chain(soon).chain(ran_out.then_some(allowed)).min())
+    }
+
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {
         let options = &self.worker.options;
         !self.worker.stop.is_thrown() && busy < options.at_once as usize && !(options.once && began_one)
@@ -283,8 +307,7 @@ impl Desk {
             agents: options.agents.clone(),
             session: options.session.clone(),
             limits: options.limits.clone(),
-            may_take_over: self.now().since(Timestamp(self.last_beat.load(Ordering::SeqCst)))
-                <= options.lease,
+            may_take_over: self.may_take_over(),
         };
         let changes = vec![Change::ClaimNext(Box::new(request))];
         let committed = self.commit(changes).await?;
@@ -292,6 +315,14 @@ impl Desk {
             Committed::Claimed(claimed) => claimed.map(|claimed| *claimed),
             _ => None,
         }))
+    }
+
+    /// A worker that slept prolongs its own claims before it takes anyone else's; and one that has just begun cannot know
+    /// whether the whole machine slept, with others on it that are about to prolong theirs.
+    fn may_take_over(&self) -> bool {
+        let lease = self.worker.options.lease;
+        let last_beat = Timestamp(self.last_beat.load(Ordering::SeqCst));
+        self.now() >= self.began.plus(lease) && self.now().since(last_beat) <= lease
     }
 
     /// Commits in the worker's name.

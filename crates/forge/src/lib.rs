@@ -39,9 +39,10 @@ pub use github::GitHub;
 pub use local::Local;
 pub use merge::{Candidate, CandidateError, LandError, check_fit, tree_of};
 pub use ports::PortBlock;
+pub use reference::sweep_references;
 pub use remote::{RemoteError, fetch, remote_head};
 pub use watch::{CheckoutPrint, Trespass};
 pub use worktree::{
-    Collected, GcEntry, GcMode, Origin, Released, Unsaved, Worktree, WorktreeError, WorktreeSettings,
-    Worktrees,
+    Collected, GcEntry, GcMode, Occupied, Origin, Released, Unsaved, Worktree, WorktreeError,
+    WorktreeSettings, Worktrees,
 };

@@ -55,3 +55,7 @@ pub(crate) const PORTS_PER_SLOT: u16 = 20;
 
 /// How many slots have ports of their own below the ephemeral range.
 pub(crate) const PORT_SLOTS: u32 = 600;
+
+/// After this a reference of ours that holds something for a while has been forgotten: no fetch and no run of tests
+/// takes a day.
+pub(crate) const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(24 * 3600);

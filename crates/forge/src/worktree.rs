@@ -19,6 +19,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Fence, TaskId};
 
 use crate::git::{GitError, Oid};
+use crate::lock::FileLock;
 use crate::ports::PortBlock;
 use crate::repository::Repository;
 use slot::Slot;
@@ -61,6 +62,12 @@ pub struct Worktree {
     pub origin: Origin,
 }
 
+/// A worktree that is being worked in.
+#[derive(Debug)]
+pub struct Occupied {
+    _lock: FileLock,
+}
+
 /// How a worktree came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -94,7 +101,7 @@ pub enum WorktreeError {
         asked: Fence,
     },
     /// Another process prepares or clears the same worktree, and does not come to an end.
-    #[error("another process is busy with the worktree of task {task}")]
+    #[error("someone else is still busy with the worktree of task {task}")]
     Busy {
         /// Which task.
         task: TaskId,
@@ -156,6 +163,17 @@ impl Worktrees {
     /// The repository's main checkout.
     pub fn root(&self) -> &Utf8Path {
         &self.repository.root
+    }
+
+    /// Keeps others out of a worktree for as long as the answer lives. A claim that was taken away may have an agent that
+    /// does not know it yet: two never work in one place.
+    pub async fn occupy(&self, worktree: &Worktree) -> Result<Occupied, WorktreeError> {
+        let slot = Slot::new(&self.under, worktree.slot);
+        let cannot = GitError::io(format!("occupy `{}`", worktree.path));
+        match slot.occupy().await.map_err(cannot)? {
+            Some(lock) => Ok(Occupied { _lock: lock }),
+            None => Err(WorktreeError::Busy { task: worktree.task.clone() }),
+        }
     }
 
     /// Whether a task has a place already.

@@ -33,6 +33,7 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
         TaskInput::Claim { .. }
         | TaskInput::TakeOver { .. }
         | TaskInput::Lose { .. }
+        | TaskInput::Redo { .. }
         | TaskInput::Adopt { .. }
         | TaskInput::StepDone { .. }
         | TaskInput::StepFailed { .. }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rehearsal_core::guard::{Limits, Situation, lane_hindrance};
+use rehearsal_core::guard::{AgentLimits, Limits, Situation, lane_hindrance};
 use rehearsal_core::{AgentName, RunId, SessionName, Task, Timestamp, WorkerId};
 
 use crate::StoreError;
@@ -27,6 +27,14 @@ pub struct ClaimRequest {
     pub may_take_over: bool,
 }
 
+impl ClaimRequest {
+    /// Whether the limits count what is in work, so that two who claim at once must not both count before either claims.
+    pub(crate) fn counts(&self) -> bool {
+        let counts = |limits: &AgentLimits| limits.at_once.is_some() || limits.interval > Duration::ZERO;
+        self.limits.at_once.is_some() || self.limits.agents.values().any(counts)
+    }
+}
+
 /// A task that was claimed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
@@ -44,6 +52,11 @@ pub(crate) struct LaneKey {
 }
 
 impl LaneKey {
+    /// The session as the table of turns writes it.
+    pub(crate) fn session_text(&self) -> &str {
+        self.session.as_ref().map_or("", SessionName::as_str)
+    }
+
     pub(crate) fn read(text: String) -> Result<Self, StoreError> {
         let corrupt = || StoreError::Corrupt { what: format!("`{text}` is no lane") };
         let (agent, session) = text.split_once('/').ok_or_else(corrupt)?;
@@ -69,25 +82,47 @@ impl LaneKey {
 /// A task that might be next.
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    pub(crate) num: i64,
+    pub(crate) found: Found,
     pub(crate) session: String,
     pub(crate) priority: i64,
     pub(crate) created_at: i64,
+    pub(crate) num: i64,
 }
 
-/// Most urgent first; then the session with the least in work; then the one whose turn is longest ago; then the oldest.
-pub(crate) fn put_in_order(
-    candidates: &mut [Candidate],
-    situation: &Situation,
-    turns: &BTreeMap<String, i64>,
-) {
-    let mut in_work: BTreeMap<&str, usize> = BTreeMap::new();
-    for working in &situation.working {
-        *in_work.entry(working.session.as_ref().map_or("", SessionName::as_str)).or_default() += 1;
+/// How a candidate came to be one.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// It is the next of its lane, and so many of the lane were looked at before it.
+    InLane { lane: String, before: i64 },
+    /// Its worker let the lease run out. It is claimable like others, but nobody has told it yet.
+    RunOut,
+}
+
+/// Which of the candidates is next: most urgent first; then the session with the least in work; then the one whose turn
+/// is longest ago; then the oldest.
+pub(crate) struct Order<'a> {
+    in_work: BTreeMap<&'a str, usize>,
+    turns: &'a BTreeMap<String, i64>,
+}
+
+impl<'a> Order<'a> {
+    pub(crate) fn new(situation: &'a Situation, turns: &'a BTreeMap<String, i64>) -> Self {
+        let mut in_work: BTreeMap<&str, usize> = BTreeMap::new();
+        for working in &situation.working {
+            *in_work.entry(working.session.as_ref().map_or("", SessionName::as_str)).or_default() += 1;
+        }
+        Self { in_work, turns }
     }
-    candidates.sort_by_key(|candidate| {
-        let in_work = in_work.get(candidate.session.as_str()).copied().unwrap_or(0);
-        let turn = turns.get(&candidate.session).copied().unwrap_or(0);
+
+    /// Takes the next one out.
+    pub(crate) fn take_next(&self, candidates: &mut Vec<Candidate>) -> Option<Candidate> {
+        let place = (0..candidates.len()).min_by_key(|place| self.key(&candidates[*place]))?;
+        Some(candidates.swap_remove(place))
+    }
+
+    fn key(&self, candidate: &Candidate) -> (i64, usize, i64, i64, i64) {
+        let in_work = self.in_work.get(candidate.session.as_str()).copied().unwrap_or(0);
+        let turn = self.turns.get(&candidate.session).copied().unwrap_or(0);
         (candidate.priority, in_work, turn, candidate.created_at, candidate.num)
-    });
+    }
 }

@@ -16,6 +16,7 @@ pub(crate) struct TaskColumns {
     pub(crate) done: i64,
     pub(crate) claimable_at: Option<i64>,
     pub(crate) lane: String,
+    pub(crate) touches: Option<String>,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
     pub(crate) fence: i64,
@@ -34,6 +35,7 @@ impl TaskColumns {
             done: i64::from(task.is_done()),
             claimable_at: claimable_at(task),
             lane: lane(task.next_agent(), task.session.as_ref()),
+            touches: touches(task),
             created_at: task.created_at.0,
             updated_at: task.updated_at.0,
             fence: task.fence.0,
@@ -44,6 +46,12 @@ impl TaskColumns {
 /// What is held back together: `AGENT/SESSION`. No name has a slash.
 pub(crate) fn lane(agent: Option<&AgentName>, session: Option<&SessionName>) -> String {
     format!("{}/{}", agent.map_or("", AgentName::as_str), session.map_or("", SessionName::as_str))
+}
+
+/// The patterns as a list in JSON; none if there are none, as is usual.
+fn touches(task: &Task) -> Option<String> {
+    let is_some = !task.touches.is_empty();
+    is_some.then(|| serde_json::Value::from(task.touches.as_slice()).to_string())
 }
 
 fn standing(task: &Task) -> &'static str {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use rehearsal_core::transition::Refusal;
 use rehearsal_core::{RunId, SessionName, TaskId};
 
-use crate::policy::BUSY_TIMEOUT;
+use crate::policy::{BUSY_TIMEOUT, STATEMENT_TIMEOUT};
+use crate::{postgres, sqlite};
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +97,10 @@ pub enum CommitError {
         /// What was given.
         usd: f64,
     },
+    /// The connection was lost in the moment of the commit, and the server could not be asked since: all of it was
+    /// written, or nothing. It must not be written again before someone has looked.
+    #[error("the connection to the database was lost in the moment of writing: it may be written, or not")]
+    OutcomeUnknown,
     /// The database does not work.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -138,6 +143,24 @@ pub enum StoreError {
     /// No room. Nothing was written, nothing is broken.
     #[error("there is no space left to write the database")]
     DiskFull,
+    /// Others change the same, again and again. Nothing was written.
+    #[error("the database is busy: others keep changing the same")]
+    Contended,
+    /// The server is not there, or the way to it is cut. Nothing was written.
+    #[error("the database cannot be reached: {what}")]
+    Unreachable {
+        /// What was met on the way.
+        what: String,
+    },
+    /// The server is there and does not answer. Nothing was written.
+    #[error("the database did not answer for {} s", STATEMENT_TIMEOUT.as_secs())]
+    Unanswered,
+    /// The server does not let us in, or not do what we have to.
+    #[error("the database refuses us: {what}")]
+    Denied {
+        /// What it says.
+        what: String,
+    },
     /// What is in it cannot be true.
     #[error("the database is damaged: {what}")]
     Corrupt {
@@ -169,17 +192,23 @@ pub enum OpenError {
         /// Which kind.
         kind: String,
     },
-    /// The file is something else.
-    #[error("`{}` is not a database of this program", path.display())]
+    /// No server can be found by that.
+    #[error("this is no address of a PostgreSQL server: {why}")]
+    Address {
+        /// Why not. Never the address itself, which may hold a password.
+        why: String,
+    },
+    /// It is something else.
+    #[error("`{place}` is not a database of this program")]
     NotOurs {
-        /// Which file.
-        path: PathBuf,
+        /// Which file or server.
+        place: String,
     },
     /// A newer version of this program made it.
-    #[error("`{}` was made by a newer version of this program (schema {found}, this one knows {known})", path.display())]
+    #[error("`{place}` was made by a newer version of this program (schema {found}, this one knows {known})")]
     Newer {
-        /// Which file.
-        path: PathBuf,
+        /// Which file or server.
+        place: String,
         /// Its version.
         found: i64,
         /// The newest version that is known here.
@@ -188,4 +217,27 @@ pub enum OpenError {
     /// The database does not work.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        let known = match &error {
+            sqlx::Error::Database(database) => {
+                let of_sqlite = database.try_downcast_ref().and_then(sqlite::meaning);
+                of_sqlite.or_else(|| database.try_downcast_ref().and_then(postgres::meaning))
+            }
+            sqlx::Error::PoolTimedOut => Some(Self::Busy),
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
+                Some(Self::Unreachable { what: error.to_string() })
+            }
+            _ => None,
+        };
+        known.unwrap_or_else(|| Self::Other(Box::new(error)))
+    }
+}
+
+impl From<sqlx::Error> for FindError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
 }

@@ -5,8 +5,12 @@
 //! [`transition`](rehearsal_core::transition::transition), with the version of the flow that they started with.
 //! So every row equals the fold of its events, and [`Store::verify`] can prove it.
 //!
-//! **Invariant:** no rule about tasks lives here, and no clock: whoever writes says who and when. Two processes
-//! may write at once; a change that was answered is on the disk.
+//! There are two engines: a file of one machine ([`SqliteStore`]), and a server for many ([`PostgresStore`]). What they do
+//! is written once, over a connection that is either; an engine has only what is its own: how to connect, to begin and
+//! to commit, and to hear of others.
+//!
+//! **Invariant:** no rule about tasks lives here, and no clock: whoever writes says who and when; where machines share
+//! a server, the server says when. Two processes may write at once; a change that was answered is on the disk.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -31,14 +35,23 @@ mod claim;
 mod columns;
 mod cycle;
 mod error;
+mod json;
+mod link;
+mod open;
 pub mod policy;
+mod postgres;
 mod query;
+#[cfg(feature = "scratch")]
+pub mod scratch;
 mod sqlite;
 mod store;
+mod tables;
 
 pub use change::{Change, Committed};
 pub use claim::{ClaimRequest, Claimed};
 pub use error::{CommitError, FindError, OpenError, StoreError};
+pub use open::{StoreLocation, open};
+pub use postgres::{PostgresStore, TimeSource};
 pub use query::{
     Cost, Counts, EventQuery, RunQuery, Scope, SessionSummary, StatusFilter, TaskQuery, TestQuery, Tested,
 };

@@ -11,6 +11,30 @@ pub(crate) const READERS: u32 = 4;
 /// Bytes that the write-ahead log may keep between commits: one huge import should not fill the disk for ever.
 pub(crate) const LARGEST_IDLE_WAL: &str = "16777216";
 
+/// Connections to a PostgreSQL server at most: a worker does one thing at a time, and servers have few to give.
+pub(crate) const CONNECTIONS: usize = 8;
+
+/// A statement takes milliseconds. One that takes this long waits for something that will not come.
+pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// After this the client gives up, if the server has not: then it is gone without a word.
+pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(45);
+
+/// How long a server may be away until that is an error: longer than it takes to restart, shorter than a lease.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The first pause before another try, and the longest.
+pub(crate) const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// Tries of a commit that others keep getting in the way of.
+pub(crate) const MOST_TRIES: u32 = 20;
+
+/// Others are told of changes at most this often: PostgreSQL hands out notifications one transaction after the other.
+pub(crate) const BETWEEN_HINTS: Duration = Duration::from_millis(10);
+
+/// A listener that has heard nothing for so long asks anew: a cut connection is silent, too.
+pub(crate) const LONGEST_QUIET: Duration = Duration::from_secs(60);
+
 /// Rows that go into one statement: enough to make its overhead small, few enough to hold.
 pub(crate) const CHUNK: usize = 1_000;
 

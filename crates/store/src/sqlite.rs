@@ -1,19 +1,9 @@
 //! The engine in a file.
 
-mod commit;
 mod error;
-mod find;
-mod flows;
-mod log;
 mod migrate;
 mod network;
 mod open;
-mod runs;
-mod sessions;
-mod situation;
-mod tasks;
-mod tested;
-mod verify;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,14 +15,20 @@ use rehearsal_core::guard::{Hindrance, Limits, Situation};
 use rehearsal_core::{
     Actor, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
 };
+use sqlx::{Connection, query};
 use tokio::sync::watch;
 
+use crate::link::Link;
+use crate::tables::commit::Writing;
+use crate::tables::flows::FlowCache;
+use crate::tables::{find, log, runs, sessions, situation, tasks, tested, verify};
 use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
     SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
-use flows::FlowCache;
 use open::Database;
+
+pub(crate) use error::meaning;
 
 /// A store in one SQLite file, shared safely by the processes of one machine.
 #[derive(Debug)]
@@ -61,12 +57,28 @@ impl Store for SqliteStore {
         at: Timestamp,
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
-        let committed = commit::commit(&self.database, &self.flows, &actor, at, changes).await?;
-        // Whoever waits for a change would wake itself by looking for something to claim.
-        if committed.iter().any(|committed| !matches!(committed, Committed::Claimed(None))) {
-            self.changes.send_modify(|count| *count += 1);
+        let mut turn = self.database.writer().await?;
+        // A transaction that begins by reading cannot always go on to write: SQLite would refuse it at once.
+        query("BEGIN IMMEDIATE").execute(&mut turn.connection).await.map_err(StoreError::from)?;
+        let mut writing = Writing::new(Link::Sqlite(&mut turn.connection), &self.flows, &actor, at);
+        match writing.apply_all(changes).await {
+            Ok(committed) => {
+                let has_written = writing.has_written();
+                query("COMMIT").execute(&mut turn.connection).await.map_err(StoreError::from)?;
+                turn.keep();
+                if has_written {
+                    self.changes.send_modify(|count| *count += 1);
+                }
+                Ok(committed)
+            }
+            Err(error) => {
+                // Some errors (a full disk) have rolled back already. The connection is only kept if it is clean.
+                if query("ROLLBACK").execute(&mut turn.connection).await.is_ok() {
+                    turn.keep();
+                }
+                Err(error)
+            }
         }
-        Ok(committed)
     }
 
     async fn renew(
@@ -76,13 +88,13 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<Vec<TaskId>, StoreError> {
         let mut turn = self.database.writer().await?;
-        let held = situation::renew(&mut turn.connection, claims, lease, now).await?;
+        let held = situation::renew(&mut Link::Sqlite(&mut turn.connection), claims, lease, now).await?;
         turn.keep();
         Ok(held)
     }
 
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
-        situation::situation(&mut *self.database.reader().await?, limits, now).await
+        situation::situation(&mut self.database.reader().await?.link(), limits, now).await
     }
 
     async fn hindrance(
@@ -91,11 +103,11 @@ impl Store for SqliteStore {
         limits: &Limits,
         now: Timestamp,
     ) -> Result<Option<Hindrance>, StoreError> {
-        situation::hindrance(&mut *self.database.reader().await?, &self.flows, task, limits, now).await
+        situation::hindrance(&mut self.database.reader().await?.link(), &self.flows, task, limits, now).await
     }
 
     async fn next_wake(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        situation::next_wake(&mut *self.database.reader().await?, now).await
+        situation::next_wake(&mut self.database.reader().await?.link(), now).await
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -103,39 +115,39 @@ impl Store for SqliteStore {
     }
 
     async fn leases(&self) -> Result<Vec<(Task, Timestamp)>, StoreError> {
-        situation::leases(&mut *self.database.reader().await?).await
+        situation::leases(&mut self.database.reader().await?.link()).await
     }
 
     async fn flow(&self, version: &str) -> Result<Arc<Flow>, StoreError> {
-        self.flows.get(&mut *self.database.reader().await?, version).await
+        self.flows.get(&mut self.database.reader().await?.link(), version).await
     }
 
     async fn session(&self, name: &SessionName) -> Result<Session, FindError> {
-        sessions::session(&mut *self.database.reader().await?, name).await
+        sessions::session(&mut self.database.reader().await?.link(), name).await
     }
 
     async fn sessions(&self) -> Result<Vec<SessionSummary>, StoreError> {
-        sessions::sessions(&mut *self.database.reader().await?).await
+        sessions::sessions(&mut self.database.reader().await?.link()).await
     }
 
     async fn progress(&self, session: &SessionName, last: u32) -> Result<Vec<ProgressEntry>, StoreError> {
-        sessions::progress(&mut *self.database.reader().await?, session, last).await
+        sessions::progress(&mut self.database.reader().await?.link(), session, last).await
     }
 
     async fn task(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
-        tasks::task(&mut *self.database.reader().await?, id).await
+        tasks::task(&mut self.database.reader().await?.link(), id).await
     }
 
     async fn find_task(&self, prefix: &str) -> Result<Task, FindError> {
-        find::task(&mut *self.database.reader().await?, prefix).await
+        find::task(&mut self.database.reader().await?.link(), prefix).await
     }
 
     async fn tasks(&self, query: &TaskQuery) -> Result<Vec<Task>, StoreError> {
-        tasks::tasks(&mut *self.database.reader().await?, query).await
+        tasks::tasks(&mut self.database.reader().await?.link(), query).await
     }
 
     async fn count_tasks(&self, session: Option<&SessionName>) -> Result<Counts, StoreError> {
-        tasks::count(&mut *self.database.reader().await?, session).await
+        tasks::count(&mut self.database.reader().await?.link(), session).await
     }
 
     async fn next_task(
@@ -143,43 +155,45 @@ impl Store for SqliteStore {
         session: Option<&SessionName>,
         now: Timestamp,
     ) -> Result<Option<Task>, StoreError> {
-        tasks::next(&mut *self.database.reader().await?, session, now).await
+        tasks::next(&mut self.database.reader().await?.link(), session, now).await
     }
 
     async fn find_run(&self, prefix: &str) -> Result<Run, FindError> {
-        find::run(&mut *self.database.reader().await?, prefix).await
+        find::run(&mut self.database.reader().await?.link(), prefix).await
     }
 
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError> {
-        runs::runs(&mut *self.database.reader().await?, query).await
+        runs::runs(&mut self.database.reader().await?.link(), query).await
     }
 
     async fn unfinished_runs(&self) -> Result<Vec<Run>, StoreError> {
-        runs::unfinished(&mut *self.database.reader().await?).await
+        runs::unfinished(&mut self.database.reader().await?.link()).await
     }
 
     async fn cost_of(&self, scope: &Scope) -> Result<Cost, StoreError> {
-        runs::cost(&mut *self.database.reader().await?, scope).await
+        runs::cost(&mut self.database.reader().await?.link(), scope).await
     }
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, StoreError> {
-        log::events(&mut *self.database.reader().await?, query).await
+        log::events(&mut self.database.reader().await?.link(), query).await
     }
 
     async fn test_runs(&self, query: &TestQuery) -> Result<Vec<Tested>, StoreError> {
-        tested::test_runs(&mut *self.database.reader().await?, query).await
+        tested::test_runs(&mut self.database.reader().await?.link(), query).await
     }
 
     async fn last_event(&self) -> Result<i64, StoreError> {
-        log::last(&mut *self.database.reader().await?).await
+        log::last(&mut self.database.reader().await?.link()).await
     }
 
     async fn schema_version(&self) -> Result<i64, StoreError> {
-        migrate::version(&mut *self.database.reader().await?).await
+        migrate::version(self.database.reader().await?.connection()).await
     }
 
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
-        verify::verify(&mut *self.database.reader().await?, &self.flows).await
+        let mut reader = self.database.reader().await?;
+        let mut moment = reader.connection().begin().await?;
+        verify::verify(&mut Link::Sqlite(&mut moment), &self.flows).await
     }
 }
 

@@ -1,10 +1,13 @@
 //! `demo`: the main job, whole, in a scratch directory: real git, real store, real processes, a scripted agent.
 
+mod pull_request;
+mod timeline;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
 use rehearsal_engine::LoopSummary;
 use rehearsal_store::{Change, RunQuery, Store};
@@ -22,12 +25,30 @@ use crate::ui::{BOLD, GOOD, Ui, styled, table};
 use crate::words;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal demo --keep /tmp/greet")]
+#[command(after_help = "Examples:
+  rehearsal demo
+  rehearsal demo --flow pull-request     # two agents, a review that rejects once, a merge
+  rehearsal demo --keep /tmp/greet
+
+Everything is real but the agents: git, the store, processes, tests. It takes seconds and no tokens.")]
 pub(crate) struct DemoArgs {
+    /// Which way the tasks go
+    #[arg(long, value_enum, default_value_t = DemoFlow::Loop)]
+    flow: DemoFlow,
     /// Keep the scratch repository here, to look around in it
     #[arg(long, value_name = "DIR")]
     keep: Option<Utf8PathBuf>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DemoFlow {
+    /// One agent, one task after another, in one checkout
+    Loop,
+    /// An implementer, a gatekeeper, and a local forge
+    PullRequest,
+}
+
+pub(crate) use pull_request::PullRequestDemo;
 
 /// `demo --json`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,7 +82,7 @@ const TASKS: [(&str, &str); 3] = [
 
 pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
     let scratch = tempfile::Builder::new().prefix("rehearsal-demo-").tempdir()?;
-    let root = match &args.keep {
+    let wanted = match &args.keep {
         Some(directory) => {
             let directory = context.directory.join(directory);
             fs_err::create_dir_all(&directory)?;
@@ -70,11 +91,16 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
                     CliError::usage(format!("`{directory}` is not empty")).hint("name a new directory")
                 );
             }
-            directory
+            Some(directory)
         }
-        None => Utf8PathBuf::from_path_buf(scratch.path().join("greet"))
-            .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?,
+        None => None,
     };
+    let scratch = Utf8Path::from_path(scratch.path())
+        .ok_or_else(|| CliError::usage("the directory for temporary files has a name that is not UTF-8"))?;
+    if args.flow == DemoFlow::PullRequest {
+        return pull_request::run(wanted.as_deref().unwrap_or(scratch), wanted.is_some(), context).await;
+    }
+    let root = wanted.unwrap_or_else(|| scratch.join("greet"));
     let project = prepare(&root)?;
     let quiet = Context { ui: Ui { json: false }, directory: root.clone(), clock: context.clock.clone() };
     let before = run_tests(&root)?;
@@ -106,7 +132,7 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
     init_repository(root)?;
     commit_all(root, "A greeting to be")?;
-    Ok(Project { root: root.to_owned() })
+    Ok(Project::at(root))
 }
 
 async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {

@@ -1,13 +1,17 @@
 //! `doctor`: what works, what does not, what to do.
 
+mod outlet;
 mod sandbox;
+mod store;
 
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
-use rehearsal_core::config::{DriverKind, Overrides, Settings};
+use rehearsal_core::Run;
+use rehearsal_core::config::{DriverKind, Overrides, Settings, without_password};
 use rehearsal_engine::LoopLock;
 use rehearsal_sandbox::SandboxReport;
+use rehearsal_store::StoreLocation;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,8 +25,16 @@ use crate::ui::{BAD, GOOD, ODD, harmless, styled};
 use crate::words;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal doctor\n\nEnds with 3 if something does not work.")]
-pub(crate) struct DoctorArgs {}
+#[command(
+    after_help = "Examples:\n  rehearsal doctor\n  rehearsal doctor --store\n\nEnds with 3 if something does not work."
+)]
+pub(crate) struct DoctorArgs {
+    /// Only check the store: every task against its events, every column against its document; all findings, one a line
+    #[arg(long)]
+    store: bool,
+}
+
+pub(crate) use store::StoreDocument;
 
 /// `doctor --json`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +82,10 @@ impl Check {
     }
 }
 
-pub(crate) async fn run(_args: DoctorArgs, context: &Context) -> Done {
+pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Done {
+    if args.store {
+        return store::verify(context).await;
+    }
     let mut checks = vec![check_git().await, check_supervision()];
     let sandbox = match context.project() {
         Ok(project) => check_project(&project, context, &mut checks).await,
@@ -125,6 +140,9 @@ async fn check_project(
     }
     checks.push(check_tests(&project.root));
     check_flows(project, checks);
+    if let Ok(settings) = &settings {
+        outlet::check(settings, project, checks).await;
+    }
     check_store(project, context, checks).await;
     check_disk(&project.root, checks);
     sandbox::check(&project.root, settings.as_ref().ok(), checks)
@@ -217,33 +235,33 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
 }
 
 async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Check>) {
+    let (place, cure) = match project.store_location() {
+        Ok(StoreLocation::Postgres(url)) => (
+            format!(" ({})", without_password(&url)),
+            "see whether the server runs and can be reached, and what `store:` says",
+        ),
+        _ => (String::new(), "restore `.rehearsal/state` from a backup, or move it away"),
+    };
     let store = match project.store().await {
         Ok(store) => store,
-        Err(error) => {
-            checks.push(Check::bad(
-                "store",
-                error.in_a_line(),
-                "restore `.rehearsal/state` from a backup, or move it away",
-            ));
-            return;
-        }
+        Err(error) => return checks.push(Check::bad("store", format!("{}{place}", error.in_a_line()), cure)),
     };
     match store.verify().await {
         Ok(findings) if findings.is_empty() => {
-            checks.push(Check::ok("store", "every task is what its events say"))
+            checks.push(Check::ok("store", format!("every task is what its events say{place}")));
         }
-        Ok(findings) => {
-            checks.push(Check::bad(
-                "store",
-                findings.join("; "),
-                "keep a copy of `.rehearsal/state` and report it",
-            ));
-        }
+        Ok(findings) => checks.push(Check::bad(
+            "store",
+            format!("{}{place}", findings.join("; ")),
+            "keep a copy of the store and report it; `rehearsal doctor --store` has all findings",
+        )),
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
+    let leases = store.leases().await.unwrap_or_default();
+    let is_leased = |run: &Run| leases.iter().any(|(task, _)| task.id == run.start.task);
     if LoopLock::holder(&project.state_dir()).is_none()
         && let Ok(runs) = store.unfinished_runs().await
-        && let Some(run) = runs.first()
+        && let Some(run) = runs.iter().find(|run| !is_leased(run))
     {
         let since = words::relative(run.start.started_at, context.now());
         checks.push(Check::note(

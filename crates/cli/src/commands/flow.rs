@@ -1,7 +1,8 @@
-//! `flow check|graph`.
+//! `flow list|check|graph`.
 
 use camino::Utf8PathBuf;
 use clap::Subcommand;
+use rehearsal_core::AgentName;
 use rehearsal_core::config::Overrides;
 use rehearsal_core::flow::{self, Flow, SHIPPED};
 use schemars::JsonSchema;
@@ -12,9 +13,13 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::{Project, read_text};
+use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowCommand {
+    /// List the flows: your own and the shipped ones
+    #[command(after_help = "Example: rehearsal flow list")]
+    List,
     /// Check flows: all of the repository's and the shipped ones, or the named ones
     #[command(
         after_help = "Examples:\n  rehearsal flow check\n  rehearsal flow check .rehearsal/flows/review.yaml"
@@ -29,6 +34,25 @@ pub(crate) enum FlowCommand {
         /// A name or a file
         flow: String,
     },
+}
+
+/// `flow list --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FlowList {
+    flows: Vec<ListedFlow>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedFlow {
+    name: String,
+    /// Whether new tasks go this way if nothing else is said.
+    is_default: bool,
+    /// Whether it is the repository's own.
+    own: bool,
+    /// Whether `run` can take tasks through it; `work` can with all.
+    fits_a_loop: bool,
+    agents: Vec<String>,
+    states: Vec<String>,
 }
 
 /// `flow check --json`.
@@ -55,6 +79,7 @@ pub(crate) struct FlowGraph {
 pub(crate) fn run(command: &FlowCommand, context: &Context) -> Done {
     let project = context.project()?;
     match command {
+        FlowCommand::List => list(&project, context),
         FlowCommand::Check { flows } => check(flows, &project, context),
         FlowCommand::Graph { flow } => {
             let flow = find(flow, &project, context)?;
@@ -66,18 +91,62 @@ pub(crate) fn run(command: &FlowCommand, context: &Context) -> Done {
     }
 }
 
+/// The repository's own, then the shipped ones that none of them stands in for.
+fn all_names(project: &Project) -> Result<Vec<String>, CliError> {
+    let mut names = project.own_flows()?;
+    for (name, _) in SHIPPED {
+        if !names.iter().any(|own| own == name) {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn list(project: &Project, context: &Context) -> Done {
+    let set = project.settings(Overrides::default())?.work.flow.value;
+    let mut flows = Vec::new();
+    for name in all_names(project)? {
+        let flow = project.flow(&name)?;
+        let mut agents: Vec<String> = flow.agents.iter().map(|(agent, _)| agent.to_string()).collect();
+        agents.dedup();
+        flows.push(ListedFlow {
+            is_default: name == set,
+            own: project.flow_path(&name).exists(),
+            fits_a_loop: flow.fits_a_loop().is_ok(),
+            states: flow.states.keys().map(ToString::to_string).collect(),
+            agents,
+            name,
+        });
+    }
+    let row = |flow: &ListedFlow| {
+        let mark = if flow.is_default { " (default)" } else { "" };
+        let whose = if flow.own { "yours" } else { "shipped" };
+        let by = if flow.fits_a_loop { "run, work" } else { "work" };
+        vec![
+            format!("{}{mark}", flow.name),
+            whose.into(),
+            by.into(),
+            flow.agents.join(", "),
+            flow.states.join(", "),
+        ]
+    };
+    let rows: Vec<Vec<String>> = flows.iter().map(row).collect();
+    context.ui.say(table(&["FLOW", "FROM", "WORKED ON BY", "AGENTS", "STATES"], &rows));
+    context.ui.document(FlowList { flows });
+    Ok(Exit::Ok)
+}
+
 fn check(names: &[String], project: &Project, context: &Context) -> Done {
     let mut names = names.to_vec();
     if names.is_empty() {
-        names = project.own_flows()?;
-        names.extend(SHIPPED.iter().map(|(name, _)| (*name).to_owned()));
-        names.dedup();
+        names = all_names(project)?;
     }
     let settings = project.settings(Overrides::default())?;
     let mut flows = Vec::new();
     for name in &names {
         let flow = find(name, project, context)?;
-        if let Some(error) = flow.unknown_agent(&settings.agents.keys()) {
+        let known: Vec<AgentName> = settings.agent_names().collect();
+        if let Some(error) = flow.unknown_agent(&known.iter()) {
             return Err(CliError::in_file(error, &place_of(name, project)));
         }
         context.ui.say(format!("{name}: ok, {} states, version {}", flow.states.len(), flow.version));
@@ -97,7 +166,7 @@ fn is_file(name: &str) -> bool {
 }
 
 fn place_of(name: &str, project: &Project) -> String {
-    if is_file(name) { name.to_owned() } else { project.shown(&project.flow_path(name)) }
+    if is_file(name) { name.to_owned() } else { project.place_of_flow(name) }
 }
 
 fn find(name: &str, project: &Project, context: &Context) -> Result<Flow, CliError> {

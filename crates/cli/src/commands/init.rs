@@ -134,6 +134,26 @@ loop:
 
 testing:
   {}
+
+# The flow of new tasks: loop, pull-request, approve, plan, or one of your own in .rehearsal/flows.
+# flow: loop
+
+# How `rehearsal work` works.
+# work:
+#   workers: 2                    # tasks at once in one process
+#   at_once: 8                    # tasks at once in all processes
+#   lease: 90s                    # a worker that is silent for so long loses its task
+
+# Each task that `rehearsal work` takes has a worktree of its own.
+# worktrees:
+#   directory: ../worktrees       # in your data directory otherwise
+#   setup: npm ci                 # makes a fresh one ready for work
+#   keep_warm: 4                  # finished ones kept for the next tasks
+
+# Where the work goes.
+# forge:
+#   kind: auto                    # github (through gh), or local: a bare repository on this machine
+#   remote: origin
 ",
         optional("base_branch", &found.base_branch, "main"),
         tests_line(&found.tests),

@@ -1,6 +1,5 @@
 //! `run SESSION`.
 
-mod signals;
 mod summary;
 mod view;
 
@@ -24,6 +23,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
+use crate::interruption::{self, Manners};
 use crate::project::Project;
 use crate::ui::{Document, emit, harmless};
 
@@ -116,10 +116,15 @@ pub(crate) async fn run_loop(
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
     process::become_subreaper()?;
     let _lock = LoopLock::take(&project.state_dir())?;
-    let interruption = signals::listen(session_loop.stop.clone(), context.ui)?;
+    let interruption = interruption::listen(session_loop.stop.clone(), MANNERS, context.ui)?;
     let summary = session_loop.run().await?;
     Ok((summary, interruption.exit()))
 }
+
+const MANNERS: Manners = Manners {
+    first: "the loop ends after this iteration; Ctrl-C again stops the agent now",
+    kill_drains: false,
+};
 
 fn overrides(args: &RunArgs) -> Overrides {
     Overrides {
@@ -209,7 +214,7 @@ fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
 }
 
 /// Trust is given on the command line, by whoever runs it; a committed file cannot give it.
-fn check_permission(profile: &Profile, trust: bool) -> Result<(), CliError> {
+pub(crate) fn check_permission(profile: &Profile, trust: bool) -> Result<(), CliError> {
     if profile.permission.value == PermissionMode::Trust && !trust {
         return Err(CliError::usage(format!(
             "`permission: trust` in {} needs your word",

@@ -7,13 +7,13 @@ use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::rehearsal::Scenario;
-use rehearsal_engine::{LoopEvent, LoopSummary, why::Why};
+use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
 use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, check, config, demo, doctor, flow, generate, init, logs, mcp, promote, rehearse, run, runs,
-    session, status, task, test,
+    Done, agent, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote, rehearse,
+    run, runs, session, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -48,17 +48,27 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("error", "any command that fails", document::<ErrorDocument>),
     ("init", "init", document::<init::InitDocument>),
     ("doctor", "doctor", document::<doctor::DoctorDocument>),
+    ("doctor-store", "doctor --store", document::<doctor::StoreDocument>),
     ("demo", "demo", document::<demo::DemoDocument>),
+    ("demo-pull-request", "demo --flow pull-request", document::<demo::PullRequestDemo>),
     ("session", "session new, show, context", document::<session::SessionDocument>),
     ("session-list", "session list", document::<session::SessionList>),
     ("session-progress", "session progress", document::<session::ProgressDocument>),
-    ("task", "task add, edit, done, block, unblock, cancel, retry", document::<task::TaskDocument>),
+    (
+        "task",
+        "task add, edit, done, block, unblock, cancel, retry; approve, reject",
+        document::<task::TaskDocument>,
+    ),
     ("task-list", "task list", document::<task::TaskList>),
     ("task-show", "task show", document::<task::TaskDetails>),
     ("task-import", "task import", document::<task::ImportDocument>),
     ("run", "run", document::<LoopSummary>),
     ("run-event", "a line of run --follow", document::<LoopEvent>),
     ("run-dry", "run --dry-run", document::<run::DryRun>),
+    ("work", "work", document::<work::WorkDocument>),
+    ("work-event", "a line of work --follow", document::<WorkEvent>),
+    ("lane", "pause, resume", document::<lane::LaneDocument>),
+    ("gc", "gc", document::<gc::GcDocument>),
     ("test", "test", document::<test::TestDocument>),
     ("test-event", "a line of test --follow", document::<test::TestEvent>),
     ("test-explain", "test --explain", document::<test::ExplainDocument>),
@@ -82,6 +92,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("agent-check", "agent check", document::<agent::CheckDocument>),
     ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
     ("config-show", "config show", document::<config::ConfigDocument>),
+    ("flow-list", "flow list", document::<flow::FlowList>),
     ("flow-check", "flow check", document::<flow::FlowCheck>),
     ("flow-graph", "flow graph", document::<flow::FlowGraph>),
     ("schema-list", "schema without a name", document::<SchemaNames>),

@@ -2,12 +2,15 @@
 
 use clap::{Args, Subcommand};
 use rehearsal_agent::result_file::ReportLine;
-use rehearsal_core::{NewSession, ProgressEntry, Session, SessionEdit, SessionName};
+use rehearsal_core::config::Overrides;
+use rehearsal_core::{Lane, NewSession, ProgressEntry, Session, SessionEdit, SessionName};
 use rehearsal_store::{Change, Counts};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::lane::held;
+use super::work::HeldLane;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -197,6 +200,14 @@ async fn show(name: &SessionName, context: &Context) -> Done {
         document.session.tasks.done,
         words::relative(session.created_at, context.now())
     ));
+    let statuses = &document.session.tasks.by_status;
+    if !statuses.is_empty() {
+        let words: Vec<String> = statuses.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        ui.say(words.join(", "));
+    }
+    for lane in held_lanes(name, &*store, context).await? {
+        ui.say(format!("{} is held: {}", lane.lane, crate::ui::harmless(&lane.hold.reason)));
+    }
     if !session.context.is_empty() {
         ui.say(format!("\n{}", crate::ui::harmless(&session.context)));
     }
@@ -211,6 +222,22 @@ async fn show(name: &SessionName, context: &Context) -> Done {
     }
     ui.document(document);
     Ok(Exit::Ok)
+}
+
+/// What keeps the session's tasks from being claimed.
+async fn held_lanes(
+    name: &SessionName,
+    store: &dyn rehearsal_store::Store,
+    context: &Context,
+) -> Result<Vec<HeldLane>, CliError> {
+    let settings = context.project()?.settings(Overrides::default())?;
+    let mut lanes = held(&settings, store, context.now()).await?;
+    lanes.retain(|held| match &held.lane {
+        Lane::All => true,
+        Lane::Session(session) => session == name,
+        Lane::Agent(_) => false,
+    });
+    Ok(lanes)
 }
 
 async fn document(

@@ -3,18 +3,21 @@
 use std::time::Duration;
 
 use clap::Args;
-use rehearsal_core::{Run, Timestamp};
+use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_core::{Run, Standing, Task, Timestamp};
 use rehearsal_engine::LoopLock;
-use rehearsal_store::{Scope, Store};
+use rehearsal_store::{Counts, Scope, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::lane::held;
+use super::work::HeldLane;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::Project;
-use crate::ui::{BOLD, DIM, one_line, styled, table};
+use crate::ui::{BOLD, DIM, harmless, one_line, styled, table};
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -33,8 +36,14 @@ pub(crate) struct Status {
     /// The process of the loop that runs here now.
     loop_process: Option<String>,
     sessions: Vec<SessionStatus>,
-    /// Runs without an end.
+    /// Tasks of no session.
+    without_session: Option<SessionStatus>,
+    /// Tasks in work under a lease, in this process or in others.
+    in_work: Vec<InWork>,
+    /// Runs without an end that are under no lease: a loop's.
     running: Vec<RunningView>,
+    /// Lanes that stand still.
+    held: Vec<HeldLane>,
     /// What all runs cost, where they told it.
     cost_usd: Option<f64>,
 }
@@ -46,6 +55,20 @@ struct SessionStatus {
     done: u64,
     total: u64,
     by_status: std::collections::BTreeMap<String, u64>,
+}
+
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct InWork {
+    task: String,
+    title: String,
+    state: String,
+    /// Who works on it; none: its steps are done.
+    agent: Option<String>,
+    run: String,
+    worker: String,
+    since: Timestamp,
+    /// Until when it is the worker's, unless that says again that it is alive.
+    lease_until: Timestamp,
 }
 
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
@@ -63,7 +86,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
     let project = context.project()?;
     let store = project.store().await?;
-    let mut shown = status(&project, &*store).await?;
+    let settings = project.settings(Overrides::default())?;
+    let mut shown = status(&project, &settings, &*store, context.now()).await?;
     show(&shown, context);
     context.ui.document(&shown);
     if !args.watch {
@@ -77,7 +101,7 @@ pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
             }
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        let now = status(&project, &*store).await?;
+        let now = status(&project, &settings, &*store, context.now()).await?;
         if now != shown {
             if context.ui.is_live() {
                 // Home, and clear to the end of the screen.
@@ -90,21 +114,22 @@ pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
     }
 }
 
-async fn status(project: &Project, store: &dyn Store) -> Result<Status, CliError> {
-    let sessions = store
-        .sessions()
-        .await?
+async fn status(
+    project: &Project,
+    settings: &Settings,
+    store: &dyn Store,
+    now: Timestamp,
+) -> Result<Status, CliError> {
+    let sessions = store.sessions().await?;
+    let sessions: Vec<SessionStatus> = sessions
         .into_iter()
-        .map(|summary| SessionStatus {
-            name: summary.session.name.to_string(),
-            open: summary.counts.open,
-            done: summary.counts.done,
-            total: summary.counts.total,
-            by_status: summary.counts.by_status,
-        })
+        .map(|summary| SessionStatus::of(summary.session.name.to_string(), summary.counts))
         .collect();
+    let rest = rest(store.count_tasks(None).await?, &sessions);
+    let in_work: Vec<InWork> = store.leases().await?.iter().filter_map(in_work).collect();
     let mut running = Vec::new();
-    for run in store.unfinished_runs().await? {
+    let is_leased = |run: &Run| in_work.iter().any(|task| task.run == run.start.id.as_str());
+    for run in store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
         let title = store.task(&run.start.task).await?.map_or_else(String::new, |task| task.title);
         running.push(view(&run, title));
     }
@@ -112,8 +137,48 @@ async fn status(project: &Project, store: &dyn Store) -> Result<Status, CliError
     Ok(Status {
         loop_process: LoopLock::holder(&project.state_dir()),
         sessions,
+        without_session: (rest.total > 0).then(|| SessionStatus::of("-".to_owned(), rest)),
+        in_work,
         running,
+        held: held(settings, store, now).await?,
         cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
+    })
+}
+
+impl SessionStatus {
+    fn of(name: String, counts: Counts) -> Self {
+        let Counts { by_status, open, done, total } = counts;
+        Self { name, open, done, total, by_status }
+    }
+}
+
+/// What is left of all tasks without those of the sessions.
+fn rest(mut all: Counts, sessions: &[SessionStatus]) -> Counts {
+    for session in sessions {
+        all.open = all.open.saturating_sub(session.open);
+        all.done = all.done.saturating_sub(session.done);
+        all.total = all.total.saturating_sub(session.total);
+        for (status, count) in &session.by_status {
+            if let Some(left) = all.by_status.get_mut(status) {
+                *left = left.saturating_sub(*count);
+            }
+        }
+    }
+    all.by_status.retain(|_, count| *count > 0);
+    all
+}
+
+fn in_work((task, lease_until): &(Task, Timestamp)) -> Option<InWork> {
+    let Standing::Claimed(claim) = &task.standing else { return None };
+    Some(InWork {
+        task: task.id.to_string(),
+        title: task.title.clone(),
+        state: task.state.to_string(),
+        agent: task.next_agent().map(ToString::to_string),
+        run: claim.run.to_string(),
+        worker: claim.worker.to_string(),
+        since: claim.since,
+        lease_until: *lease_until,
     })
 }
 
@@ -131,7 +196,27 @@ fn show(status: &Status, context: &Context) {
     let ui = context.ui;
     match &status.loop_process {
         Some(process) => ui.say(format!("a loop is running (process {process})")),
-        None => ui.say("no loop is running"),
+        None if status.in_work.is_empty() => ui.say("no loop is running"),
+        None => {}
+    }
+    for task in &status.in_work {
+        let who = task.agent.as_deref().unwrap_or("steps");
+        let since = words::relative(task.since, context.now());
+        let lease = words::relative(task.lease_until, context.now());
+        ui.say(format!(
+            "{} {}: {who} in {} (run {}, since {since}, lease ends {lease})",
+            task.task,
+            one_line(&task.title, 60),
+            task.state,
+            task.run
+        ));
+    }
+    for lane in &status.held {
+        let until = lane.hold.until.map_or_else(
+            || format!("until `rehearsal resume {}`", lane.lane),
+            |until| format!("until {} ({})", words::moment(until), words::relative(until, context.now())),
+        );
+        ui.say(format!("{} is held {until}: {}", lane.lane, harmless(&lane.hold.reason)));
     }
     for run in &status.running {
         let since = words::relative(run.started_at, context.now());
@@ -143,7 +228,7 @@ fn show(status: &Status, context: &Context) {
             run.agent
         ));
     }
-    if status.sessions.is_empty() {
+    if status.sessions.is_empty() && status.without_session.is_none() {
         ui.say("no sessions yet; make one with `rehearsal session new NAME`");
     } else {
         let row = |session: &SessionStatus| {
@@ -151,7 +236,7 @@ fn show(status: &Status, context: &Context) {
                 session.by_status.iter().map(|(status, count)| format!("{count} {status}")).collect();
             vec![session.name.clone(), session.open.to_string(), session.done.to_string(), words.join(", ")]
         };
-        let rows: Vec<Vec<String>> = status.sessions.iter().map(row).collect();
+        let rows: Vec<Vec<String>> = status.sessions.iter().chain(&status.without_session).map(row).collect();
         ui.say(format!("\n{}", table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)));
     }
     if status.cost_usd.is_some() {

@@ -1,7 +1,7 @@
 //! `task add|list|show|edit|done|block|unblock|cancel|retry|import`.
 
 mod add;
-mod change;
+pub(crate) mod change;
 mod import;
 mod list;
 

@@ -1,7 +1,9 @@
 //! `why TASK`.
 
 use clap::Args;
-use rehearsal_engine::{LoopLock, why::why};
+use rehearsal_core::config::Overrides;
+use rehearsal_engine::LoopLock;
+use rehearsal_engine::why::{Surroundings, why};
 
 use super::Done;
 use crate::context::Context;
@@ -10,7 +12,10 @@ use crate::ui::{BOLD, harmless, styled};
 use crate::words;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal why k3f")]
+#[command(after_help = "Example: rehearsal why k3f
+
+Says who works on it and for how long it is theirs, what it waits for, which step is next and how often it was tried,
+what holds it back (a pause, a limit, another task), and the command that helps.")]
 pub(crate) struct WhyArgs {
     /// The task's id, or a unique prefix of it
     task: String,
@@ -20,15 +25,25 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
     let project = context.project()?;
     let store = project.store().await?;
     let task = store.find_task(&args.task).await?;
-    let holder = LoopLock::holder(&project.state_dir());
-    let why = why(&*store, &task, context.now(), holder.as_deref()).await?;
+    let (state_dir, now) = (project.state_dir(), context.now());
+    let holder = LoopLock::holder(&state_dir);
+    let limits = project.settings(Overrides::default())?.limits();
+    let around = Surroundings { now, limits: &limits, loop_holder: holder.as_deref(), state_dir: &state_dir };
+    let why = why(&*store, &task, &around).await?;
     let ui = context.ui;
     ui.say(format!("{}  {} is {}", styled(BOLD, &why.task), harmless(&why.title), why.status));
     for reason in &why.reasons {
         ui.say(format!("- {}", harmless(reason)));
     }
+    if let Some(until) = why.lease_until {
+        ui.say(if until > now {
+            let left = words::duration(until.since(now));
+            format!("- its worker holds it for another {left}, and longer with each sign of life")
+        } else {
+            format!("- its lease was over {}", words::relative(until, now))
+        });
+    }
     if let Some(until) = why.until {
-        let now = context.now();
         let when = if until > now { words::relative(until, now) } else { "now".to_owned() };
         ui.say(format!("- it may go on {when} ({})", words::moment(until)));
     }

@@ -28,9 +28,9 @@ fn broken_yaml_is_shown_with_its_place() {
 
 #[test]
 fn an_unknown_key_is_an_error_with_what_was_meant() {
-    assert_snapshot!(with_config("agnts:\n  implementer: {}\n").run(&["run"]), @r"
+    assert_snapshot!(with_config("agnts:\n  implementer: {}\n").run(&["run"]), @"
     [stderr]
-    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing, check
+    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check
       --> .rehearsal/config.yaml:1:1
     hint: did you mean `agents`?
     [exit 2]
@@ -115,7 +115,7 @@ fn each_setting_says_where_it_comes_from() {
         "loop: { iterations: 7, max_failures: 1 }\n",
     )
     .unwrap();
-    assert_snapshot!(env.run(&["config", "show", "--origin"]), @r"
+    assert_snapshot!(env.run(&["config", "show", "--origin"]), @"
     SETTING                           VALUE         ORIGIN
     base_branch                       -             default
     agent                             implementer   default
@@ -124,6 +124,16 @@ fn each_setting_says_where_it_comes_from() {
     loop.max_cost                     2.5           environment
     loop.max_wait                     6h            default
     loop.accept_complete              false         default
+    store                             -             default
+    flow                              loop          default
+    work.workers                      2             default
+    work.at_once                      -             default
+    work.lease                        1m30s         default
+    worktrees.directory               -             default
+    worktrees.setup                   -             default
+    worktrees.keep_warm               4             default
+    forge.kind                        auto          default
+    forge.remote                      origin        default
     testing.framework                 -             default
     testing.command                   -             default
     testing.timeout                   5m            default
@@ -151,6 +161,9 @@ fn each_setting_says_where_it_comes_from() {
     agents.implementer.budget         -             default
     agents.implementer.pass_env       -             default
     agents.implementer.env            -             default
+    agents.implementer.enabled        true          default
+    agents.implementer.at_once        -             default
+    agents.implementer.interval       0s            default
     agents.implementer.sandbox        -             default
     ");
 }
@@ -169,7 +182,12 @@ fn a_wrong_variable_names_the_environment() {
 #[test]
 fn flows_are_checked_and_drawn() {
     let env = TestEnv::new();
-    assert_snapshot!(env.run(&["flow", "check"]), @"loop: ok, 4 states, version [HASH]");
+    assert_snapshot!(env.run(&["flow", "check"]), @"
+    loop: ok, 4 states, version [HASH]
+    pull-request: ok, 5 states, version [HASH]
+    approve: ok, 6 states, version [HASH]
+    plan: ok, 6 states, version [HASH]
+    ");
     assert_snapshot!(env.run(&["flow", "graph", "loop"]), @r"
     stateDiagram-v2
         [*] --> s_todo
@@ -187,10 +205,10 @@ fn flows_are_checked_and_drawn() {
         s_done --> [*]
         s_failed --> [*]
     ");
-    assert_snapshot!(env.run(&["flow", "graph", "loops"]), @r"
+    assert_snapshot!(env.run(&["flow", "graph", "loops"]), @"
     [stderr]
     error: there is no flow `loops`
-    hint: shipped: loop; your own go to `.rehearsal/flows/NAME.yaml`
+    hint: shipped: loop, pull-request, approve, plan; your own go to `.rehearsal/flows/NAME.yaml`
     [exit 2]
     ");
     env.file(".rehearsal/flows/mine.yaml", "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on:\n      done: finished\n  done: { end: success }\n");

@@ -36,6 +36,10 @@ pub(crate) struct TestEnv {
     agent: Option<ScriptedAgent>,
     /// Lines of the agent's profile in the configuration.
     settings: Vec<String>,
+    /// Lines of other agents' profiles.
+    others: Vec<String>,
+    /// The rest of the configuration.
+    sections: Vec<String>,
     tasks: RefCell<Vec<String>>,
 }
 
@@ -69,6 +73,8 @@ impl TestEnv {
             session: String::new(),
             agent: None,
             settings: Vec::new(),
+            others: Vec::new(),
+            sections: Vec::new(),
             tasks: RefCell::default(),
         }
     }
@@ -138,6 +144,30 @@ impl TestEnv {
         self.configure()
     }
 
+    /// One more agent, which does what the script says.
+    pub(crate) fn other_agent(mut self, name: &str, script: &str) -> Self {
+        let path = self.scratch.join(format!("agent/{name}.yaml"));
+        std::fs::write(&path, script).unwrap();
+        let state = self.scratch.join(format!("agent/{name}.calls"));
+        self.others.push(format!(
+            "  {name}:\n    driver: claude\n    program: {PROGRAM}\n    args: [mock-agent, --as, claude, --script, {path}]\n    env: {{ REHEARSAL_MOCK_STATE: {state} }}"
+        ));
+        self.configure()
+    }
+
+    /// A section of the configuration, like `testing: { command: sh test }`.
+    pub(crate) fn config(mut self, section: &str) -> Self {
+        self.sections.push(section.to_owned());
+        self.configure()
+    }
+
+    /// Adds a task of another flow.
+    pub(crate) fn task_of(self, flow: &str, title: &str, flags: &[&str]) -> Self {
+        let document = self.json(&[&["task", "add", title, "--flow", flow], flags].concat());
+        self.know_task(&document["task"]["id"]);
+        self
+    }
+
     /// The agent is a shell script of this name.
     pub(crate) fn program(self, name: &str, script: &str) -> Self {
         use std::os::unix::fs::PermissionsExt;
@@ -157,6 +187,8 @@ impl TestEnv {
             lines.push(format!("    env: {{ REHEARSAL_MOCK_STATE: {state} }}"));
         }
         lines.extend(self.settings.iter().map(|line| format!("    {line}")));
+        lines.extend(self.others.clone());
+        lines.extend(self.sections.clone());
         let text = lines.join("\n");
         self.file(".rehearsal/config.yaml", &text).commit("Configure");
         self

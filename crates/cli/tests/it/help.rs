@@ -50,7 +50,12 @@ fn every_command_has_an_example() {
 fn exit_codes_are_listed() {
     let env = TestEnv::without_repository();
     let help = help(&env, &[]);
-    for line in ["  2    usage or configuration", "  75   rate-limited: try again later", "  124  timeout"] {
+    for line in [
+        "  2    usage or configuration",
+        "  5    forge",
+        "  75   rate-limited: try again later",
+        "  124  timeout",
+    ] {
         assert!(help.lines().any(|listed| listed == line), "{help}");
     }
 }

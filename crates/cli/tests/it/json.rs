@@ -31,6 +31,19 @@ impl Calls {
         self.call_with_input(name, args, "")
     }
 
+    /// What is about workers; the task is over.
+    fn of_workers(&mut self, task: &str) {
+        self.call("work", &["work", "--once", "--agent", "gatekeeper"]);
+        self.call("lane", &["pause", "session:other", "--until", "2h"]);
+        self.call("lane", &["resume", "session:other"]);
+        self.call("gc", &["gc", "--dry-run"]);
+        self.call("task", &["retry", task]);
+        self.call("task", &["cancel", task]);
+        self.call("error", &["approve", task]);
+        self.call("error", &["reject", task, "--comment", "no"]);
+        self.call("doctor-store", &["doctor", "--store"]);
+    }
+
     #[track_caller]
     fn call_with_input(&mut self, name: &str, args: &[&str], input: &str) -> Output {
         let output = self.env.run_with_input(&[args, &["--json"]].concat(), input);
@@ -88,6 +101,8 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call_with_input("task-import", &import, "- [ ] More\n");
     calls.call("config-show", &["config", "show"]);
     calls.call("flow-check", &["flow", "check"]);
+    calls.call("flow-list", &["flow", "list"]);
+    calls.of_workers(&two);
     calls.call("flow-graph", &["flow", "graph", "loop"]);
     calls.call("agent-list", &["agent", "list"]);
     calls.call("agent-check", &["agent", "check", "implementer"]);
@@ -108,6 +123,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("doctor", &["doctor"]);
     calls.call("init", &["init", "--force"]);
     calls.call("demo", &["demo"]);
+    calls.call("demo-pull-request", &["demo", "--flow", "pull-request"]);
     calls.call("schema-list", &["schema"]);
     calls.call("generate", &["generate", "out"]);
     calls.call("completions", &["completions", "bash"]);

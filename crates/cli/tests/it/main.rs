@@ -8,11 +8,13 @@ mod check;
 mod configuration;
 mod env;
 mod failures;
+mod gc;
 mod github;
 mod help;
 mod importing;
 mod inside;
 mod json;
+mod lanes;
 mod mcp;
 mod meanwhile;
 mod prompt;
@@ -30,6 +32,11 @@ mod testing_from;
 mod testing_history;
 mod testing_settings;
 mod why;
+mod work;
+mod work_forges;
+mod work_people;
+mod work_postgres;
+mod work_signals;
 
 #[test]
 fn no_file_of_this_directory_is_forgotten() {

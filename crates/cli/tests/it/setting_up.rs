@@ -46,6 +46,26 @@ fn init_looks_around_and_writes_a_configuration_once() {
 
     testing:
       framework: cargo-test
+
+    # The flow of new tasks: loop, pull-request, approve, plan, or one of your own in .rehearsal/flows.
+    # flow: loop
+
+    # How `rehearsal work` works.
+    # work:
+    #   workers: 2                    # tasks at once in one process
+    #   at_once: 8                    # tasks at once in all processes
+    #   lease: 90s                    # a worker that is silent for so long loses its task
+
+    # Each task that `rehearsal work` takes has a worktree of its own.
+    # worktrees:
+    #   directory: ../worktrees       # in your data directory otherwise
+    #   setup: npm ci                 # makes a fresh one ready for work
+    #   keep_warm: 4                  # finished ones kept for the next tasks
+
+    # Where the work goes.
+    # forge:
+    #   kind: auto                    # github (through gh), or local: a bare repository on this machine
+    #   remote: origin
     ");
     assert_snapshot!(env.run(&["init"]), @r"
     [stderr]
@@ -73,6 +93,8 @@ fn a_healthy_repository_has_nothing_bad() {
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration
     ok    flows               0 of your own
+    ok    worktrees           [SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]
+    ok    forge               local: [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git (branch main)
     ok    store               every task is what its events say
     ok    disk                [SIZE] free
     [SANDBOX]
@@ -92,6 +114,8 @@ fn what_does_not_work_is_told_with_what_to_do() {
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration
     ok    flows               0 of your own
+    ok    worktrees           [SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]
+    ok    forge               local: [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git (branch main)
     ok    store               every task is what its events say
     ok    disk                [SIZE] free
     [SANDBOX]
@@ -105,13 +129,13 @@ fn what_does_not_work_is_told_with_what_to_do() {
     ok    git                 [VERSION]
     ok    supervision         agents and all that they start can be ended
     ok    repository          [REPO]
-    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, loop, testing, check
+    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check
           hint: mend the file; `rehearsal schema config` has its form
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration
     bad   flows               .rehearsal/flows/mine.yaml:1:7: expected string scalar
           hint: `rehearsal flow check` shows it whole
-    bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
+    bad   store               .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check
           hint: restore `.rehearsal/state` from a backup, or move it away
     ok    disk                [SIZE] free
     [SANDBOX]

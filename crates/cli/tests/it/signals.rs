@@ -46,7 +46,8 @@ fn ctrl_c_twice_stops_the_agent_and_costs_nothing() {
     run.signal(Signal::INT);
     run.until_it_says("the loop ends after this iteration");
     run.signal(Signal::INT);
-    assert_snapshot!(run.finish(), @r"
+    assert_snapshot!(run.finish(), @"
+
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-1]  todo    0         Say hello
 
@@ -57,6 +58,7 @@ fn ctrl_c_twice_stops_the_agent_and_costs_nothing() {
     loop session greet, 2 open tasks, agent implementer
     1/10 [TASK-1] Say hello
     the loop ends after this iteration; Ctrl-C again stops the agent now
+        note: ended processes that had outlived the agent: 2 (`sh`, `sh`)
         cancelled in [TIME], 0 commits, 0 changed files, cost unknown
     [exit 130]
     ");

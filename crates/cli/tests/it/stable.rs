@@ -16,6 +16,10 @@ pub(crate) struct Stable<'a> {
 static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     [
         (r"\b[0-9a-f]{40}\b", "[SHA]"),
+        (r"\b[0-9a-f]{10}\b", "[COMMIT10]"),
+        (r"(?m)^  [0-9a-f]{7} ", "  [SHORT] "),
+        (r"(?m)^ *\+\d+\.\d\d s", "+[TIME]"),
+        (r"\b(repo|greet)-[0-9a-f]{8}\b", "$1-[HASH]"),
         (r"(?m)^(commit )[0-9a-f]{10}\b", "$1[SHA]"),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[UUID]"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "[MOMENT]"),

@@ -208,12 +208,12 @@ fn a_task_cannot_wait_for_itself_or_for_nothing() {
     hint: `rehearsal task list` shows what there is
     [exit 2]
     ");
-    assert_snapshot!(env.run(&["task", "edit", &env.task_id(1)]), @r"
+    assert_snapshot!(env.run(&["task", "edit", &env.task_id(1)]), @"
     [stderr]
     error: the following required arguments were not provided:
-      <--title <TITLE>|--body <BODY>|--criterion <TEXT>|--priority <PRIORITY>|--label <LABEL>|--after <TASK>|--max-cost <USD>>
+      <--title <TITLE>|--body <BODY>|--criterion <TEXT>|--priority <PRIORITY>|--label <LABEL>|--after <TASK>|--max-cost <USD>|--touches <GLOB>>
 
-    Usage: rehearsal task edit <--title <TITLE>|--body <BODY>|--criterion <TEXT>|--priority <PRIORITY>|--label <LABEL>|--after <TASK>|--max-cost <USD>> <TASK>
+    Usage: rehearsal task edit <--title <TITLE>|--body <BODY>|--criterion <TEXT>|--priority <PRIORITY>|--label <LABEL>|--after <TASK>|--max-cost <USD>|--touches <GLOB>> <TASK>
 
     For more information, try '--help'.
     [exit 2]

@@ -67,10 +67,9 @@ fn a_task_that_failed_names_its_runs() {
         .task("Say hello")
         .agent_script("run: [{ result: { outcome: failure, reason: it cannot be done } }]");
     env.run(&["run", "--max-failures", "9"]).ends_with(6);
-    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @r"
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is failed
-    - it failed after 4 attempts
-    - its last run ended with failed: it cannot be done (4 attempts so far)
+    - it failed after 4 attempts; its last run ended with failed: it cannot be done
     next: rehearsal runs list --task [TASK-1]
     next: rehearsal task retry [TASK-1]
     ");
@@ -81,11 +80,10 @@ fn a_key_that_is_missing_is_the_systems_fault() {
     let env =
         TestEnv::new().session("greet").task("Say hello").agent_script("run: [{ error: { kind: auth } }]");
     env.run(&["run"]).ends_with(6);
-    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @r"
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is waiting
-    - auth_failed: Invalid API key · Fix external API key
-    - it waits because of the system (auth_failed), which costs it no attempt
-    - it may go on now ([MOMENT])
+    - its wait is over (auth_failed: Invalid API key · Fix external API key)
+    - it is ready, and no loop is running
     next: rehearsal run greet
     ");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{EdgeName, Edges, End, Flow, State, Step, WaitKind};
+use super::{EdgeName, Edges, End, Flow, State, Step};
 use crate::{AgentName, OutcomeName, Place, SourceError, StateName};
 
 /// Where the names of a flow stood in its file.
@@ -89,8 +89,7 @@ fn leads_on(flow: &Flow, from: &StateName) -> bool {
     let mut open = vec![from];
     while let Some(name) = open.pop() {
         match &flow.states[name] {
-            State::End(End::Success | End::Failure | End::Cancelled)
-            | State::Wait { wait_for: WaitKind::Human, .. } => return true,
+            State::End(End::Success | End::Failure | End::Cancelled) | State::Wait { .. } => return true,
             state => open.extend(targets(state).filter(|next| seen.insert(next))),
         }
     }

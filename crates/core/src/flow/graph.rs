@@ -21,8 +21,8 @@ pub fn mermaid(flow: &Flow) -> String {
                 line(format!("{this} : {name} ({agent}{steps})"));
                 edges(&this, on, &mut line);
             }
-            State::Wait { wait_for, on } => {
-                line(format!("{this} : {name} (waits for {})", format!("{wait_for:?}").to_lowercase()));
+            State::Wait { on } => {
+                line(format!("{this} : {name} (waits for human)"));
                 edges(&this, on, &mut line);
             }
             State::End(End::Success | End::Failure | End::Cancelled) => {

@@ -13,7 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::check::{Names, check};
 use super::step::StepFile;
-use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step, WaitKind};
+use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step};
+use crate::config::HumanDuration;
 use crate::source::{nearest, place_of, yaml_error};
 use crate::{AgentName, FlowName, Place, SourceError, StateName};
 
@@ -54,13 +55,28 @@ struct StateFile {
     otherwise: Option<Spanned<EdgeFile>>,
     /// What it waits for.
     #[serde(default)]
-    wait: Option<WaitKind>,
+    wait: Option<WaitFile>,
+    /// With `wait: time`: for how long.
+    #[serde(default)]
+    r#for: Option<HumanDuration>,
     /// How it ends.
     #[serde(default)]
     end: Option<EndFile>,
     /// How many tasks may be in it before no more work is begun that would go there.
     #[serde(default)]
     room: Option<NonZeroU32>,
+}
+
+/// What a state can wait for.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WaitFile {
+    /// A person.
+    Human,
+    /// So long as `for` says.
+    Time,
+    /// The forge's checks of what was pushed.
+    Ci,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -163,6 +179,12 @@ fn unknown_state(written: &str, place: Option<Place>, states: &IndexMap<StateNam
 fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) -> Result<State, SourceError> {
     let place = place_of(&state);
     let file = state.value;
+    if file.r#for.is_some() && !matches!(file.wait, Some(WaitFile::Time)) {
+        return Err(SourceError::at(
+            place,
+            format!("state `{name}` has `for`, which only `wait: time` takes"),
+        ));
+    }
     let agent_place = file.agent.as_ref().map(place_of);
     match (file.agent, file.wait, file.end) {
         (Some(agent), None, None) => {
@@ -176,8 +198,18 @@ fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) ->
             let on = read_edges(file.on, file.otherwise, names)?;
             Ok(State::Work { agent: None, steps: read_steps(&file.steps)?, on })
         }
-        (None, Some(wait_for), None) => {
-            Ok(State::Wait { wait_for, on: read_edges(file.on, file.otherwise, names)? })
+        (None, Some(wait), None) => {
+            let on = read_edges(file.on, file.otherwise, names)?;
+            let steps = match (wait, file.r#for) {
+                (WaitFile::Human, _) => return Ok(State::Wait { on }),
+                (WaitFile::Ci, _) => vec![Step::CheckCi],
+                (WaitFile::Time, Some(time)) => vec![Step::Pause(time)],
+                (WaitFile::Time, None) => {
+                    return Err(SourceError::at(place, format!("state `{name}` waits for no time"))
+                        .hint("say for how long: `wait: time` with `for: 2h`"));
+                }
+            };
+            Ok(State::Work { agent: None, steps, on })
         }
         (None, None, Some(end)) => Ok(State::End(match end {
             EndFile::Success => End::Success,
@@ -205,6 +237,10 @@ fn read_step(step: &Spanned<StepFile>) -> Result<Step, SourceError> {
     match (name.as_str(), text) {
         ("command", Some(command)) => Ok(Step::Command(command.clone())),
         ("post_comment", Some(comment)) => Ok(Step::PostComment(comment.clone())),
+        ("pause", Some(time)) => {
+            time.parse().map(Step::Pause).map_err(|error: String| SourceError::at(place, error))
+        }
+        ("pause", None) => Err(needs("a time, like `2h`")),
         ("command", None) => Err(needs("the command to run")),
         ("post_comment", None) => Err(needs("the text to post")),
         (name, text) => match (Step::PLAIN.into_iter().find(|known| known.name() == name), text) {

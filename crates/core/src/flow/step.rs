@@ -7,6 +7,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::EdgeName;
+use crate::config::HumanDuration;
 
 /// An action of the engine between states.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -30,6 +31,8 @@ pub enum Step {
     PostComment(String),
     /// Merges the pull request, after the gate ran on the merged tree.
     MergePr,
+    /// Lets so much time pass.
+    Pause(HumanDuration),
     /// Runs this command in the worktree.
     Command(String),
 }
@@ -48,7 +51,7 @@ impl Step {
     ];
 
     /// Every name that a flow may write.
-    pub const NAMES: [&str; 10] = [
+    pub const NAMES: [&str; 11] = [
         "rebase",
         "run_tests",
         "commit_leftovers",
@@ -58,6 +61,7 @@ impl Step {
         "check_ci",
         "post_comment",
         "merge_pr",
+        "pause",
         "command",
     ];
 
@@ -73,6 +77,7 @@ impl Step {
             Self::CheckCi => "check_ci",
             Self::PostComment(_) => "post_comment",
             Self::MergePr => "merge_pr",
+            Self::Pause(_) => "pause",
             Self::Command(_) => "command",
         }
     }
@@ -85,7 +90,11 @@ impl Step {
             Self::CheckCi => Some(EdgeName::CiFailed),
             Self::MergePr => Some(EdgeName::MergeFailed),
             Self::Command(_) => Some(EdgeName::CommandFailed),
-            Self::CommitLeftovers | Self::PushBranch | Self::CreatePr | Self::PostComment(_) => None,
+            Self::CommitLeftovers
+            | Self::PushBranch
+            | Self::CreatePr
+            | Self::PostComment(_)
+            | Self::Pause(_) => None,
         }
     }
 }

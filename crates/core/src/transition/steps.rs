@@ -47,7 +47,12 @@ pub(super) fn step_failed(
             let edges: Vec<_> = [Some(verdict.edge()), own].into_iter().flatten().collect();
             return take_edge(task, &edges, flow);
         }
-        StepFailure::Pending { until, .. } => task.standing = wait(WaitFor::Ci, Some(*until)),
+        StepFailure::Pending { until, .. } => {
+            let paused = matches!(flow.steps_of(&task.state).get(step as usize), Some(Step::Pause(_)));
+            // The next look is the end of the pause.
+            pending.tries += u32::from(paused);
+            task.standing = wait(if paused { WaitFor::Time } else { WaitFor::Ci }, Some(*until));
+        }
         StepFailure::Transient { .. } => {
             pending.tries += 1;
             let backoff =

@@ -190,6 +190,8 @@ fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
             stale: Fence(-1)
         }),
         1 => Just(TaskInput::Adopt { worker: WorkerId::new("w3").unwrap(), fence: Fence(-1) }),
+        1 => Just(TaskInput::Redo { fence: Fence(-1) }),
+        1 => Just(TaskInput::Lose { stale: Fence(-1) }),
         1 => any::<bool>().prop_map(|approve| TaskInput::Decide { approve, comment: "c".into() }),
     ]
 }
@@ -200,6 +202,8 @@ fn with_present_fence(mut input: TaskInput, task: &Task) -> TaskInput {
     | TaskInput::StepDone { fence, .. }
     | TaskInput::StepFailed { fence, .. }
     | TaskInput::Adopt { fence, .. }
+    | TaskInput::Redo { fence }
+    | TaskInput::Lose { stale: fence }
     | TaskInput::TakeOver { stale: fence, .. } = &mut input
         && *fence == Fence(-1)
     {
@@ -426,6 +430,34 @@ fn a_step_is_told_once_and_in_its_turn() {
 }
 
 #[test]
+fn a_pause_is_over_when_its_time_is() {
+    let text = "name: slow\nstart: rest\nstates:\n  rest: { wait: time, for: 2h, on: { done: done } }\n  done: { end: success }\n";
+    let mut story = Story::of(text);
+    assert_eq!(story.flow.steps_of(&story.task.state).len(), 1);
+    story.told(claim_input());
+    let until = Timestamp(7_200_000);
+    story.fails(0, StepFailure::Pending { reason: "2h have to pass".into(), until });
+    let Standing::Waiting(wait) = &story.task.standing else { panic!() };
+    assert_eq!((wait.wait_for, wait.until), (WaitFor::Time, Some(until)));
+    assert_eq!(story.task.pending.as_ref().unwrap().tries, 1);
+    let claimed = transition(&story.task, &claim_input(), &story.flow, until).unwrap();
+    let done = TaskInput::StepDone { fence: claimed.fence, step: 0, delivery: Box::default() };
+    assert!(transition(&claimed, &done, &story.flow, until).unwrap().is_done());
+}
+
+#[test]
+fn work_that_is_gone_begins_again_in_the_same_state_and_blames_nobody() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(2);
+    let attempts = story.task.attempts;
+    story.told(TaskInput::Redo { fence: Fence(-1) });
+    assert_eq!(
+        (story.task.status(), story.task.pending.is_none(), story.task.attempts),
+        ("incoming", true, attempts)
+    );
+}
+
+#[test]
 fn an_outcome_without_an_edge_names_flow_state_and_outcome() {
     let text = "name: review\nstart: look\nstates:\n  look:\n    agent: gatekeeper\n    on: { approved: done, rejected: done, crashed: done }\n  done: { end: success }\n";
     let flow = parse(text).unwrap();
@@ -436,4 +468,72 @@ fn an_outcome_without_an_edge_names_flow_state_and_outcome() {
     let end = TaskInput::EndRun { fence: claimed.fence, outcome: Outcome::Done };
     assert!(transition(&claimed, &end, &flow, Timestamp(0)).unwrap().is_done());
     assert_eq!(OutcomeName::Done.blame(), Blame::Nobody);
+}
+
+#[test]
+fn a_reviewer_who_says_done_has_not_approved_and_nothing_is_merged() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(5).works(Outcome::Done);
+    assert_eq!((story.task.status(), story.task.pending.is_none()), ("provisional", true));
+    assert_eq!(story.task.edges_taken.get("provisional/crashed"), Some(&1));
+}
+
+#[test]
+fn a_decision_that_nobody_asked_for_is_a_breakdown_of_the_agent() {
+    for outcome in [Outcome::Approved, Outcome::Rejected { comment: "no".into() }] {
+        let mut story = Story::of(FLOWS[1]);
+        story.works(outcome);
+        assert_eq!((story.task.status(), story.task.pending.is_none()), ("incoming", true));
+        assert_eq!(story.task.edges_taken.get("incoming/crashed"), Some(&1));
+    }
+}
+
+#[test]
+fn a_step_that_is_red_is_not_taken_for_a_reviewer_who_broke_down() {
+    let text = FLOWS[1].replace(
+        "      tests_failed: { to: incoming, at_most: 3, then: failed }\n      merge_failed",
+        "      merge_failed",
+    );
+    let mut story = Story::of(&text);
+    story.works(Outcome::Done).steps(5).works(Outcome::Approved).steps(1);
+    story.fails(1, StepFailure::Red { verdict: crate::RedVerdict::TestsFailed, reason: "red".into() });
+    assert_eq!(story.task.edges_taken.get("provisional/merge_failed"), Some(&1));
+}
+
+#[test]
+fn the_end_of_a_run_counts_once_however_often_it_is_told() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(2);
+    let again = TaskInput::EndRun { fence: story.task.fence, outcome: Outcome::Done };
+    let refused = transition(&story.task, &again, &story.flow, Timestamp(0)).unwrap_err();
+    let told = format!("the run of task `{}` is over, and its steps are under way", story.task.id);
+    assert_eq!(refused.to_string(), told);
+}
+
+#[test]
+fn a_flow_may_begin_with_steps_alone() {
+    let mut story = Story::of(
+        "name: sync\nstart: push\nstates:\n  push: { steps: [push_branch], on: { done: done } }\n  done: { end: success }\n",
+    );
+    story.told(claim_input()).steps(1);
+    assert!(story.task.is_done());
+}
+
+#[test]
+fn a_task_that_begins_anew_knows_where_its_branch_stands() {
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done);
+    let out = Delivery {
+        branch: Some("rehearsal/t".into()),
+        pushed: Some("abc".into()),
+        head: Some("abc".into()),
+        ..Delivery::default()
+    };
+    story.told(TaskInput::StepDone { fence: Fence(-1), step: 0, delivery: Box::new(out) });
+    story.told(TaskInput::Cancel).told(TaskInput::Retry);
+    let Delivery { branch, pushed, head, .. } = &story.task.delivery;
+    assert_eq!(
+        (branch.as_deref(), pushed.as_deref(), head.as_deref()),
+        (Some("rehearsal/t"), Some("abc"), None)
+    );
 }

@@ -82,6 +82,10 @@ impl Slot<'_> {
         let watch = Arc::new(move |activity| {
             reporter(WorkEvent::AgentActed { task: task.clone(), run: run.clone(), activity });
         });
+        // A lease that ran out while the place was prepared: whoever has taken the task may be at work by now.
+        if self.kept.lease.has_run_out() {
+            return Err(Early::Lost);
+        }
         let mut report = role.agent.run(request, watch, self.cancel.clone()).await;
         if let Some(before) = before
             && let Ok(Some(trespass)) = before.trespass_since().await

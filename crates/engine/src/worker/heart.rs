@@ -42,6 +42,10 @@ impl Held {
         Kept { held: self.clone(), task: task.clone(), fence, lost, lease }
     }
 
+    pub(super) fn has(&self, task: &TaskId) -> bool {
+        self.with(|claims| claims.contains_key(task))
+    }
+
     pub(super) fn claims(&self) -> Vec<(TaskId, Fence)> {
         self.with(|claims| claims.iter().map(|(task, claim)| (task.clone(), claim.fence)).collect())
     }

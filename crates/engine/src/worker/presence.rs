@@ -7,14 +7,14 @@ use rustix::fs::{FlockOperation, flock};
 
 /// Held while a worker lives.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(crate) struct Presence {
     path: Utf8PathBuf,
     _file: fs_err::File,
 }
 
 /// What is known of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alive {
+pub(crate) enum Alive {
     Yes,
     /// It was here, and is gone.
     No,
@@ -35,7 +35,7 @@ impl Presence {
         Ok(Self { path, _file: file })
     }
 
-    pub(super) fn of(state_dir: &Utf8Path, worker: &WorkerId) -> Alive {
+    pub(crate) fn of(state_dir: &Utf8Path, worker: &WorkerId) -> Alive {
         let Ok(file) = fs_err::File::open(path_of(state_dir, worker)) else {
             return Alive::Unknown;
         };
@@ -45,15 +45,27 @@ impl Presence {
         }
     }
 
+    /// Whether a worker of this machine is at work.
+    pub(crate) fn is_anyone_here(state_dir: &Utf8Path) -> bool {
+        Self::traces(state_dir).iter().any(|worker| Self::of(state_dir, worker) == Alive::Yes)
+    }
+
     /// Removes the traces of workers that are gone and have nothing left to be put in order.
     pub(super) fn forget(state_dir: &Utf8Path, needed: &[&WorkerId]) {
-        let Ok(entries) = state_dir.join("workers").read_dir_utf8() else { return };
-        for entry in entries.flatten() {
-            let Ok(worker) = WorkerId::new(entry.file_name()) else { continue };
-            if !needed.contains(&&worker) && Self::of(state_dir, &worker) == Alive::No {
-                let _ = fs_err::remove_file(entry.path());
-            }
+        for worker in Self::forgettable(state_dir, needed) {
+            let _ = fs_err::remove_file(path_of(state_dir, &worker));
         }
+    }
+
+    /// Workers that are gone, whose traces nobody needs.
+    pub(crate) fn forgettable(state_dir: &Utf8Path, needed: &[&WorkerId]) -> Vec<WorkerId> {
+        let gone = |worker: &WorkerId| !needed.contains(&worker) && Self::of(state_dir, worker) == Alive::No;
+        Self::traces(state_dir).into_iter().filter(gone).collect()
+    }
+
+    fn traces(state_dir: &Utf8Path) -> Vec<WorkerId> {
+        let Ok(entries) = state_dir.join("workers").read_dir_utf8() else { return Vec::new() };
+        entries.flatten().filter_map(|entry| WorkerId::new(entry.file_name()).ok()).collect()
     }
 }
 

@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
+use camino::Utf8Path;
 use rehearsal_agent::process;
 use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, Timestamp, WorkerId};
-use rehearsal_store::{Change, CommitError, FindError};
+use rehearsal_forge::GcMode;
+use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
 use super::presence::{Alive, Presence};
 use super::{Desk, WorkError, WorkEvent};
@@ -24,7 +26,13 @@ impl Desk {
         let mut needed: Vec<&WorkerId> = Vec::new();
         for (task, _) in &leases {
             let Standing::Claimed(claim) = &task.standing else { continue };
-            if claim.worker == self.id || Presence::of(&self.worker.state_dir, &claim.worker) != Alive::No {
+            // Of our own, one that we do not know of: the answer to its claim was lost.
+            let is_left = if claim.worker == self.id {
+                !self.held.has(&task.id)
+            } else {
+                Presence::of(&self.worker.state_dir, &claim.worker) == Alive::No
+            };
+            if !is_left {
                 needed.push(&claim.worker);
                 continue;
             }
@@ -111,6 +119,25 @@ fn is_left(task: &Task, now: Timestamp, lease: Duration) -> bool {
         Standing::Ended { end: End::Success | End::Failure } => true,
         Standing::Ready | Standing::Claimed(_) | Standing::Waiting(_) => false,
     }
+}
+
+/// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named.
+pub async fn forget_dead_workers(
+    store: &dyn Store,
+    state_dir: &Utf8Path,
+    mode: GcMode,
+) -> Result<Vec<WorkerId>, StoreError> {
+    let leases = store.leases().await?;
+    let holders = leases.iter().filter_map(|(task, _)| match &task.standing {
+        Standing::Claimed(claim) => Some(&claim.worker),
+        _ => None,
+    });
+    let needed: Vec<&WorkerId> = holders.collect();
+    let gone = Presence::forgettable(state_dir, &needed);
+    if mode == GcMode::Delete {
+        Presence::forget(state_dir, &needed);
+    }
+    Ok(gone)
 }
 
 fn lose(task: &Task) -> Change {

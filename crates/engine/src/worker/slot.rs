@@ -6,7 +6,7 @@ use rehearsal_agent::BootInstant;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Blame, OutcomeName, RunId, Standing, StateName, StepFailure, Task, Wait};
-use rehearsal_forge::{Oid, Origin, Worktree, fetch};
+use rehearsal_forge::{Occupied, Oid, Origin, Worktree, fetch};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -25,8 +25,10 @@ pub(super) struct Slot<'a> {
     pub(super) kept: Kept,
     /// Ends whatever is under way: the claim is lost, or the worker is to stop now.
     pub(super) cancel: CancellationToken,
+    /// Whether the agent had done its part before this claim.
+    only_steps: bool,
     /// Where the work is, once it is prepared.
-    pub(super) place: OnceCell<Worktree>,
+    pub(super) place: OnceCell<(Worktree, Occupied)>,
 }
 
 /// Why work on a task ended early.
@@ -68,8 +70,17 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed, asked_at: BootInstant) -
         taken_from,
     });
     let (lost, id) = (kept.lost.clone(), task.id.clone());
-    let mut slot =
-        Slot { desk, task, flow, run: run.clone(), kept, cancel: cancel.clone(), place: OnceCell::new() };
+    let only_steps = task.pending.is_some();
+    let mut slot = Slot {
+        desk,
+        task,
+        flow,
+        run: run.clone(),
+        kept,
+        cancel: cancel.clone(),
+        only_steps,
+        place: OnceCell::new(),
+    };
     let ended = {
         let through = slot.through();
         tokio::pin!(through);
@@ -133,6 +144,14 @@ impl Slot<'_> {
         self.desk.tell(WorkEvent::StepStarted { task: self.task.id.clone(), step: step.to_string() });
         self.reach_step(Moment::StepBegun, &step).await?;
         let done = match self.worktree().await {
+            // Another machine took over what was never pushed from the one where it was done.
+            Ok(worktree) if self.is_gone(worktree) => {
+                self.desk.warn(format!(
+                    "the work on task {} is gone with its machine: the agent has to work again",
+                    self.task.id
+                ));
+                return self.change(TaskInput::Redo { fence: self.task.fence }).await;
+            }
             Ok(worktree) => {
                 let scene = Scene {
                     desk: self.desk,
@@ -181,17 +200,48 @@ impl Slot<'_> {
 
     /// The task's worktree, made if it is not there.
     pub(super) async fn worktree(&self) -> Result<&Worktree, StepFailure> {
-        self.place.get_or_try_init(|| self.prepare()).await
+        let place = self.place.get_or_try_init(|| self.prepare()).await?;
+        Ok(&place.0)
     }
 
-    async fn prepare(&self) -> Result<Worktree, StepFailure> {
+    async fn prepare(&self) -> Result<(Worktree, Occupied), StepFailure> {
         let worker = &self.desk.worker;
         // What is there needs no base, and a remote that is asked takes its time.
         let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
         let base = base.as_ref().map_or("HEAD", Oid::as_str);
         let fence = self.task.fence;
         let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
-        prepared.map_err(|error| of_worktree(&error))
+        let worktree = prepared.map_err(|error| of_worktree(&error))?;
+        let occupied = worker.worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
+        let worktree = match (&worktree.origin, &self.task.delivery.pushed) {
+            (Origin::Fresh | Origin::Warm | Origin::Rebuilt { .. }, Some(pushed)) => {
+                self.bring_what_was_pushed(worktree, pushed).await?
+            }
+            _ => worktree,
+        };
+        Ok((worktree, occupied))
+    }
+
+    /// The work was done in another place: what was pushed of it is brought here.
+    async fn bring_what_was_pushed(&self, worktree: Worktree, pushed: &str) -> Result<Worktree, StepFailure> {
+        let (outlet, delivery) = (&self.desk.worker.outlet, &self.task.delivery);
+        let git = rehearsal_forge::Git::at(worktree.path.clone());
+        let branch = delivery.branch.as_deref().unwrap_or_default();
+        let found = fetch(&git, &outlet.remote, branch).await;
+        // A branch that is gone was merged and deleted, and one that others moved is not ours to take.
+        let head = match found {
+            Ok(head) if head.as_str() == pushed => head,
+            Ok(_) | Err(_) => return Ok(worktree),
+        };
+        let moved = git.run(&["reset", "--quiet", "--hard", head.as_str()]).await;
+        moved.map_err(|error| steps::of_git(&error))?;
+        Ok(Worktree { head, ..worktree })
+    }
+
+    /// Whether what the agent did is not here.
+    fn is_gone(&self, worktree: &Worktree) -> bool {
+        let is_new = matches!(worktree.origin, Origin::Fresh | Origin::Warm);
+        is_new && self.only_steps && self.task.agent.is_some() && self.task.delivery.pushed.is_none()
     }
 
     /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.

@@ -3,6 +3,7 @@
 
 mod crashes;
 mod lifecycle;
+mod machines;
 mod merging;
 mod people;
 mod studio;

@@ -170,3 +170,47 @@ fn two_workers_share_the_tasks_and_none_is_done_twice() {
         assert_eq!(worked, ["t0", "t1", "t2", "t3", "t4", "t5"]);
     });
 }
+
+#[test]
+fn a_task_that_is_taken_back_and_begun_again_waits_until_its_old_agent_is_gone() {
+    play(async |studio| {
+        let mut away = vec![change("t1", TaskInput::Block { reason: "wait".into() })];
+        away.push(change("t1", TaskInput::Unblock));
+        let away = person(studio, away);
+        let (busy, free) = (tokio_util::sync::CancellationToken::new(), studio.stop.now.clone());
+        let told = busy.clone();
+        let first = ScriptedAgent::new().with_handler(move |request| {
+            away(request);
+            told.cancel();
+            // It does not know yet that it has lost its task.
+            ScriptedRun::never_ends()
+        });
+        studio.agent("implementer", first);
+        studio.add("t1", "pull-request", NewTask::default()).await;
+        let old = studio.worker().await;
+        let later =
+            studio.agent("implementer", ScriptedAgent::new().with_handler(|_| writes("b.txt", "two\n")));
+        studio.stop = StopSwitch::default();
+        let new = studio.worker().await;
+        let drain = studio.stop.after_iteration.clone();
+        let events = std::sync::Arc::clone(&studio.events);
+        let second = async {
+            busy.cancelled().await;
+            let watch = async {
+                while !events.lock().unwrap().iter().any(|event| matches!(event, WorkEvent::RunEnded { .. }))
+                {
+                    tokio::task::yield_now().await;
+                }
+                drain.cancel();
+                free.cancel();
+            };
+            tokio::join!(new.run(), watch).0
+        };
+        let (old, new) = tokio::join!(old.run(), second);
+        old.unwrap();
+        new.unwrap();
+        later.assert_call_count(0);
+        let Standing::Waiting(wait) = studio.task("t1").await.standing else { panic!() };
+        assert_eq!(wait.reason, "unreachable: someone else is still busy with the worktree of task t1");
+    });
+}

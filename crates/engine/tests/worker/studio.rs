@@ -30,6 +30,8 @@ pub(crate) struct Studio {
     pub(crate) moments: Arc<dyn Moments>,
     pub(crate) at_once: u32,
     pub(crate) limits: Limits,
+    /// Each has worktrees and run directories of its own; the store and the remote are everyone's.
+    pub(crate) machine: &'static str,
     agents: BTreeMap<&'static str, Arc<ScriptedAgent>>,
     settings: Settings,
     directory: tempfile::TempDir,
@@ -59,6 +61,7 @@ impl Studio {
             moments: Arc::new(Undisturbed),
             at_once: 1,
             limits: Limits::default(),
+            machine: "here",
             agents: BTreeMap::new(),
             settings,
             directory,
@@ -77,6 +80,10 @@ impl Studio {
 
     fn path(&self) -> Utf8PathBuf {
         Utf8Path::from_path(self.directory.path()).unwrap().to_owned()
+    }
+
+    fn state_dir(&self) -> Utf8PathBuf {
+        self.path().join(format!("state-{}", self.machine))
     }
 
     pub(crate) fn root(&self) -> Utf8PathBuf {
@@ -131,7 +138,9 @@ impl Studio {
     pub(crate) async fn worker(&self) -> Worker {
         let settings = WorktreeSettings { setup: None, keep_warm: 2 };
         let worktrees =
-            Worktrees::open(&self.root(), &self.path().join("worktrees"), settings).await.unwrap();
+            Worktrees::open(&self.root(), &self.path().join(format!("worktrees-{}", self.machine)), settings)
+                .await
+                .unwrap();
         let events = Arc::clone(&self.events);
         Worker {
             store: Arc::clone(&self.store),
@@ -144,7 +153,7 @@ impl Studio {
                 forge: Arc::new(Local::open(&self.remote()).await.unwrap()),
                 landing: Landing::Ours,
             },
-            state_dir: self.path().join("state"),
+            state_dir: self.state_dir(),
             testing: self.settings.testing.clone(),
             variables: std::env::vars().collect(),
             options: WorkOptions {
@@ -269,7 +278,7 @@ impl Studio {
             _ => None,
         });
         for worker in workers {
-            fs_err::write(self.path().join("state/workers").join(worker.as_str()), "").unwrap();
+            fs_err::write(self.state_dir().join("workers").join(worker.as_str()), "").unwrap();
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Failures that are nobody's, the task's, or the system's.
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
-use rehearsal_core::{Exit, HoldCause, Lane, NewTask, Outcome, OutcomeName, Standing};
+use rehearsal_core::guard::AgentLimits;
+use rehearsal_core::{AgentName, Exit, HoldCause, Lane, NewTask, Outcome, OutcomeName, Standing};
 
 use rehearsal_engine::StopSwitch;
 
@@ -28,6 +29,25 @@ fn an_agent_that_crashes_is_tried_again_and_then_given_up() {
         agent.assert_call_count(4);
         let task = studio.task("t1").await;
         assert_eq!((task.status(), task.attempts), ("failed", 4));
+    });
+}
+
+#[test]
+fn an_agent_that_may_not_begin_again_yet_is_waited_for() {
+    play(async |studio| {
+        let interval = std::time::Duration::from_millis(200);
+        let limits = AgentLimits { interval, ..AgentLimits::default() };
+        studio.limits.agents.insert(AgentName::new("implementer").unwrap(), limits);
+        let failed = Outcome::Failed { reason: "no idea".into() };
+        let agent = studio.agent(
+            "implementer",
+            ScriptedAgent::new().with_handler(move |_| ScriptedRun::of(failed.clone())),
+        );
+        for id in ["t1", "t2"] {
+            studio.add(id, "pull-request", NewTask::default()).await;
+        }
+        studio.work().await;
+        agent.assert_call_count(2);
     });
 }
 

@@ -91,6 +91,11 @@ impl Slot {
         FileLock::take(&self.lock_path(), SLOT_LOCK_LIMIT).await
     }
 
+    /// Held by whoever lets an agent work in the slot.
+    pub(crate) async fn occupy(&self) -> io::Result<Option<FileLock>> {
+        FileLock::take(&self.under.join(format!("{PREFIX}{}.occupied", self.number)), SLOT_LOCK_LIMIT).await
+    }
+
     fn lock_path(&self) -> Utf8PathBuf {
         self.under.join(format!("{PREFIX}{}.lock", self.number))
     }

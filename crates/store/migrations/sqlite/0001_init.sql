@@ -8,7 +8,8 @@ CREATE TABLE flows (
 ) STRICT;
 
 CREATE TABLE sessions (
-    name       TEXT PRIMARY KEY,
+    num        INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL UNIQUE,
     created_at INTEGER NOT NULL,
     doc        TEXT NOT NULL
 ) STRICT;
@@ -16,9 +17,7 @@ CREATE TABLE sessions (
 CREATE TABLE progress (
     num     INTEGER PRIMARY KEY,
     session TEXT NOT NULL REFERENCES sessions (name),
-    at      INTEGER NOT NULL,
-    run_id  TEXT,
-    text    TEXT NOT NULL
+    doc     TEXT NOT NULL
 ) STRICT;
 CREATE INDEX progress_of_session ON progress (session, num);
 
@@ -36,6 +35,7 @@ CREATE TABLE tasks (
     claimable_at INTEGER,                      -- from when a worker may take it; null: not by itself
     open_deps    INTEGER NOT NULL DEFAULT 0,   -- how many of its dependencies are not done
     lane         TEXT NOT NULL,                -- `AGENT/SESSION`, each of which can be empty: what is held back together
+    touches      TEXT,                         -- the patterns of files that it declares to change; null: none
     lease_until  INTEGER,                      -- of a claim under a lease: when it may be taken over. In no event.
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
@@ -55,7 +55,6 @@ CREATE INDEX tasks_claimable_of_lane ON tasks (lane, priority, created_at, num, 
 CREATE INDEX tasks_claimable_at ON tasks (claimable_at) WHERE claimable_at > 0 AND open_deps = 0;
 CREATE INDEX tasks_in_work ON tasks (lease_until) WHERE standing = 'claimed';
 CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE standing <> 'ended';
-CREATE INDEX tasks_status ON tasks (session, status, standing, done);
 
 -- How many tasks there are of each kind, kept by the triggers below: a count must not read every task.
 CREATE TABLE task_counts (
@@ -94,6 +93,12 @@ CREATE TABLE task_deps (
     PRIMARY KEY (task, depends_on)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX task_deps_back ON task_deps (depends_on);
+-- One dependency less is open for those that wait for it, or one more if it begins anew.
+CREATE TRIGGER dependents_are_told AFTER UPDATE OF done ON tasks WHEN OLD.done <> NEW.done
+BEGIN
+    UPDATE tasks SET open_deps = open_deps + OLD.done - NEW.done
+    WHERE id IN (SELECT task FROM task_deps WHERE depends_on = NEW.id);
+END;
 
 -- Whose turn it was last, of the sessions: who waited longest comes first.
 CREATE TABLE turns (
@@ -103,8 +108,9 @@ CREATE TABLE turns (
 
 -- The lanes that stand still.
 CREATE TABLE holds (
-    lane TEXT PRIMARY KEY,
-    doc  TEXT NOT NULL
+    lane  TEXT PRIMARY KEY,
+    until INTEGER,                             -- null: until someone frees it
+    doc   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (

@@ -1,9 +1,9 @@
-//! From what SQLite says to what it means, and back and forth between documents and types.
+//! From what SQLite says to what it means.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::SqliteError;
 
-use crate::{CommitError, FindError, StoreError};
+use crate::StoreError;
 
 // <https://www.sqlite.org/rescode.html>; the low byte of an extended code is the primary one.
 const SQLITE_BUSY: i32 = 5;
@@ -14,56 +14,20 @@ const SQLITE_NOTADB: i32 = 26;
 /// An extended code: the index of the write-ahead log cannot grow, for which there is one cause.
 const SQLITE_IOERR_SHMSIZE: i32 = 4874;
 
-impl From<sqlx::Error> for StoreError {
-    fn from(error: sqlx::Error) -> Self {
-        if code(&error) == Some(SQLITE_IOERR_SHMSIZE) {
-            return Self::DiskFull;
-        }
-        match primary_code(&error) {
-            Some(SQLITE_BUSY | SQLITE_LOCKED) => Self::Busy,
-            Some(SQLITE_FULL) => Self::DiskFull,
-            Some(SQLITE_CORRUPT | SQLITE_NOTADB) => Self::Corrupt { what: message(&error) },
-            _ if matches!(error, sqlx::Error::PoolTimedOut) => Self::Busy,
-            _ => Self::Other(Box::new(error)),
-        }
-    }
-}
-
-impl From<sqlx::Error> for CommitError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Store(error.into())
-    }
-}
-
-impl From<sqlx::Error> for FindError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Store(error.into())
+/// What is known about an error of SQLite.
+pub(crate) fn meaning(error: &SqliteError) -> Option<StoreError> {
+    let code: i32 = error.code()?.parse().ok()?;
+    match code & 0xff {
+        _ if code == SQLITE_IOERR_SHMSIZE => Some(StoreError::DiskFull),
+        SQLITE_BUSY | SQLITE_LOCKED => Some(StoreError::Busy),
+        SQLITE_FULL => Some(StoreError::DiskFull),
+        SQLITE_CORRUPT | SQLITE_NOTADB => Some(StoreError::Corrupt { what: error.message().to_owned() }),
+        _ => None,
     }
 }
 
 /// Whether the file is no SQLite database at all.
 pub(super) fn is_no_database(error: &sqlx::Error) -> bool {
-    primary_code(error) == Some(SQLITE_NOTADB)
-}
-
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    code(error).map(|code| code & 0xff)
-}
-
-fn code(error: &sqlx::Error) -> Option<i32> {
-    error.as_database_error()?.code()?.parse().ok()
-}
-
-fn message(error: &sqlx::Error) -> String {
-    error.as_database_error().map_or_else(|| error.to_string(), |error| error.message().to_owned())
-}
-
-pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Other(Box::new(error)))
-}
-
-/// Reads a document; `what` says whose it is.
-pub(super) fn from_json<T: DeserializeOwned>(what: &str, doc: &str) -> Result<T, StoreError> {
-    serde_json::from_str(doc)
-        .map_err(|error| StoreError::Corrupt { what: format!("{what} cannot be read: {error}") })
+    let code = error.as_database_error().and_then(DatabaseError::code);
+    code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == SQLITE_NOTADB)
 }

@@ -28,10 +28,11 @@ impl Found {
     pub(super) fn check(&self, path: &Path) -> Result<bool, OpenError> {
         let is_empty = self.version == 0 && self.application == 0 && self.tables == 0;
         if !is_empty && self.application != APPLICATION_ID {
-            return Err(OpenError::NotOurs { path: path.to_owned() });
+            return Err(OpenError::NotOurs { place: path.display().to_string() });
         }
         if self.version > KNOWN {
-            return Err(OpenError::Newer { path: path.to_owned(), found: self.version, known: KNOWN });
+            let place = path.display().to_string();
+            return Err(OpenError::Newer { place, found: self.version, known: KNOWN });
         }
         Ok(self.version == KNOWN && self.is_wal)
     }

@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::error::is_no_database;
 use super::migrate;
 use super::network;
+use crate::link::Link;
 use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, READERS};
 use crate::{OpenError, StoreError};
 
@@ -39,6 +40,19 @@ pub(super) struct Turn<'a> {
     pub(super) connection: SqliteConnection,
 }
 
+/// A connection that only reads.
+pub(super) struct Reader(PoolConnection<Sqlite>);
+
+impl Reader {
+    pub(super) fn link(&mut self) -> Link<'_> {
+        Link::Sqlite(&mut self.0)
+    }
+
+    pub(super) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.0
+    }
+}
+
 impl Turn<'_> {
     /// Keeps the connection for the next writer.
     pub(super) fn keep(mut self) {
@@ -47,8 +61,8 @@ impl Turn<'_> {
 }
 
 impl Database {
-    pub(super) async fn reader(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
-        Ok(self.readers.acquire().await?)
+    pub(super) async fn reader(&self) -> Result<Reader, StoreError> {
+        Ok(Reader(self.readers.acquire().await?))
     }
 
     #[cfg(test)]
@@ -124,7 +138,7 @@ async fn is_current(database: &Database, path: &Path) -> Result<bool, OpenError>
 /// A file full of something else shows only when its first page is read.
 pub(super) fn not_ours_or(error: sqlx::Error, path: &Path) -> OpenError {
     if is_no_database(&error) {
-        return OpenError::NotOurs { path: path.to_owned() };
+        return OpenError::NotOurs { place: path.display().to_string() };
     }
     OpenError::Store(error.into())
 }

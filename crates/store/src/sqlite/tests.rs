@@ -120,6 +120,6 @@ async fn the_profile_is_the_one_that_keeps_its_promises() {
     assert_eq!(pragma(&mut turn.connection, "PRAGMA busy_timeout").await, 10_000);
     turn.keep();
     let mut reader = store.database.reader().await.unwrap();
-    let refused = query("DELETE FROM sessions").execute(&mut *reader).await.unwrap_err();
+    let refused = query("DELETE FROM sessions").execute(reader.connection()).await.unwrap_err();
     assert!(refused.to_string().contains("attempt to write a readonly database"), "{refused}");
 }

@@ -11,7 +11,9 @@ use rehearsal_core::{
     Actor, AgentName, NewSession, NewTask, Outcome, Run, RunEnd, RunId, RunStart, SessionName, Standing,
     Task, TaskId, Timestamp, Verdict, WorkerId,
 };
-use rehearsal_store::{Change, CommitError, Committed, SqliteStore, Store, TaskQuery};
+use rehearsal_store::{
+    Change, CommitError, Committed, PostgresStore, SqliteStore, Store, TaskQuery, TimeSource,
+};
 
 /// A fresh store.
 pub(crate) struct Bench {
@@ -22,21 +24,33 @@ pub(crate) struct Bench {
 }
 
 /// A fresh store in a file.
-pub(crate) async fn sqlite() -> Bench {
+pub(crate) async fn sqlite() -> Option<Bench> {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).await.unwrap();
-    Bench {
+    Some(Bench {
         store: Arc::new(store),
         flow: Arc::new(Flow::shipped("loop").unwrap()),
         now: AtomicI64::new(1_000),
         _keep: Box::new(directory),
-    }
+    })
+}
+
+/// A fresh store in a database of its own, on the server that all tests of this process share.
+pub(crate) async fn postgres() -> Option<Bench> {
+    let url = crate::server::server()?.database().await.unwrap();
+    let store = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
+    Some(Bench {
+        store: Arc::new(store),
+        flow: Arc::new(Flow::shipped("loop").unwrap()),
+        now: AtomicI64::new(1_000),
+        _keep: Box::new(()),
+    })
 }
 
 /// Plays a story on a fresh store; whatever happens in it, the store must be sound at its end.
-pub(crate) fn play(make: impl AsyncFnOnce() -> Bench, story: impl AsyncFnOnce(&Bench)) {
+pub(crate) fn play(make: impl AsyncFnOnce() -> Option<Bench>, story: impl AsyncFnOnce(&Bench)) {
     block_on(async {
-        let bench = make().await;
+        let Some(bench) = make().await else { return };
         story(&bench).await;
         assert_eq!(bench.store.verify().await.unwrap(), Vec::<String>::new());
     });

@@ -142,7 +142,7 @@ fn a_doctor_finds_what_does_not_fit_together() {
     let cases = [
         (
             "UPDATE tasks SET doc = json_set(doc, '$.title', 'other') WHERE id = 'one'",
-            "task `one` differs from what the log says",
+            "task `one` differs from what the log says (I5)",
         ),
         (
             "UPDATE tasks SET priority = 0 WHERE id = 'one'",
@@ -166,27 +166,35 @@ fn a_doctor_finds_what_does_not_fit_together() {
         ),
         (
             "DROP TRIGGER events_are_not_removed; DELETE FROM events WHERE kind = 'task_changed'",
-            "task `one` differs from what the log says",
+            "task `one` differs from what the log says (I5)",
         ),
         (
             "DROP TRIGGER events_are_not_removed; DELETE FROM events WHERE task_id = 'two'",
-            "task `two` is not in the log",
+            "task `two` is not in the log (I1)",
         ),
         (
             "DELETE FROM task_deps; DELETE FROM tasks WHERE id = 'two'",
-            "the log has a task `two` that is not there",
+            "the log has a task `two` that is not there (I1)",
         ),
         (
-            "INSERT INTO runs (id, task, fence, agent, started_at, start_doc) VALUES ('r', 'one', 1, 'a', 1, '{}')",
+            "INSERT INTO runs (id, task, fence, agent, started_at, start_doc) VALUES ('r', 'one', 0, 'a', 1, '{}')",
             "the database is damaged: the start of a run cannot be read: missing field `id` at line 1 column 2",
+        ),
+        (
+            "UPDATE tasks SET lease_until = 1 WHERE id = 'one'",
+            "task `one` has a lease, and nobody works on it (I2)",
+        ),
+        (
+            "INSERT INTO holds VALUES ('all', 5, '{\"cause\":\"person\",\"reason\":\"\",\"until\":5}')",
+            "lane `all` is held otherwise than the log says (I5)",
         ),
         (
             "INSERT INTO task_deps VALUES ('two', 'three')",
             "a row of `task_deps` points to one of `tasks` that is not there",
         ),
         (
-            "INSERT INTO sessions VALUES ('a', 1, '{\"name\":\"a\",\"description\":\"\",\"context\":\"\",\"criteria\":[],\"created_at\":1}')",
-            "session `a` is not in the log",
+            "INSERT INTO sessions (name, created_at, doc) VALUES ('a', 1, '{\"name\":\"a\",\"description\":\"\",\"context\":\"\",\"criteria\":[],\"created_at\":1}')",
+            "session `a` is not in the log (I1)",
         ),
     ];
     for (sql, expected) in cases {
@@ -207,7 +215,13 @@ fn a_run_that_nobody_started_is_found() {
         let store = store_with_two_tasks(directory.path()).await;
         let insert = "INSERT INTO runs (id, task, fence, agent, started_at, start_doc)";
         tamper(directory.path(), &format!("{insert} VALUES ('r', 'one', 1, 'a', 1, '{doc}')")).await.unwrap();
-        assert_eq!(store.verify().await.unwrap(), ["run `r` has no start in the log"]);
+        assert_eq!(
+            store.verify().await.unwrap(),
+            [
+                "run `r` has no start in the log (I5)",
+                "run `r` has a fence that task `one` never gave out (I8)"
+            ]
+        );
     });
 }
 

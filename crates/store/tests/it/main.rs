@@ -3,11 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a test shall fail loudly")]
 
 mod bench;
+mod crowd;
 mod files;
 mod hammer;
 mod many;
 mod oracle;
+mod scratch;
+mod server;
 mod stories;
+mod wire;
 
 /// Makes a test of each story. A story that is not listed is never used, and the compiler says so.
 macro_rules! tests_of {
@@ -110,3 +114,4 @@ macro_rules! suite {
 }
 
 suite!(sqlite);
+suite!(postgres);

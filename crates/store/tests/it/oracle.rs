@@ -1,5 +1,7 @@
 //! Random changes, on the store and on a model that fits on a page. Every answer must be the same, word for word.
 
+mod claims;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,16 +16,22 @@ use rehearsal_core::{
 };
 use rehearsal_store::{Change, Committed, EventQuery, RunQuery, Scope, TaskQuery};
 
+use claims::{Ask, Claims};
+
 use crate::bench::{Bench, block_on, how_it_ended, id, new_session, run_id, session_name};
 
 const CASES: u32 = 40;
 const SESSIONS: [&str; 2] = ["alpha", "beta"];
 
-pub(crate) fn compare_with(make: impl AsyncFn() -> Bench) {
+pub(crate) fn compare_with(make: impl AsyncFn() -> Option<Bench>) {
     let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
     let steps = vec((op(), prop_oneof![3 => 0_i64..10, 1 => 0_i64..90_000]), 20..50);
     let result = runner.run(&steps, |steps| {
-        block_on(async { play(&make().await, steps).await });
+        block_on(async {
+            if let Some(bench) = make().await {
+                play(&bench, steps).await;
+            }
+        });
         Ok(())
     });
     if let Err(error) = result {
@@ -47,10 +55,18 @@ enum Op {
     EndRun(Pick),
     Release(Pick, i64),
     Plain(Pick, TaskInput),
+    /// Takes what is next, under a lease.
+    Take(Ask),
+    /// Starts the run of a claim that was taken.
+    StartClaimed(Pick),
+    Renew(Pick, i64),
+    /// Holds one of the lanes, for so long.
+    Hold(usize, Option<i64>),
+    Free(usize),
 }
 
-/// Its id, its session, its priority, and what it depends on.
-type ThrownTask = (Pick, Option<usize>, Priority, Vec<Pick>);
+/// Its id, its session, its priority, what it depends on, and what it touches.
+type ThrownTask = (Pick, Option<usize>, Priority, Vec<Pick>, Option<&'static str>);
 
 /// A throw: mostly one of what is there, sometimes one that is not.
 type Pick = u16;
@@ -60,7 +76,8 @@ fn op() -> impl Strategy<Value = Op> {
     let picks = || prop_oneof![2 => Just(Vec::new()), 1 => vec(pick(), 1..3)];
     let priority = || prop::sample::select(Priority::ALL.to_vec());
     let session = prop_oneof![3 => Just(None), 3 => Just(Some(0)), 1 => Just(Some(1))];
-    let task = (pick(), session, priority(), picks());
+    let touches = prop_oneof![6 => Just(None), 1 => Just(Some("src/a.rs")), 1 => Just(Some("src/*.rs"))];
+    let task = (pick(), session, priority(), picks(), touches);
     let outcome = prop::sample::select(vec![
         Outcome::Done,
         Outcome::Done,
@@ -90,7 +107,29 @@ fn op() -> impl Strategy<Value = Op> {
         1 => pick().prop_map(Op::EndRun),
         1 => (pick(), off()).prop_map(|(task, off)| Op::Release(task, off)),
         8 => (pick(), plain).prop_map(|(task, input)| Op::Plain(task, input)),
+        8 => ask().prop_map(Op::Take),
+        3 => pick().prop_map(Op::StartClaimed),
+        2 => (pick(), off()).prop_map(|(task, off)| Op::Renew(task, off)),
+        1 => (0_usize..4, prop::option::of(0_i64..30_000)).prop_map(|(lane, time)| Op::Hold(lane, time)),
+        2 => (0_usize..4).prop_map(Op::Free),
     ]
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    let session = prop_oneof![4 => Just(None), 1 => (0_usize..2).prop_map(Some)];
+    let agent = prop_oneof![6 => Just(None), 1 => Just(Some("implementer")), 1 => Just(Some("gatekeeper"))];
+    let few = || prop::option::weighted(0.2, 1_u32..4);
+    let interval = prop_oneof![5 => Just(0_u64), 1 => Just(5_u64)];
+    (session, agent, few(), few(), interval, prop::bool::weighted(0.8)).prop_map(
+        |(session, agent, at_once, agent_at_once, interval_ms, may_take_over)| Ask {
+            session,
+            agent,
+            at_once,
+            agent_at_once,
+            interval_ms,
+            may_take_over,
+        },
+    )
 }
 
 /// All that the store should know. `Clone`, so that what is refused half-way can be undone.
@@ -102,16 +141,23 @@ struct Model {
     runs: Vec<Run>,
     journal: usize,
     events: usize,
+    claims: Claims,
 }
 
 async fn play(bench: &Bench, steps: Vec<(Op, i64)>) {
     let mut model = Model::default();
     let mut now = Timestamp(0);
     // Begins with something to work on, or most throws would miss.
-    let first = |session: Option<usize>| (1, session, Priority::Medium, Vec::new());
+    let first = |session: Option<usize>| (1, session, Priority::Medium, Vec::new(), None);
     let beginning = [Op::AddSession(0), Op::AddTasks(vec![first(None), first(Some(0)), first(None)])];
     for (op, passed) in beginning.into_iter().map(|op| (op, 1)).chain(steps) {
         now = Timestamp(now.0 + passed);
+        if let Op::Renew(pick, off) = op {
+            let id = model.pick_task(pick);
+            let fence = Fence(model.fence_of(&id).0 + off);
+            let renewed = bench.store.renew(&[(id.clone(), fence)], claims::LEASE, now).await.unwrap();
+            assert_eq!(renewed, model.renew(&id, fence, now));
+        }
         let changes = model.changes_for(&op, bench, now);
         let mut next = model.clone();
         let expected: Result<Vec<Committed>, String> =
@@ -125,6 +171,7 @@ async fn play(bench: &Bench, steps: Vec<(Op, i64)>) {
             model = next;
         }
         compare_queues(bench, &model, now).await;
+        compare_claims(bench, &model, &op, now).await;
     }
     compare_all(bench, &model).await;
 }
@@ -142,6 +189,20 @@ async fn compare_queues(bench: &Bench, model: &Model, now: Timestamp) {
         let name = session.map(session_name);
         let next = bench.store.next_task(name.as_ref(), now).await.unwrap();
         assert_eq!(next.as_ref(), model.next(session, now), "next of {session:?} at {now}");
+    }
+}
+
+async fn compare_claims(bench: &Bench, model: &Model, op: &Op, now: Timestamp) {
+    let store = &bench.store;
+    assert_eq!(store.next_wake(now).await.unwrap(), model.next_wake(now));
+    assert_eq!(store.leases().await.unwrap(), model.leases());
+    if let Op::Take(ask) = op {
+        let limits = ask.limits();
+        assert_eq!(store.situation(&limits, now).await.unwrap(), model.situation(&limits, now));
+        if let Some(task) = model.tasks.last() {
+            let told = store.hindrance(task, &limits, now).await.unwrap();
+            assert_eq!(told, model.hindrance(task, &limits, &bench.flow, now));
+        }
     }
 }
 
@@ -183,6 +244,14 @@ impl Model {
             Op::Begin(_) | Op::StartRun(_) | Op::Complete(..) | Op::EndRun(_) => {
                 self.run_changes_for(op, bench, now)
             }
+            Op::Take(ask) => vec![self.asking(ask)],
+            Op::StartClaimed(pick) => self.starting_claimed(*pick, bench, now).into_iter().collect(),
+            Op::Renew(..) => Vec::new(),
+            Op::Hold(lane, time) => {
+                let hold = claims::hold(time.map(|time| Timestamp(now.0 + time)));
+                vec![Change::HoldLane { lane: claims::lane(*lane), hold }]
+            }
+            Op::Free(lane) => vec![Change::FreeLane { lane: claims::lane(*lane) }],
             Op::Release(pick, off) => {
                 let id = self.pick_task(*pick);
                 let fence = Fence(self.fence_of(&id).0 + off);
@@ -228,7 +297,7 @@ impl Model {
     }
 
     fn adding(&self, tasks: &[ThrownTask], bench: &Bench) -> Change {
-        let new = |(place, (pick, session, priority, on)): (usize, &ThrownTask)| {
+        let new = |(place, (pick, session, priority, on, touches)): (usize, &ThrownTask)| {
             let id = if pick % 32 == 0 { self.pick_task(*pick) } else { task_id(self.tasks.len() + place) };
             // Sometimes on another new one, before or after it.
             let depends_on = on.iter().map(|pick| match pick % 4 {
@@ -240,6 +309,7 @@ impl Model {
                 session: session.map(|number| session_name(SESSIONS[number])),
                 priority: *priority,
                 depends_on: depends_on.collect(),
+                touches: touches.iter().map(ToString::to_string).collect(),
                 ..NewTask::default()
             };
             (id, task)
@@ -326,12 +396,16 @@ impl Model {
                 found.end = Some((**end).clone());
                 Committed::Run(Box::new(found.clone()))
             }
-            Change::EditSession { .. }
-            | Change::AddTask { .. }
-            | Change::ClaimNext(_)
-            | Change::HoldLane { .. }
-            | Change::FreeLane { .. }
-            | Change::AddTestRun { .. } => {
+            Change::ClaimNext(request) => {
+                return Ok(Committed::Claimed(self.claim_next(request, flow, now)));
+            }
+            Change::HoldLane { lane, hold } => {
+                self.hold(lane, hold);
+                Committed::Lane
+            }
+            Change::FreeLane { lane } if self.free(lane) => Committed::Lane,
+            Change::FreeLane { .. } => return Ok(Committed::Lane),
+            Change::EditSession { .. } | Change::AddTask { .. } | Change::AddTestRun { .. } => {
                 unreachable!("not among the dice")
             }
         };
@@ -385,8 +459,9 @@ impl Model {
         let place = place.ok_or_else(|| format!("unknown task `{id}`"))?;
         let after =
             transition(&self.tasks[place], input, flow, now).map_err(|refusal| refusal.to_string())?;
-        let changed = self.tasks[place].depends_on != after.depends_on;
-        self.tasks[place] = after.clone();
+        let before = std::mem::replace(&mut self.tasks[place], after.clone());
+        let changed = before.depends_on != after.depends_on;
+        self.end_lease_of(&before, &after);
         if changed {
             self.check_known(id, &after.depends_on)?;
             self.check_cycle(id)?;
@@ -443,15 +518,22 @@ impl Model {
 
     fn next(&self, session: Option<&str>, now: Timestamp) -> Option<&Task> {
         self.ordered().into_iter().find(|task| {
-            let is_claimable = match &task.standing {
-                Standing::Ready => true,
-                Standing::Waiting(Wait { until: Some(until), .. }) => *until <= now,
-                _ => false,
-            };
-            is_claimable
+            self.is_claimable(task, now)
                 && session.is_none_or(|name| task.session.as_ref().is_some_and(|of| of.as_str() == name))
-                && task.depends_on.iter().all(|id| self.task(id).is_some_and(Task::is_done))
         })
+    }
+
+    fn is_claimable(&self, task: &Task, now: Timestamp) -> bool {
+        let is_claimable = match &task.standing {
+            Standing::Ready => true,
+            Standing::Waiting(Wait { until: Some(until), .. }) => *until <= now,
+            _ => false,
+        };
+        is_claimable && self.has_all_it_needs(task)
+    }
+
+    fn has_all_it_needs(&self, task: &Task) -> bool {
+        task.depends_on.iter().all(|id| self.task(id).is_some_and(Task::is_done))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Budget, NewTask, Priority, SessionName, Task, TaskId};
+use rehearsal_core::{Budget, FlowName, NewTask, Priority, SessionName, Task, TaskId};
 use rehearsal_store::{Change, CommitError, Committed, Store};
 
 use super::{Done, TaskDocument};
@@ -18,13 +18,23 @@ use crate::project::read_stdin;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   rehearsal task add 'Add a greeting' --session hello
-  rehearsal task add 'Fix the login' --priority high --criterion 'the test passes' --after k3f")]
+  rehearsal task add 'Fix the login' --priority high --criterion 'the test passes' --after k3f
+  rehearsal task add 'Speed up the parser' --flow pull-request --touches 'src/parser/**'
+
+A task goes the way that its flow says: `rehearsal flow list` shows all. Tasks of `loop` are worked on by
+`rehearsal run` in this checkout; tasks of any flow by `rehearsal work`, each in a worktree of its own.")]
 pub(crate) struct AddArgs {
     /// What is to be done, in one line
     title: String,
-    /// Which session; can be left out if there is only one
+    /// Which session; can be left out if there is only one, and for flows that are not for a loop
     #[arg(long, short)]
     session: Option<SessionName>,
+    /// The flow that it goes through [default: `flow:` of the configuration, else loop]
+    #[arg(long, short, value_name = "NAME")]
+    flow: Option<FlowName>,
+    /// Files that it will change, as a pattern; tasks that touch the same are not worked on at once; may be given again
+    #[arg(long, value_name = "GLOB")]
+    touches: Vec<String>,
     /// The whole description; `-` reads it from standard input
     #[arg(long, short, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     body: String,
@@ -69,22 +79,36 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
     let project = context.project()?;
     let store = project.store().await?;
     let body = if args.body == "-" { read_stdin()? } else { args.body };
+    let flow = Arc::new(project.flow_for_tasks(args.flow.as_ref())?);
     let new = NewTask {
-        session: Some(the_session(&*store, args.session).await?),
+        session: session_for(&*store, args.session, &flow).await?,
         title: args.title,
         body,
         criteria: args.criteria,
         priority: args.priority.into(),
         labels: args.labels,
         depends_on: whole_ids(&*store, &args.depends_on).await?,
+        touches: args.touches,
         budget: Budget { usd: args.max_cost, ..Budget::default() },
-        ..NewTask::default()
     };
-    let flow = Arc::new(project.loop_flow()?);
     let task = add(context, &*store, new, &flow).await?;
     context.ui.say(format!("{}  {}", task.id, crate::ui::harmless(&task.title)));
     context.ui.document(TaskDocument::new(task));
     Ok(Exit::Ok)
+}
+
+/// The session of new tasks. Only a loop needs one: a worker takes tasks with and without.
+pub(super) async fn session_for(
+    store: &dyn Store,
+    named: Option<SessionName>,
+    flow: &Flow,
+) -> Result<Option<SessionName>, CliError> {
+    if named.is_none() && flow.fits_a_loop().is_err() {
+        let mut sessions = store.sessions().await?;
+        let only = if sessions.len() == 1 { sessions.pop() } else { None };
+        return Ok(only.map(|only| only.session.name));
+    }
+    the_session(store, named).await.map(Some)
 }
 
 /// Short ids are drawn at random, so that one may be taken already.

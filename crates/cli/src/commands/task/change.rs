@@ -58,6 +58,9 @@ pub(crate) struct EditArgs {
     /// What one run may cost, in dollars
     #[arg(long, value_name = "USD", group = "what")]
     max_cost: Option<f64>,
+    /// New patterns of files that it will change, in place of all that were there; may be given again
+    #[arg(long, value_name = "GLOB", group = "what")]
+    touches: Option<Vec<String>>,
 }
 
 pub(super) async fn done(args: OneTask, context: &Context) -> Done {
@@ -75,11 +78,11 @@ pub(super) async fn unblock(args: OneTask, context: &Context) -> Done {
     change(&args.task, TaskInput::Unblock, "goes on", context).await
 }
 
-pub(super) async fn cancel(args: OneTask, context: &Context) -> Done {
+pub(crate) async fn cancel(args: OneTask, context: &Context) -> Done {
     change(&args.task, TaskInput::Cancel, "is cancelled", context).await
 }
 
-pub(super) async fn retry(args: OneTask, context: &Context) -> Done {
+pub(crate) async fn retry(args: OneTask, context: &Context) -> Done {
     change(&args.task, TaskInput::Retry, "begins anew", context).await
 }
 
@@ -103,7 +106,7 @@ pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
         labels: args.labels,
         depends_on,
         budget: args.max_cost.map(|usd| Budget { usd: Some(usd), ..task.budget }),
-        ..TaskEdit::default()
+        touches: args.touches,
     };
     change(&args.task, TaskInput::Edit { edit }, "is changed", context).await
 }
@@ -127,7 +130,7 @@ async fn report_or_change(
     Ok(Exit::Ok)
 }
 
-async fn change(prefix: &str, input: TaskInput, what: &str, context: &Context) -> Done {
+pub(crate) async fn change(prefix: &str, input: TaskInput, what: &str, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let store = context.store().await?;
     let id = store.find_task(prefix).await?.id;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 use rehearsal_core::import::{ImportedTask, json_lines, markdown};
-use rehearsal_core::{NewTask, SessionName, TaskId};
+use rehearsal_core::{FlowName, NewTask, SessionName, TaskId};
 use rehearsal_store::{Change, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
-use crate::commands::session::the_session;
+use super::add::session_for;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -24,6 +24,7 @@ use crate::words;
 #[command(after_help = "Examples:
   rehearsal task import PLAN.md --session hello
   rehearsal task import tasks.jsonl
+  rehearsal task import PLAN.md --flow pull-request
   generate-tasks | rehearsal task import - --format json-lines
 
 Markdown: `- [ ] title` is a task; items below it are its acceptance criteria, indented text is its description,
@@ -32,9 +33,12 @@ JSON lines: one object a line; `rehearsal schema import` has the fields.")]
 pub(crate) struct ImportArgs {
     /// The file; `-` is standard input
     file: Utf8PathBuf,
-    /// Which session; can be left out if there is only one
+    /// Which session; can be left out if there is only one, and for flows that are not for a loop
     #[arg(long, short)]
     session: Option<SessionName>,
+    /// The flow that they go through [default: `flow:` of the configuration, else loop]
+    #[arg(long, value_name = "NAME")]
+    flow: Option<FlowName>,
     /// What the file is; told by its ending otherwise
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -72,7 +76,8 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
     };
     let tasks = parsed.map_err(|error| CliError::in_file(error, args.file.as_str()))?;
     let store = project.store().await?;
-    let session = the_session(&*store, args.session).await?;
+    let flow = Arc::new(project.flow_for_tasks(args.flow.as_ref())?);
+    let session = session_for(&*store, args.session, &flow).await?;
     let all = tasks.len();
     let open: Vec<ImportedTask> = tasks.into_iter().filter(|task| !task.done).collect();
     let left_out = all - open.len();
@@ -80,18 +85,16 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
         return Err(CliError::usage(format!("`{}` has no open tasks", args.file))
             .hint("in Markdown a task is a line `- [ ] title`; in JSON lines an object with a `title`"));
     }
-    let tasks = with_ids(&*store, &session, open).await?;
+    let tasks = with_ids(&*store, session.as_ref(), open).await?;
     let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
-    let flow = Arc::new(project.loop_flow()?);
     context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
     let ignored = match left_out {
         0 => String::new(),
         1 => ", 1 that is done left out".to_owned(),
         more => format!(", {more} that are done left out"),
     };
-    context
-        .ui
-        .say(format!("{} added to session `{session}`{ignored}", words::count(added.len() as u64, "task")));
+    let to = session.map_or_else(String::new, |session| format!(" to session `{session}`"));
+    context.ui.say(format!("{} added{to}{ignored}", words::count(added.len() as u64, "task")));
     context.ui.document(ImportDocument { added, left_out });
     Ok(Exit::Ok)
 }
@@ -119,7 +122,7 @@ fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> 
 /// Draws ids, and turns the file's keys into them.
 async fn with_ids(
     store: &dyn Store,
-    session: &SessionName,
+    session: Option<&SessionName>,
     imported: Vec<ImportedTask>,
 ) -> Result<Vec<(TaskId, NewTask)>, CliError> {
     let mut keys: HashMap<String, TaskId> = HashMap::new();
@@ -142,7 +145,7 @@ async fn with_ids(
             });
         }
         let new = NewTask {
-            session: Some(session.clone()),
+            session: session.cloned(),
             title: task.title,
             body: task.body,
             criteria: task.criteria,

@@ -1,13 +1,17 @@
 //! `task list` and `task show`.
 
 use clap::Args;
-use rehearsal_core::{Run, SessionName, Standing, Task, TaskId};
-use rehearsal_store::{RunQuery, Scope, StatusFilter, TaskQuery};
+use rehearsal_core::flow::Flow;
+use rehearsal_core::{Run, SessionName, Standing, Task, TaskId, Timestamp, Wait};
+use rehearsal_engine::why::next_step;
+use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use crate::commands::work::shown_pull_request;
 use crate::context::Context;
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BOLD, DIM, harmless, one_line, styled, table};
 use crate::words;
@@ -21,7 +25,8 @@ pub(crate) struct ListArgs {
     /// Only of this session
     #[arg(long, short)]
     session: Option<SessionName>,
-    /// Only with this status (todo, working, blocked, waiting, done, failed, cancelled); may be given again
+    /// Only with this status: working, blocked, waiting, `needs_continuation`, cancelled, or a state of a flow like todo,
+    /// incoming, provisional, done, failed; may be given again
     #[arg(long = "status", value_name = "WORD")]
     statuses: Vec<String>,
     /// Only with this label
@@ -64,6 +69,8 @@ pub(crate) struct TaskDetails {
     task: Task,
     /// The word that listings show.
     status: String,
+    /// Until when its worker holds it, unless that says again that it is alive.
+    lease_until: Option<Timestamp>,
     /// Its runs, newest first.
     runs: Vec<Run>,
 }
@@ -95,8 +102,7 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
             .ui
             .say("no tasks; add one with `rehearsal task add TITLE`, or see `--all` for those that are over");
     } else {
-        let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
-        context.ui.say(table(&["ID", "STATUS", "PRIORITY", "SESSION", "TITLE"], &rows));
+        context.ui.say(table_of(&tasks));
     }
     if more {
         context.ui.say(styled(DIM, format!("… more than {}; `--limit` shows more of them", args.limit)));
@@ -105,14 +111,29 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
     Ok(Exit::Ok)
 }
 
-fn row(task: &Task) -> Vec<String> {
-    vec![
-        task.id.to_string(),
-        task.status().to_owned(),
-        task.priority.to_string(),
-        task.session.as_ref().map_or_else(|| "-".into(), ToString::to_string),
-        one_line(&task.title, 70),
-    ]
+/// Where tasks are on their way is shown where there is a way: the states of a loop are what the status says.
+fn table_of(tasks: &[Task]) -> String {
+    let dash = || "-".to_owned();
+    let on_a_way = tasks.iter().any(|task| task.flow.as_str() != "loop");
+    let row = |task: &Task| {
+        let mut cells = vec![task.id.to_string(), task.status().to_owned()];
+        if on_a_way {
+            cells.push(format!("{}/{}", task.flow, task.state));
+            cells.push(task.agent.as_ref().map_or_else(dash, ToString::to_string));
+            cells.push(task.delivery.pull_request.as_ref().map_or_else(dash, shown_pull_request));
+        }
+        cells.push(task.priority.to_string());
+        cells.push(task.session.as_ref().map_or_else(dash, ToString::to_string));
+        cells.push(one_line(&task.title, 70));
+        cells
+    };
+    let mut headings = vec!["ID", "STATUS"];
+    if on_a_way {
+        headings.extend(["FLOW/STATE", "AGENT", "PULL REQUEST"]);
+    }
+    headings.extend(["PRIORITY", "SESSION", "TITLE"]);
+    let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
+    table(&headings, &rows)
 }
 
 pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
@@ -123,12 +144,14 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     let ui = context.ui;
     ui.say(format!("{}  {}", styled(BOLD, &task.id), harmless(&task.title)));
     ui.say(format!("{}, {} priority, {} attempts", describe_standing(&task), task.priority, task.attempts));
-    if let Some(session) = &task.session {
-        ui.say(format!(
-            "session {session}, flow {}, added {}",
-            task.flow,
-            words::relative(task.created_at, context.now())
-        ));
+    let added = words::relative(task.created_at, context.now());
+    match &task.session {
+        Some(session) => ui.say(format!("session {session}, flow {}, added {added}", task.flow)),
+        None => ui.say(format!("flow {}, added {added}", task.flow)),
+    }
+    let lease_until = lease_of(&task, &*store).await?;
+    for line in whereabouts(&task, &*store.flow(&task.flow_version).await?, lease_until, context.now()) {
+        ui.say(harmless(&line));
     }
     if !task.labels.is_empty() {
         ui.say(format!("labels: {}", harmless(&task.labels.join(", "))));
@@ -140,6 +163,9 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
         let ids: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
         ui.say(format!("after: {}", ids.join(", ")));
     }
+    if !task.touches.is_empty() {
+        ui.say(format!("touches: {}", harmless(&task.touches.join(", "))));
+    }
     for criterion in &task.criteria {
         ui.say(format!("- {}", harmless(criterion)));
     }
@@ -150,8 +176,43 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
         ui.say("");
         ui.say(crate::commands::runs::table_of(&runs, context.now()));
     }
-    ui.document(TaskDetails { status: task.status().to_owned(), task, runs });
+    ui.document(TaskDetails { status: task.status().to_owned(), task, lease_until, runs });
     Ok(Exit::Ok)
+}
+
+async fn lease_of(task: &Task, store: &dyn Store) -> Result<Option<Timestamp>, CliError> {
+    if !matches!(task.standing, Standing::Claimed(_)) {
+        return Ok(None);
+    }
+    let leases = store.leases().await?;
+    Ok(leases.into_iter().find(|(leased, _)| leased.id == task.id).map(|(_, until)| until))
+}
+
+/// Where it is on its way, who has it, what waits for what, and what is out already.
+fn whereabouts(task: &Task, flow: &Flow, lease_until: Option<Timestamp>, now: Timestamp) -> Vec<String> {
+    let mut lines = Vec::new();
+    if flow.fits_a_loop().is_err() {
+        let agent = task.agent.as_ref().map_or_else(String::new, |agent| format!(", agent {agent}"));
+        let rejected = match task.rejections {
+            0 => String::new(),
+            count => format!(", rejected {}", words::count(u64::from(count), "time")),
+        };
+        lines.push(format!("state {}{agent}{rejected}", task.state));
+    }
+    if let (Standing::Claimed(claim), Some(until)) = (&task.standing, lease_until) {
+        lines.push(format!("worker {} has it, lease ends {}", claim.worker, words::relative(until, now)));
+    }
+    if let Standing::Waiting(Wait { until: Some(until), .. }) = &task.standing {
+        lines.push(format!("waits until {} ({})", words::moment(*until), words::relative(*until, now)));
+    }
+    lines.extend(next_step(task, flow));
+    let delivery = &task.delivery;
+    lines.extend(delivery.branch.as_ref().map(|branch| format!("branch {branch}")));
+    lines.extend(delivery.pull_request.as_ref().map(|it| format!("pull request #{} {}", it.number, it.url)));
+    lines.extend(delivery.merged.as_ref().map(|commit| format!("merged as {commit}")));
+    let told = task.feedback.as_ref().filter(|_| !task.is_ended());
+    lines.extend(told.map(|told| format!("{} says: {}", told.from, one_line(&told.text, 160))));
+    lines
 }
 
 fn describe_standing(task: &Task) -> String {

@@ -1,0 +1,220 @@
+//! `work`: claims tasks of any flow and takes each from a worktree to its next state.
+
+mod roles;
+mod summary;
+mod view;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rehearsal_agent::process;
+use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_core::{AgentName, SessionName};
+use rehearsal_engine::{StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker};
+use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
+use rehearsal_store::Store;
+
+use super::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::inside::InsideRun;
+use crate::interruption::{self, Manners};
+use crate::outlet::Destination;
+use crate::places;
+use crate::project::Project;
+use crate::ui::{Document, emit};
+use roles::ConfiguredRoles;
+
+pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as shown_pull_request};
+
+#[derive(Debug, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[command(after_help = "Examples:
+  rehearsal task add 'Add a greeting' --flow pull-request
+  rehearsal work --until-idle                  # work on all that can be worked on, then end
+  rehearsal work --workers 4                   # four tasks at once, until it is stopped
+  rehearsal work --agent gatekeeper --once     # one review
+  rehearsal work --json --follow               # every event as a line
+
+Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. Several
+`work` processes in one repository are fine: a task is claimed by one at a time.
+
+Ctrl-C or SIGTERM once: nothing new is begun, and what is under way is finished. Twice: agents are stopped now, and
+their tasks given back without blame.")]
+pub(crate) struct WorkArgs {
+    /// So many tasks at once in this process [default: 2]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    workers: Option<u32>,
+    /// Only tasks that this agent works on next; may be given again
+    #[arg(long = "agent", value_name = "NAME")]
+    agents: Vec<AgentName>,
+    /// Only tasks of this session
+    #[arg(long, short)]
+    session: Option<SessionName>,
+    /// End when there is nothing more to do, or only what waits for a person
+    #[arg(long)]
+    until_idle: bool,
+    /// End after one task
+    #[arg(long, conflicts_with = "until_idle")]
+    once: bool,
+    /// Let the agents do everything without being asked
+    #[arg(long)]
+    trust: bool,
+    /// With --json: every event as a line, the summary last
+    #[arg(long, requires = "json")]
+    follow: bool,
+}
+
+/// How often a worker looks for what other processes changed: promptly for a person, and a small read.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+const MANNERS: Manners = Manners {
+    first: "nothing new is begun, and what is under way is finished; once more stops it now",
+    kill_drains: true,
+};
+
+pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let project = context.project()?;
+    let worked = work(&args, &project, context, reporter(&args, context)).await?;
+    let document = summary::document(&worked, args.session.as_ref(), &project, context).await?;
+    summary::show(&document, context);
+    let exit = summary::exit_of(&document, worked.interrupted);
+    context.ui.document(document);
+    Ok(exit)
+}
+
+/// What a worker came to, and where the work went.
+pub(crate) struct Worked {
+    pub(crate) summary: WorkSummary,
+    pub(crate) destination: Destination,
+    pub(crate) settings: Settings,
+    pub(crate) store: Arc<dyn Store>,
+    /// The exit code for whoever stopped it.
+    pub(crate) interrupted: Exit,
+}
+
+/// The worker alone, for whoever shows what it came to in another way.
+pub(crate) async fn work(
+    args: &WorkArgs,
+    project: &Project,
+    context: &Context,
+    reporter: WorkReporter,
+) -> Result<Worked, CliError> {
+    let overrides = Overrides { workers: args.workers, ..Overrides::default() };
+    let settings = project.settings(overrides)?;
+    let store = project.store().await?;
+    check_wishes(args, &settings, &*store).await?;
+    let roles = ConfiguredRoles::new(settings.clone(), args.trust, project, context)?;
+    let destination = Destination::choose(&settings, project).await?;
+    let (outlet, note) = destination.open().await?;
+    if let Some(message) = note {
+        reporter(WorkEvent::Warning { message });
+    }
+    let worker = Worker {
+        store: Arc::clone(&store),
+        clock: Arc::clone(&context.clock),
+        roles: Arc::new(roles),
+        worktrees: Arc::new(open_worktrees(&settings, project).await?),
+        outlet,
+        state_dir: project.state_dir(),
+        testing: settings.testing.clone(),
+        variables: crate::context::variables(),
+        options: options(args, &settings),
+        reporter,
+        stop: StopSwitch::default(),
+        moments: Arc::new(Undisturbed),
+    };
+    // Should a supervisor be killed, what it supervised comes to us and not to the init process.
+    process::become_subreaper()?;
+    let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
+    let summary = worker.run().await?;
+    Ok(Worked { summary, destination, settings, store, interrupted: interruption.exit() })
+}
+
+fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
+    let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
+    WorkOptions {
+        at_once: settings.work.workers.value,
+        agents: (!agents.is_empty()).then_some(agents),
+        session: args.session.clone(),
+        until_idle: args.until_idle,
+        once: args.once,
+        lease: settings.work.lease.value.0,
+        limits: settings.limits(),
+        look_every: Some(LOOK_EVERY),
+        seed: None,
+    }
+}
+
+/// A name that nobody has would be waited for without end.
+async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
+    let workers = &settings.work.workers;
+    if workers.value == 0 {
+        return Err(CliError::usage(format!(
+            "`work.workers` is 0 ({}): nothing would be done",
+            workers.origin
+        ))
+        .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
+    }
+    for name in &args.agents {
+        check_agent(name, settings)?;
+    }
+    if let Some(session) = &args.session {
+        store.session(session).await?;
+    }
+    Ok(())
+}
+
+/// An agent that a flow may name.
+pub(crate) fn check_agent(name: &AgentName, settings: &Settings) -> Result<(), CliError> {
+    let known: Vec<AgentName> = settings.agent_names().collect();
+    if known.contains(name) {
+        return Ok(());
+    }
+    let error = CliError::usage(format!("unknown agent `{name}`"));
+    Err(match rehearsal_core::nearest(name.as_str(), known.iter().map(AgentName::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`rehearsal agent list` shows those that there are"),
+    })
+}
+
+/// The worktrees of a repository, where its settings want them.
+pub(crate) async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Worktrees, CliError> {
+    let under = places::worktrees(settings, project)?;
+    let wishes = WorktreeSettings {
+        setup: settings.work.setup.value.clone(),
+        keep_warm: settings.work.keep_warm.value as usize,
+    };
+    Worktrees::open(&project.root, &under, wishes).await.map_err(|error| {
+        let this = CliError::of(Exit::Git, &error);
+        match error {
+            WorktreeError::Inside { .. } => {
+                this.hint("set `directory:` under `worktrees:` to a directory outside of the repository")
+            }
+            _ => this,
+        }
+    })
+}
+
+fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {
+    if args.follow {
+        return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
+    }
+    view::live(context)
+}
+
+impl WorkArgs {
+    /// To work on all that can be worked on.
+    pub(crate) fn until_idle() -> Self {
+        Self { until_idle: true, ..Self::default() }
+    }
+}
+
+/// The same lines for whoever runs a worker as a part of something else.
+pub(crate) fn live(context: &Context) -> WorkReporter {
+    view::live(context)
+}

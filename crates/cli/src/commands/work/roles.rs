@@ -1,0 +1,85 @@
+//! The agents of the configuration, each set up when it is first needed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use camino::Utf8PathBuf;
+use rehearsal_agent::environment::Variables;
+use rehearsal_core::config::{PermissionMode, Profile, Settings};
+use rehearsal_core::{AgentName, Clock};
+use rehearsal_engine::{AgentSetup, Role, Roles, SetupError};
+use tokio::sync::Mutex;
+
+use crate::commands::run::check_permission;
+use crate::context::{Context, variables};
+use crate::error::CliError;
+use crate::project::{Project, read_text};
+
+/// All agents that a flow may name.
+pub(super) struct ConfiguredRoles {
+    settings: Settings,
+    trust: bool,
+    root: Utf8PathBuf,
+    templates: BTreeMap<AgentName, String>,
+    variables: Variables,
+    clock: Arc<dyn Clock>,
+    ready: Mutex<BTreeMap<AgentName, Role>>,
+}
+
+impl ConfiguredRoles {
+    /// Reads their templates; a profile that asks for trust needs the word of whoever works.
+    pub(super) fn new(
+        settings: Settings,
+        trust: bool,
+        project: &Project,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let mut templates = BTreeMap::new();
+        for name in settings.agent_names() {
+            if let Some(profile) = settings.profile_of(&name).filter(|profile| profile.enabled.value) {
+                check_permission(profile, trust)?;
+            }
+            let path = project.directory().join("prompts").join(format!("{name}.md"));
+            if let Some(template) = read_text(&path)? {
+                templates.insert(name, template);
+            }
+        }
+        Ok(Self {
+            settings,
+            trust,
+            root: project.root.clone(),
+            templates,
+            variables: variables(),
+            clock: Arc::clone(&context.clock),
+            ready: Mutex::default(),
+        })
+    }
+
+    fn profile(&self, name: &AgentName) -> Option<Profile> {
+        let mut profile = self.settings.profile_of(name)?.clone();
+        if self.trust {
+            profile.permission.value = PermissionMode::Trust;
+        }
+        Some(profile)
+    }
+}
+
+#[async_trait]
+impl Roles for ConfiguredRoles {
+    async fn role(&self, name: &AgentName) -> Option<Result<Role, SetupError>> {
+        let mut ready = self.ready.lock().await;
+        if let Some(role) = ready.get(name) {
+            return Some(Ok(role.clone()));
+        }
+        let profile = self.profile(name)?;
+        let (variables, clock) = (self.variables.clone(), Arc::clone(&self.clock));
+        let setup = match AgentSetup::new(&profile, variables, clock, &self.root).await {
+            Ok(setup) => setup,
+            Err(error) => return Some(Err(error)),
+        };
+        let role = Role { agent: setup.agent(), profile, template: self.templates.get(name).cloned() };
+        ready.insert(name.clone(), role.clone());
+        Some(Ok(role))
+    }
+}

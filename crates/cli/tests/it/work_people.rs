@@ -1,0 +1,84 @@
+//! People and workers: decisions, sessions of their own, and `why` on the way.
+
+use insta::assert_snapshot;
+
+use crate::work::a_team;
+
+#[test]
+fn a_person_decides_what_the_flow_asks_a_person() {
+    let env = a_team().task_of("approve", "Say hello", &[]);
+    let id = env.task_id(1);
+    assert_snapshot!(env.run(&["approve", &id]), @"
+    [stderr]
+    error: task `[TASK-1]` does not wait for a decision: it is incoming
+    hint: `rehearsal why [TASK-1]` says what it waits for
+    [exit 2]
+    ");
+    env.run(&["work", "--until-idle"]).ends_with(7).says("next: rehearsal approve [TASK-1]");
+    assert_snapshot!(env.run(&["why", &id]), @"
+    [TASK-1]  Say hello is blocked
+    - state `review` of flow `approve`
+    - it waits for your decision
+    next: rehearsal approve [TASK-1]
+    next: rehearsal reject [TASK-1] --comment WHAT-HAS-TO-CHANGE
+    ");
+    assert_snapshot!(env.run(&["reject", &id, "--comment", " "]), @"
+    [stderr]
+    error: a rejection needs a comment: it is all that the next run is told
+    [exit 2]
+    ");
+    assert_snapshot!(env.run(&["reject", &id, "--comment", "say it louder"]), @"[TASK-1] is rejected: Say hello");
+    env.run(&["work", "--until-idle"]).ends_with(7);
+    assert!(env.prompt(2).contains("say it louder"), "{}", env.prompt(2));
+    assert_snapshot!(env.run(&["approve", &id, "--comment", "fine"]), @"[TASK-1] is approved: Say hello");
+    env.run(&["work", "--until-idle"]).ends_with(0).says("1 task done");
+    assert_eq!(env.task_now(1)["task"]["rejections"], 1);
+}
+
+#[test]
+fn an_agent_reports_from_inside_its_worktree() {
+    let env = a_team()
+        .agent_script("run: [{ run: { command: 'rehearsal task show $REHEARSAL_TASK_ID && rehearsal task block $REHEARSAL_TASK_ID --reason which-language', status: 0 } }, { say: asked }]")
+        .task_of("pull-request", "Say hello", &[]);
+    env.run(&["work", "--until-idle"]).ends_with(7);
+    assert_eq!(env.task_now(1)["status"], "blocked");
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is blocked
+    - which-language
+    - it waits for a human
+    next: rehearsal task unblock [TASK-1]
+    ");
+}
+
+#[test]
+fn a_task_that_waits_for_a_worker_says_which_command_helps() {
+    let env = a_team().task_of("pull-request", "Say hello", &[]);
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is incoming
+    - it is ready, and no worker is running here
+    next: rehearsal work
+    ");
+    assert_snapshot!(env.run(&["status"]), @"
+    no loop is running
+
+    SESSION  OPEN  DONE  TASKS
+    -        1     0     1 incoming
+    ");
+}
+
+#[test]
+fn what_goes_on_in_the_same_worktree_is_a_queue_of_its_own() {
+    let env = a_team()
+        .agent_script("run: [{ result: { outcome: needs_continuation } }, { say: more }]")
+        .task_of("pull-request", "Say hello", &[]);
+    env.run(&["work", "--once"]).ends_with(0);
+    env.run(&["task", "list", "--status", "needs_continuation"]).ends_with(0).says("[TASK-1]");
+    assert_snapshot!(env.run(&["status"]), @"
+    no loop is running
+
+    SESSION  OPEN  DONE  TASKS
+    -        1     0     1 needs_continuation
+
+    cost so far $0.00
+    ");
+}

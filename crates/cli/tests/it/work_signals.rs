@@ -1,0 +1,84 @@
+//! A worker that is stopped, politely or not: nothing is lost, and nothing is left running.
+
+use insta::assert_snapshot;
+use rustix::process::Signal;
+
+use crate::env::TestEnv;
+use crate::running::wait_until;
+use crate::work::a_team;
+
+fn a_waiting_team() -> TestEnv {
+    let env = a_team();
+    let there = env.scratch.join("agent");
+    let script = format!(
+        "run: [{{ run: {{ command: echo hi >> hello.txt, status: 0 }} }}, {{ commit: {{ message: Say hi }} }}, {{ run: {{ command: 'echo $$ > {there}/pid; touch {there}/ready; until [ -e {there}/go ]; do sleep 0.02; done', status: 0 }} }}, {{ say: done }}]"
+    );
+    env.agent_script(&script).task_of("pull-request", "Say hello", &[])
+}
+
+#[test]
+fn a_polite_kill_drains_the_worker() {
+    let env = a_waiting_team();
+    let work = env.start(&["work"]);
+    env.until_the_agent_waits();
+    work.signal(Signal::TERM);
+    work.until_it_says("nothing new is begun");
+    env.let_the_agent_go_on();
+    work.finish().ends_with(143).says("stopped on request; nothing is lost").says("incoming → provisional");
+    assert_eq!(env.task_now(1)["task"]["state"], "provisional");
+    env.run(&["work", "--until-idle"]).ends_with(0);
+}
+
+#[test]
+fn ctrl_c_twice_gives_the_task_back_without_blame() {
+    let env = a_waiting_team();
+    let work = env.start(&["work"]);
+    env.until_the_agent_waits();
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is working
+    - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
+    - its worker holds it for another [TIME], and longer with each sign of life
+    next: rehearsal logs [RUN-01] --follow
+    ");
+    assert_snapshot!(env.run(&["status"]), @"
+    [TASK-1] Say hello: implementer in incoming (run [RUN-01], since [TIME] ago, lease ends in [TIME])
+
+    SESSION  OPEN  DONE  TASKS
+    -        1     0     1 working
+    ");
+    work.signal(Signal::INT);
+    work.until_it_says("nothing new is begun");
+    work.signal(Signal::INT);
+    work.finish().ends_with(130);
+    assert_eq!(env.task_now(1)["task"]["state"], "incoming");
+    assert_eq!(env.task_now(1)["task"]["attempts"], 0);
+    nothing_is_left(&env);
+    env.let_the_agent_go_on();
+    env.run(&["work", "--until-idle"]).ends_with(0);
+}
+
+#[test]
+fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
+    let env = a_waiting_team();
+    let work = env.start(&["work"]);
+    env.until_the_agent_waits();
+    work.signal(Signal::KILL);
+    work.finish().ends_with(-9);
+    nothing_is_left(&env);
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is working
+    - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
+    - but that worker has died: the next one puts it in order
+    next: rehearsal work
+    ");
+    env.let_the_agent_go_on();
+    env.run(&["work", "--until-idle"]).ends_with(0).says("was left by a dead worker").says("1 task done");
+    env.run(&["doctor", "--store"]).ends_with(0);
+}
+
+/// The agent and what it started are gone.
+fn nothing_is_left(env: &TestEnv) {
+    let pid = std::fs::read_to_string(env.scratch.join("agent/pid")).unwrap();
+    let process = format!("/proc/{}", pid.trim());
+    wait_until("the end of the agent", || !std::path::Path::new(&process).exists());
+}

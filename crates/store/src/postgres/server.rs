@@ -1,0 +1,124 @@
+//! The one place that connects to a server, and so decides how PostgreSQL behaves.
+//!
+//! - A connection is taken, used and put back only when it is known to be in no transaction. Whoever fails or is
+//!   dropped half-way leaves it to be closed, and the server rolls back.
+//! - Each statement has a limit of time, on the server and here; the server also looks after connections that are dead.
+//! - READ COMMITTED: what must not change meanwhile is locked, row by row.
+
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, raw_sql};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::link::Link;
+use crate::policy::{CONNECTIONS, LONGEST_SILENCE, STATEMENT_TIMEOUT};
+use crate::{OpenError, StoreError};
+
+/// The schema that has our tables, and the name under which the server lists us.
+pub(super) const SCHEMA: &str = "rehearsal";
+
+/// A server, and the connections to it that nobody uses now.
+#[derive(Debug)]
+pub(super) struct Server {
+    options: PgConnectOptions,
+    idle: Mutex<Vec<PgConnection>>,
+    permits: Semaphore,
+}
+
+/// A connection in use.
+pub(super) struct Turn<'a> {
+    server: &'a Server,
+    pub(super) connection: PgConnection,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Turn<'_> {
+    pub(super) fn link(&mut self) -> Link<'_> {
+        Link::Postgres(&mut self.connection)
+    }
+
+    /// Puts the connection back for the next one.
+    pub(super) fn keep(self) {
+        self.server.idle().push(self.connection);
+    }
+
+    /// Statements without parameters, in one go.
+    pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        in_time(async { Ok(raw_sql(sql).execute(&mut self.connection).await?) }).await?;
+        Ok(())
+    }
+}
+
+impl Server {
+    pub(super) fn new(url: &str) -> Result<Self, OpenError> {
+        let options = PgConnectOptions::from_str(url).map_err(|error| OpenError::Address {
+            why: std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string),
+        })?;
+        let limit = format!("{}ms", STATEMENT_TIMEOUT.as_millis());
+        let options = options
+            .application_name(SCHEMA)
+            .options([
+                ("search_path", SCHEMA),
+                ("statement_timeout", &limit),
+                ("idle_in_transaction_session_timeout", &limit),
+                ("default_transaction_isolation", "read committed"),
+                ("tcp_keepalives_idle", "30"),
+                ("tcp_keepalives_interval", "10"),
+                ("tcp_keepalives_count", "3"),
+                // Our statements take less time than it would take to compile them, or to plan them each time anew: none
+                // has a better plan for one value than for another.
+                ("jit", "off"),
+                ("plan_cache_mode", "force_generic_plan"),
+            ])
+            .disable_statement_logging();
+        Ok(Self { options, idle: Mutex::default(), permits: Semaphore::new(CONNECTIONS) })
+    }
+
+    /// Where it is, without any secret.
+    pub(super) fn place(&self) -> String {
+        let options = &self.options;
+        let host = options.get_socket().map_or_else(
+            || format!("{}:{}", options.get_host(), options.get_port()),
+            |socket| socket.display().to_string(),
+        );
+        let database = options.get_database().unwrap_or_else(|| options.get_username());
+        format!("postgres://{}@{host}/{database}", options.get_username())
+    }
+
+    pub(super) fn options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
+    /// Waits for a connection, first come, first served.
+    pub(super) async fn turn(&self) -> Result<Turn<'_>, StoreError> {
+        let permit = self.permits.acquire().await.map_err(|error| StoreError::Other(Box::new(error)))?;
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => in_time(async { Ok(self.options.connect().await?) }).await?,
+        };
+        Ok(Turn { server: self, connection, _permit: permit })
+    }
+
+    /// After one connection broke, those that nobody uses are likely broken, too.
+    pub(super) fn heed(&self, trouble: &StoreError) {
+        if matches!(trouble, StoreError::Unreachable { .. }) {
+            self.idle().clear();
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+        // A list is whole even if someone panicked beside it.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server that is gone without a word is not waited for without end.
+pub(crate) async fn in_time<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let limit: Duration = LONGEST_SILENCE;
+    timeout(limit, answer).await.unwrap_or(Err(StoreError::Unanswered))
+}

@@ -1,0 +1,130 @@
+//! The one way to write: the changes, one after the other. The transaction around them is the engine's.
+
+mod claims;
+mod runs;
+mod sessions;
+mod tasks;
+mod tested;
+
+use rehearsal_core::{Actor, EventKind, RunId, SessionName, TaskId, Timestamp};
+
+use super::flows::FlowCache;
+use super::log::{About, run_of};
+use crate::json::to_json;
+use crate::link::{Link, Sql, Value};
+use crate::{Change, CommitError, Committed, StoreError};
+
+pub(crate) use runs::EndColumns;
+pub(crate) use sessions::apply_edit;
+
+/// A transaction under way.
+pub(crate) struct Writing<'a> {
+    link: Link<'a>,
+    flows: &'a FlowCache,
+    actor: &'a Actor,
+    at: Timestamp,
+    /// Which change it is, counted from 0.
+    index: usize,
+    has_written: bool,
+    /// PostgreSQL's number of the transaction, once something was written.
+    transaction: Option<String>,
+}
+
+/// One event. In PostgreSQL it also tells the number of the transaction, by which its outcome can be asked for.
+macro_rules! insert_event {
+    ($source:literal) => {
+        concat!("INSERT INTO events (at, actor, kind, task_id, session, run_id, body) ", $source)
+    };
+}
+use insert_event;
+
+const APPEND: Sql = Sql {
+    sqlite: insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING NULL"),
+    postgres: insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING pg_current_xact_id()::text"),
+};
+
+impl<'a> Writing<'a> {
+    pub(crate) fn new(link: Link<'a>, flows: &'a FlowCache, actor: &'a Actor, at: Timestamp) -> Self {
+        Self { link, flows, actor, at, index: 0, has_written: false, transaction: None }
+    }
+
+    /// Whether there is anything new. A claim that found nothing to do is no news.
+    pub(crate) fn has_written(&self) -> bool {
+        self.has_written
+    }
+
+    /// PostgreSQL's number of the transaction, if it wrote anything.
+    pub(crate) fn into_transaction(self) -> Option<String> {
+        self.transaction
+    }
+
+    fn wrote(&mut self, transaction: Option<String>) {
+        self.has_written = true;
+        self.transaction = transaction;
+    }
+
+    pub(crate) async fn apply_all(&mut self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
+        let mut committed = Vec::with_capacity(changes.len());
+        for (index, change) in changes.into_iter().enumerate() {
+            self.index = index;
+            committed.push(self.apply(change).await?);
+        }
+        Ok(committed)
+    }
+
+    async fn apply(&mut self, change: Change) -> Result<Committed, CommitError> {
+        match change {
+            Change::AddSession(new) => self.add_session(new).await.map(Committed::Session),
+            Change::EditSession { name, edit } => self.edit_session(name, edit).await.map(Committed::Session),
+            Change::AddProgress { session, run, text } => {
+                self.add_progress(session, run, text).await.map(Committed::Progress)
+            }
+            Change::AddTask { task, id, flow } => {
+                let mut tasks = self.add_tasks(vec![(id, *task)], &flow).await?;
+                Ok(Committed::Task(Box::new(tasks.swap_remove(0))))
+            }
+            Change::AddTasks { tasks, flow } => self.add_tasks(tasks, &flow).await.map(Committed::Tasks),
+            Change::ChangeTask { id, input } => {
+                self.change_task(id, input).await.map(|task| Committed::Task(Box::new(task)))
+            }
+            Change::ClaimNext(request) => {
+                let claimed = self.claim_next(*request).await?;
+                Ok(Committed::Claimed(claimed.map(Box::new)))
+            }
+            Change::HoldLane { lane, hold } => self.hold_lane(lane, hold).await.map(|()| Committed::Lane),
+            Change::FreeLane { lane } => self.free_lane(lane).await.map(|()| Committed::Lane),
+            Change::StartRun(start) => self.start_run(start).await.map(|run| Committed::Run(Box::new(run))),
+            Change::EndRun { run, end } => {
+                self.end_run(run, end).await.map(|run| Committed::Run(Box::new(run)))
+            }
+            Change::AddTestRun { run, results } => {
+                self.add_test_run(run, &results).await?;
+                Ok(Committed::TestRun)
+            }
+        }
+    }
+
+    /// Writes one event.
+    async fn append(&mut self, about: About<'_>, kind: &EventKind) -> Result<(), StoreError> {
+        let (transaction,) = self.link.one(APPEND, &self.event(about, kind)?).await?;
+        self.wrote(transaction);
+        Ok(())
+    }
+
+    /// The parameters of an event, `$1` to `$7`.
+    fn event<'v>(&self, about: About<'v>, kind: &EventKind) -> Result<[Value<'v>; 7], StoreError>
+    where
+        'a: 'v,
+    {
+        let actor: &'a Actor = self.actor;
+        Ok([
+            self.at.0.into(),
+            to_json(actor)?.into(),
+            kind.name().into(),
+            about.task.map(TaskId::as_str).into(),
+            about.session.map(SessionName::as_str).into(),
+            about.run.or(run_of(actor)).map(RunId::as_str).into(),
+            to_json(kind)?.into(),
+        ])
+    }
+}

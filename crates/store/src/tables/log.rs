@@ -1,0 +1,74 @@
+//! The append-only log.
+
+use rehearsal_core::{Actor, Event, RunId, SessionName, TaskId, Timestamp};
+
+use super::tasks::limit;
+use crate::json::from_json;
+use crate::link::{Link, values};
+use crate::{EventQuery, StoreError};
+
+/// Whom an event is about: what the log can be filtered by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct About<'a> {
+    pub(crate) task: Option<&'a TaskId>,
+    pub(crate) session: Option<&'a SessionName>,
+    pub(crate) run: Option<&'a RunId>,
+}
+
+/// The run that an actor is.
+pub(crate) fn run_of(actor: &Actor) -> Option<&RunId> {
+    match actor {
+        Actor::Run(run) => Some(run),
+        Actor::User | Actor::Worker(_) => None,
+    }
+}
+
+/// The place of the last event.
+pub(crate) async fn last(link: &mut Link<'_>) -> Result<i64, StoreError> {
+    let (seq,) = link.one("SELECT coalesce(max(seq), 0) FROM events", &[]).await?;
+    Ok(seq)
+}
+
+/// The condition comes first, so that its index is the one that is used.
+macro_rules! events_where {
+    ($condition:literal) => {
+        concat!(
+            "SELECT seq, at, actor, body FROM events WHERE ",
+            $condition,
+            " AND seq > $4
+               AND ($1 IS NULL OR task_id = $1)
+               AND ($2 IS NULL OR session = $2)
+               AND ($3 IS NULL OR run_id = $3)
+             ORDER BY seq LIMIT $5"
+        )
+    };
+}
+
+pub(crate) async fn events(link: &mut Link<'_>, events: &EventQuery) -> Result<Vec<Event>, StoreError> {
+    let sql = if events.run.is_some() {
+        events_where!("run_id = $3")
+    } else if events.task.is_some() {
+        events_where!("task_id = $1")
+    } else if events.session.is_some() {
+        events_where!("session = $2")
+    } else {
+        events_where!("TRUE")
+    };
+    let values = values![
+        events.task.as_ref().map(TaskId::as_str),
+        events.session.as_ref().map(SessionName::as_str),
+        events.run.as_ref().map(RunId::as_str),
+        events.after,
+        limit(events.limit),
+    ];
+    let rows: Vec<EventRow> = link.all(sql, values).await?;
+    rows.into_iter().map(read_event).collect()
+}
+
+/// `seq, at, actor, body`.
+pub(crate) type EventRow = (i64, i64, String, String);
+
+pub(crate) fn read_event((seq, at, actor, body): EventRow) -> Result<Event, StoreError> {
+    let what = format!("event {seq}");
+    Ok(Event { seq, at: Timestamp(at), actor: from_json(&what, &actor)?, kind: from_json(&what, &body)? })
+}

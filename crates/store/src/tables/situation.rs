@@ -1,0 +1,176 @@
+//! What goes on: what a claim, and whoever asks why there is none, has to know.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rehearsal_core::guard::{Hindrance, Limits, Situation, Working, goals, lane_hindrance, task_hindrance};
+use rehearsal_core::{AgentName, Fence, Hold, Lane, StateName, Task, TaskId, Timestamp};
+
+use super::flows::FlowCache;
+use super::runs;
+use super::tasks::read_task;
+use crate::claim::LaneKey;
+use crate::json::{from_json, to_json};
+use crate::link::{Link, Sql, values};
+use crate::{Scope, StoreError};
+
+/// What is in work, and what is held: kind, lane, id, document. `$1` is now. The tasks in work are few, and so are the
+/// lanes that are held: all of it is read each time. A claim whose lease is over is not in work any more.
+macro_rules! situation_rows {
+    ($more:literal) => {
+        concat!(
+            "SELECT 'working', lane, id, touches",
+            $more,
+            " FROM tasks WHERE standing = 'claimed' AND (lease_until IS NULL OR lease_until > $1)
+              UNION ALL
+              SELECT 'hold', lane, NULL, doc",
+            $more,
+            " FROM holds"
+        )
+    };
+}
+pub(crate) use situation_rows;
+
+pub(crate) async fn situation(
+    link: &mut Link<'_>,
+    limits: &Limits,
+    now: Timestamp,
+) -> Result<Situation, StoreError> {
+    let rows: Vec<(String, String, Option<String>, Option<String>)> =
+        link.all(situation_rows!(""), values![now.0]).await?;
+    let mut situation = Situation { last_starts: last_starts(link, limits).await?, ..Situation::default() };
+    for (kind, lane, id, doc) in rows {
+        match kind.as_str() {
+            "working" => situation.working.push(read_working(lane, id, doc)?),
+            _ => situation.holds.push(read_hold(&lane, doc)?),
+        }
+    }
+    in_order(&mut situation);
+    Ok(situation)
+}
+
+/// The order that answers depend on: of several reasons, which one is told.
+pub(crate) fn in_order(situation: &mut Situation) {
+    situation.working.sort_by(|a, b| a.task.cmp(&b.task));
+    situation.holds.sort_by(|(a, _), (b, _)| a.cmp(b));
+}
+
+pub(crate) fn read_working(
+    lane: String,
+    id: Option<String>,
+    touches: Option<String>,
+) -> Result<Working, StoreError> {
+    let LaneKey { agent, session, .. } = LaneKey::read(lane)?;
+    let task = TaskId::new(id.unwrap_or_default())
+        .map_err(|error| StoreError::Corrupt { what: error.to_string() })?;
+    let touches =
+        touches.map(|touches| from_json("what a task touches", &touches)).transpose()?.unwrap_or_default();
+    Ok(Working { task, session, agent, touches })
+}
+
+pub(crate) fn read_hold(lane: &str, doc: Option<String>) -> Result<(Lane, Hold), StoreError> {
+    let lane = lane.parse().map_err(|_| StoreError::Corrupt { what: format!("`{lane}` is no lane") })?;
+    Ok((lane, from_json("a hold", &doc.unwrap_or_default())?))
+}
+
+pub(crate) async fn last_starts(
+    link: &mut Link<'_>,
+    limits: &Limits,
+) -> Result<BTreeMap<AgentName, Timestamp>, StoreError> {
+    let mut starts = BTreeMap::new();
+    for (agent, _) in limits.agents.iter().filter(|(_, limits)| limits.interval > Duration::ZERO) {
+        let (last,): (Option<i64>,) =
+            link.one("SELECT max(started_at) FROM runs WHERE agent = $1", values![agent.as_str()]).await?;
+        starts.extend(last.map(|last| (agent.clone(), Timestamp(last))));
+    }
+    Ok(starts)
+}
+
+/// What keeps this very task from being worked on.
+pub(crate) async fn hindrance_of_task(
+    link: &mut Link<'_>,
+    flows: &FlowCache,
+    task: &Task,
+    situation: &Situation,
+) -> Result<Option<Hindrance>, StoreError> {
+    let flow = flows.get(link, &task.flow_version).await?;
+    let mut counts: BTreeMap<StateName, u32> = BTreeMap::new();
+    for state in goals(task, &flow).filter(|state| flow.rooms.contains_key(*state)) {
+        let (count,): (i64,) = link
+            .one(
+                "SELECT count(*) FROM tasks WHERE standing <> 'ended' AND flow_version = $1 AND state = $2",
+                values![&task.flow_version, state.as_str()],
+            )
+            .await?;
+        counts.insert(state.clone(), u32::try_from(count).unwrap_or(u32::MAX));
+    }
+    let spent_usd = match task.budget.usd {
+        Some(_) => runs::cost(link, &Scope::Task(task.id.clone())).await?.usd,
+        None => 0.0,
+    };
+    Ok(task_hindrance(task, &flow, situation, &counts, spent_usd))
+}
+
+pub(crate) async fn hindrance(
+    link: &mut Link<'_>,
+    flows: &FlowCache,
+    task: &Task,
+    limits: &Limits,
+    now: Timestamp,
+) -> Result<Option<Hindrance>, StoreError> {
+    let situation = situation(link, limits, now).await?;
+    match lane_hindrance(task.next_agent(), task.session.as_ref(), limits, &situation, now) {
+        Some(hindrance) => Ok(Some(hindrance)),
+        None => hindrance_of_task(link, flows, task, &situation).await,
+    }
+}
+
+pub(crate) async fn next_wake(link: &mut Link<'_>, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    let (at,): (Option<i64>,) = link
+        .one(
+            "SELECT min(at) FROM (
+                 SELECT min(claimable_at) AS at FROM tasks
+                 WHERE claimable_at > 0 AND open_deps = 0 AND claimable_at > $1
+                 UNION ALL
+                 SELECT min(lease_until) FROM tasks WHERE standing = 'claimed' AND lease_until > $1
+                 UNION ALL
+                 SELECT min(until) FROM holds WHERE until > $1) AS wakes",
+            values![now.0],
+        )
+        .await?;
+    Ok(at.map(Timestamp))
+}
+
+pub(crate) async fn leases(link: &mut Link<'_>) -> Result<Vec<(Task, Timestamp)>, StoreError> {
+    let rows: Vec<(String, i64)> = link
+        .all(
+            "SELECT doc, lease_until FROM tasks WHERE standing = 'claimed' AND lease_until IS NOT NULL
+             ORDER BY lease_until, num",
+            &[],
+        )
+        .await?;
+    rows.iter().map(|(doc, until)| Ok((read_task(doc)?, Timestamp(*until)))).collect()
+}
+
+/// The claims are pairs of id and fence. One that somebody else changes at this moment is waited for.
+const RENEW: Sql = Sql {
+    sqlite: "UPDATE tasks SET lease_until = $2 FROM json_each($1) AS claim
+             WHERE tasks.id = claim.value ->> 0 AND tasks.fence = claim.value ->> 1 AND tasks.standing = 'claimed'
+             RETURNING tasks.id",
+    postgres: "UPDATE tasks SET lease_until = $2 FROM json_array_elements($1::json) AS claim
+               WHERE tasks.id = claim ->> 0 AND tasks.fence = (claim ->> 1)::bigint
+                 AND tasks.standing = 'claimed'
+               RETURNING tasks.id",
+};
+
+pub(crate) async fn renew(
+    link: &mut Link<'_>,
+    claims: &[(TaskId, Fence)],
+    lease: Duration,
+    now: Timestamp,
+) -> Result<Vec<TaskId>, StoreError> {
+    let held: Vec<(String,)> = link.all(RENEW, values![to_json(&claims)?, now.plus(lease).0]).await?;
+    held.into_iter()
+        .map(|(id,)| TaskId::new(id).map_err(|error| StoreError::Corrupt { what: error.to_string() }))
+        .collect()
+}

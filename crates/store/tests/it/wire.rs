@@ -1,0 +1,216 @@
+//! What goes wrong between us and a PostgreSQL server: a wire that is cut at the worst moment, and what is found at its
+//! other end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rehearsal_core::{Actor, Timestamp};
+use rehearsal_store::{CommitError, OpenError, PostgresStore, Store, StoreError, TimeSource};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, raw_sql};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinHandle;
+
+use crate::bench::{block_on, message, new_session};
+use crate::server;
+
+const SOCKET: &str = ".s.PGSQL.5432";
+
+/// When the wire is cut.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// The server never gets the word to commit.
+    BeforeCommit,
+    /// The server commits, and its answer is lost.
+    AfterCommit,
+}
+
+/// A wire that is cut once, at the first commit.
+struct Wire {
+    url: String,
+    _directory: tempfile::TempDir,
+    carrying: JoinHandle<()>,
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.carrying.abort();
+    }
+}
+
+impl Wire {
+    fn to(url: &str, cut: Cut) -> Self {
+        let options: PgConnectOptions = url.parse().unwrap();
+        let server = options.get_socket().unwrap().join(SOCKET);
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
+        let is_cut = Arc::new(AtomicBool::new(false));
+        let carrying = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(carry(client, server.clone(), cut, Arc::clone(&is_cut)));
+            }
+        });
+        let here = directory.path().display().to_string();
+        let url = url.replace(&options.get_socket().unwrap().display().to_string(), &here);
+        Self { url, _directory: directory, carrying }
+    }
+}
+
+async fn carry(client: UnixStream, server: PathBuf, cut: Cut, is_cut: Arc<AtomicBool>) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = UnixStream::connect(server).await.unwrap().into_split();
+    let back = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
+        let is_commit = bytes[..count].windows(6).any(|word| word == b"COMMIT");
+        if is_commit && !is_cut.swap(true, Ordering::SeqCst) {
+            back.abort();
+            if matches!(cut, Cut::AfterCommit) {
+                to_server.write_all(&bytes[..count]).await.unwrap();
+            }
+            return;
+        }
+        to_server.write_all(&bytes[..count]).await.unwrap();
+    }
+    back.abort();
+}
+
+/// A commit over a wire that is cut; how often it is there in the end.
+async fn committed_over(cut: Cut) -> Option<usize> {
+    let url = server::server()?.database().await.unwrap();
+    // Makes the tables, which would be the first commit.
+    let straight = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
+    let wire = Wire::to(&url, cut);
+    let store = PostgresStore::open(&wire.url, TimeSource::Given).await.unwrap();
+    store.commit(Actor::User, Timestamp(1), vec![new_session("a")]).await.unwrap();
+    assert_eq!(straight.verify().await.unwrap(), Vec::<String>::new());
+    Some(straight.events(&rehearsal_store::EventQuery::default()).await.unwrap().len())
+}
+
+#[test]
+fn a_commit_that_never_arrived_is_made_again() {
+    assert!(matches!(block_on(committed_over(Cut::BeforeCommit)), None | Some(1)));
+}
+
+#[test]
+fn a_commit_whose_answer_was_lost_is_asked_for_and_not_made_again() {
+    assert!(matches!(block_on(committed_over(Cut::AfterCommit)), None | Some(1)));
+}
+
+#[test]
+fn two_that_start_at_once_make_the_tables_once() {
+    let Some(server) = server::server() else { return };
+    block_on(async {
+        let url = server.database().await.unwrap();
+        let opening: tokio::task::JoinSet<_> = (0..6)
+            .map(|_| {
+                let url = url.clone();
+                async move { PostgresStore::open(&url, TimeSource::Given).await.map(|_| ()) }
+            })
+            .collect();
+        let refused: Vec<String> = opening
+            .join_all()
+            .await
+            .into_iter()
+            .filter_map(Result::err)
+            .map(|error| format!("{error:?}"))
+            .collect();
+        assert_eq!(refused, Vec::<String>::new());
+        let store = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
+        assert_eq!(store.schema_version().await.unwrap(), 1);
+    });
+}
+
+async fn run(url: &str, sql: &'static str) {
+    let options: PgConnectOptions = url.parse().unwrap();
+    let mut connection = options.connect().await.unwrap();
+    raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+#[test]
+fn tables_of_a_newer_version_are_refused() {
+    let Some(server) = server::server() else { return };
+    block_on(async {
+        let url = server.database().await.unwrap();
+        drop(PostgresStore::open(&url, TimeSource::Given).await.unwrap());
+        run(&url, "UPDATE rehearsal.schema_version SET version = 7").await;
+        let error = message(PostgresStore::open(&url, TimeSource::Given).await);
+        let expected = "was made by a newer version of this program (schema 7, this one knows 1)";
+        assert!(error.ends_with(expected), "{error}");
+    });
+}
+
+#[test]
+fn a_schema_of_someone_else_is_left_alone() {
+    let Some(server) = server::server() else { return };
+    block_on(async {
+        let url = server.database().await.unwrap();
+        run(&url, "CREATE SCHEMA rehearsal; CREATE TABLE rehearsal.stage (width INTEGER)").await;
+        let error = message(PostgresStore::open(&url, TimeSource::Given).await);
+        assert!(error.ends_with("is not a database of this program"), "{error}");
+    });
+}
+
+#[test]
+fn the_log_on_a_server_is_append_only() {
+    let Some(server) = server::server() else { return };
+    block_on(async {
+        let url = server.database().await.unwrap();
+        let store = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
+        store.commit(Actor::User, Timestamp(1), vec![new_session("a")]).await.unwrap();
+        let options: PgConnectOptions = url.parse().unwrap();
+        let mut connection = options.connect().await.unwrap();
+        for sql in ["DELETE FROM rehearsal.events", "TRUNCATE rehearsal.events"] {
+            let error = raw_sql(sql).execute(&mut connection).await.unwrap_err().to_string();
+            assert!(error.contains("the log is append-only"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn no_error_tells_the_password() {
+    let told = |error: OpenError| format!("{error} {error:?}");
+    let texts = block_on(async {
+        let mut texts = Vec::new();
+        for url in [
+            "postgres://me:s3cret@127.0.0.1:1/db",
+            "postgres://me:s3cret@/nowhere:port/db",
+            "nonsense:s3cret",
+            "postgres:///db?host=/nowhere&user=me&password=s3cret",
+        ] {
+            texts.push(told(PostgresStore::open(url, TimeSource::Server).await.unwrap_err()));
+        }
+        texts
+    });
+    assert!(texts.iter().all(|text| !text.contains("s3cret")), "{texts:#?}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_as_that() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let url = format!("postgres:///db?host={}&user=me", nowhere.path().display());
+    match block_on(PostgresStore::open(&url, TimeSource::Server)) {
+        Err(OpenError::Store(StoreError::Unreachable { what })) => {
+            assert!(what.contains("No such file or directory"), "{what}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_database_that_is_not_there_is_a_refusal() {
+    let Some(server) = server::server() else { return };
+    let url = block_on(server.database()).unwrap().replace("/scratch", "/missing");
+    let error = message(block_on(PostgresStore::open(&url, TimeSource::Server)));
+    assert!(error.starts_with("the database refuses us: database \"missing"), "{error}");
+}
+
+#[test]
+fn an_unknown_outcome_says_so() {
+    let expected =
+        "the connection to the database was lost in the moment of writing: it may be written, or not";
+    assert_eq!(CommitError::OutcomeUnknown.to_string(), expected);
+}

@@ -131,7 +131,7 @@ pub(crate) async fn work(
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
     process::become_subreaper()?;
     let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
-    let summary = worker.run().await?;
+    let summary = Box::pin(worker.run()).await?;
     Ok(Worked { summary, destination, settings, store, interrupted: interruption.exit() })
 }
 

@@ -171,7 +171,7 @@ impl Agent for StageAgent {
         // Leases are kept by the rehearsal's clock, too.
         let request =
             RunRequest { timeout: Some(SAFETY), idle_timeout: Some(SAFETY), lease: None, ..request };
-        let _sleeps = self.actors.socket.running(run.as_str(), ticket, self.clock.worker);
+        let sleeps = self.actors.socket.running(run.as_str(), ticket, self.clock.worker);
         let stop = CancellationToken::new();
         let running = self.process.run(request, watch, stop.clone());
         tokio::pin!(running);
@@ -190,6 +190,7 @@ impl Agent for StageAgent {
             () = cancel.cancelled() => Stop::Cancelled,
             stopped = limits.reached(&self.clock) => stopped,
         };
+        sleeps.stop();
         stage.regain(ticket, who).await;
         stop.cancel();
         let mut report = running.await;

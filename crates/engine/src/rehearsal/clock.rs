@@ -105,6 +105,13 @@ impl StageClock {
             tokio::task::yield_now().await;
         }
         let mut state = self.state();
+        // A worker that thaws wakes, and looks after its leases, before its agents go on.
+        let now = state.now;
+        let only_agents = state.waiting.iter().all(|waiter| matches!(waiter.who, Who::Agent(_)));
+        let due = state.sleeping.iter().any(|sleeper| sleeper.until <= now);
+        if state.holder.is_none() && only_agents && due {
+            return Next::Idle(Some(now));
+        }
         if state.holder.is_some() || state.grant() {
             return Next::Busy;
         }
@@ -262,7 +269,8 @@ impl State {
         let (seed, granted) = (self.seed, self.granted);
         let order = |waiter: &Waiter| {
             let drawn = if seed == 0 { 0 } else { mix(seed ^ mix(granted) ^ rank(waiter.who)) };
-            (drawn, waiter.epoch, waiter.who, waiter.number)
+            let is_agent = matches!(waiter.who, Who::Agent(_));
+            (is_agent, drawn, waiter.epoch, waiter.who, waiter.number)
         };
         loop {
             let free = self.waiting.iter().enumerate().filter(|(_, waiter)| is_free(waiter));

@@ -178,14 +178,14 @@ impl Worker {
                 worker: desk.id.clone(),
                 at_once: desk.worker.options.at_once,
             });
-            desk.recover().await?;
-            desk.give_back_what_is_over().await;
+            Box::pin(desk.recover()).await?;
+            Box::pin(desk.give_back_what_is_over()).await;
         }
         // Beats as long as we live, and no longer.
         let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&desk).beat()));
-        let end = desk.work().await?;
+        let end = Box::pin(desk.work()).await?;
         let _turn = desk.worker.clock.turn().await;
-        desk.summary(end, began).await
+        Box::pin(desk.summary(end, began)).await
     }
 }
 

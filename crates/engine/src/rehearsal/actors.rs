@@ -137,18 +137,19 @@ impl Limits {
     /// Returns when one of them is reached.
     async fn reached(&self, clock: &WorkerClock) -> Stop {
         while let Some((at, limit)) = self.next() {
-            if clock.now() >= at {
+            let awake = clock.stage.awake();
+            if awake >= at {
                 let since = match limit {
                     TimeLimit::Total => self.began,
                     TimeLimit::Idle => Timestamp(self.heard.load(Ordering::Relaxed)),
                 };
-                let after = clock.now().since(since);
+                let after = awake.since(since);
                 return Stop::TimedOut {
                     limit,
                     after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
                 };
             }
-            clock.sleep_until(at).await;
+            clock.sleep_until(clock.now().plus(at.since(awake))).await;
         }
         std::future::pending().await
     }
@@ -163,7 +164,7 @@ impl Agent for StageAgent {
             return cancelled();
         };
         let Some(request) = self.as_told(request) else { return cancelled() };
-        let (began, run) = (stage.now(), request.run.clone());
+        let (began, run) = (stage.awake(), request.run.clone());
         let heard = Arc::new(AtomicI64::new(began.0));
         let limits =
             Limits { began, heard: Arc::clone(&heard), total: request.timeout, idle: request.idle_timeout };
@@ -171,7 +172,7 @@ impl Agent for StageAgent {
         // Leases are kept by the rehearsal's clock, too.
         let request =
             RunRequest { timeout: Some(SAFETY), idle_timeout: Some(SAFETY), lease: None, ..request };
-        let _sleeps = self.actors.socket.running(run.as_str(), ticket, self.clock.worker);
+        let sleeps = self.actors.socket.running(run.as_str(), ticket, self.clock.worker);
         let stop = CancellationToken::new();
         let running = self.process.run(request, watch, stop.clone());
         tokio::pin!(running);
@@ -190,6 +191,7 @@ impl Agent for StageAgent {
             () = cancel.cancelled() => Stop::Cancelled,
             stopped = limits.reached(&self.clock) => stopped,
         };
+        sleeps.stop();
         stage.regain(ticket, who).await;
         stop.cancel();
         let mut report = running.await;
@@ -240,7 +242,7 @@ impl StageAgent {
 /// Notes when an agent was last heard of.
 fn heard_by(watch: Watch, clock: StageClock, heard: Arc<AtomicI64>) -> Watch {
     Arc::new(move |activity| {
-        heard.store(clock.now().0, Ordering::Relaxed);
+        heard.store(clock.awake().0, Ordering::Relaxed);
         watch(activity);
     })
 }

@@ -49,6 +49,8 @@ struct State {
     frozen: BTreeMap<usize, Frozen>,
     granted: u64,
     drawn: u64,
+    /// How long the machine slept.
+    slept: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,12 +89,28 @@ pub(super) enum Next {
 impl StageClock {
     pub(super) fn starting_at(now: Timestamp, seed: u64) -> Self {
         let (holder, waiting, sleeping, frozen) = Default::default();
-        let state = State { now, seed, holder, waiting, sleeping, frozen, granted: 0, drawn: 0 };
+        let state = State {
+            now,
+            seed,
+            holder,
+            waiting,
+            sleeping,
+            frozen,
+            granted: 0,
+            drawn: 0,
+            slept: Duration::ZERO,
+        };
         Self { state: Arc::new(Mutex::new(state)), changed: Arc::new(Notify::new()) }
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.state().now
+    }
+
+    /// The time on a clock that stands still while the machine sleeps, as the limits of agents are kept by.
+    pub(super) fn awake(&self) -> Timestamp {
+        let state = self.state();
+        Timestamp(state.now.0.saturating_sub(i64::try_from(state.slept.as_millis()).unwrap_or(i64::MAX)))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -105,6 +123,13 @@ impl StageClock {
             tokio::task::yield_now().await;
         }
         let mut state = self.state();
+        // A worker that thaws wakes, and looks after its leases, before its agents go on.
+        let now = state.now;
+        let only_agents = state.waiting.iter().all(|waiter| matches!(waiter.who, Who::Agent(_)));
+        let due = state.sleeping.iter().any(|sleeper| sleeper.until <= now);
+        if state.holder.is_none() && only_agents && due {
+            return Next::Idle(Some(now));
+        }
         if state.holder.is_some() || state.grant() {
             return Next::Busy;
         }
@@ -139,6 +164,7 @@ impl StageClock {
     pub(super) fn jump(&self, by: Duration) {
         let mut state = self.state();
         state.now = state.now.plus(by);
+        state.slept += by;
     }
 
     /// A worker stands still; its agents do not, for as long as its leases last.
@@ -262,7 +288,8 @@ impl State {
         let (seed, granted) = (self.seed, self.granted);
         let order = |waiter: &Waiter| {
             let drawn = if seed == 0 { 0 } else { mix(seed ^ mix(granted) ^ rank(waiter.who)) };
-            (drawn, waiter.epoch, waiter.who, waiter.number)
+            let is_agent = matches!(waiter.who, Who::Agent(_));
+            (is_agent, drawn, waiter.epoch, waiter.who, waiter.number)
         };
         loop {
             let free = self.waiting.iter().enumerate().filter(|(_, waiter)| is_free(waiter));

@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::clock::{StageClock, Ticket, Who};
 
@@ -23,13 +24,21 @@ pub(super) struct ClockSocket {
 }
 
 /// Whose turn is given back while an agent sleeps, by the run.
-type Turns = Arc<Mutex<BTreeMap<String, (Ticket, usize)>>>;
+type Turns = Arc<Mutex<BTreeMap<String, (Ticket, usize, CancellationToken)>>>;
 
 /// While an agent runs.
 #[derive(Debug)]
 pub(super) struct Running {
     turns: Turns,
     run: String,
+    stopped: CancellationToken,
+}
+
+impl Running {
+    /// The agent is about to be ended: whatever it sleeps for does not come any more.
+    pub(super) fn stop(&self) {
+        self.stopped.cancel();
+    }
 }
 
 impl Drop for Running {
@@ -56,8 +65,9 @@ impl ClockSocket {
     /// From now on, and until what is returned is dropped, the run sleeps with this turn.
     pub(super) fn running(&self, run: &str, ticket: Ticket, worker: usize) -> Running {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.insert(run.to_owned(), (ticket, worker));
-        Running { turns: Arc::clone(&self.turns), run: run.to_owned() }
+        let stopped = CancellationToken::new();
+        turns.insert(run.to_owned(), (ticket, worker, stopped.clone()));
+        Running { turns: Arc::clone(&self.turns), run: run.to_owned(), stopped }
     }
 }
 
@@ -84,15 +94,15 @@ async fn answer(mut stream: UnixStream, clock: StageClock, turns: Turns) {
     let mut words = line.split_whitespace();
     let (run, verb) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let millis = words.next().and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    let turn = turns.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied();
+    let turn = turns.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned();
     let slept = async {
         match (verb, turn) {
             ("now", _) => {}
-            ("sleep", Some((ticket, worker))) => {
+            ("sleep", Some((ticket, worker, _))) => {
                 let until = clock.now().plus(millis.unwrap_or_default());
                 clock.sleep_inside(ticket, Who::Agent(worker), until).await;
             }
-            ("hang", Some((ticket, _))) => {
+            ("hang", Some((ticket, ..))) => {
                 clock.give_back(ticket);
                 std::future::pending().await
             }
@@ -100,8 +110,15 @@ async fn answer(mut stream: UnixStream, clock: StageClock, turns: Turns) {
         }
         clock.now().to_string()
     };
+    let stopped = turns.lock().unwrap_or_else(PoisonError::into_inner).get(run).map(|it| it.2.clone());
+    let unless_stopped = async {
+        match stopped.unwrap_or_default().run_until_cancelled(slept).await {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        answer = slept => {
+        answer = unless_stopped => {
             // Whoever went away meanwhile needs no answer.
             let _ = writer.write_all(format!("{answer}\n").as_bytes()).await;
         }

@@ -61,7 +61,10 @@ pub(crate) struct RehearseArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum StoreKind {
+    /// A file
     Sqlite,
+    /// A PostgreSQL of their own, which has to be installed
+    Postgres,
 }
 
 /// `rehearse --json`.

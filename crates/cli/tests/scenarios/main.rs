@@ -160,3 +160,29 @@ fn the_same_scenario_with_the_same_seed_has_the_same_log() {
     assert_eq!(first, second);
     assert_ne!(first, other);
 }
+
+/// Whole files at a time: each needs a server of its own, and a server takes longer to start than a scenario.
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+fn play_on_postgres(file: &str) {
+    let played = Stage::new().run(&["rehearse", &data(file), "--store", "postgres"]);
+    if played.stderr.contains("PostgreSQL is not installed") {
+        eprintln!("left out: PostgreSQL is not installed");
+        return;
+    }
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+}
+
+macro_rules! on_postgres {
+    ($($file:ident)*) => {
+        mod on_postgres {
+            $(
+                #[test]
+                fn $file() {
+                    super::play_on_postgres(stringify!($file));
+                }
+            )*
+        }
+    };
+}
+
+on_postgres! { agents git limits matrix people workers }

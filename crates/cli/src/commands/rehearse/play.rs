@@ -8,7 +8,8 @@ use std::time::Instant;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
 use rehearsal_engine::rehearsal::{Performance, Rehearsal, Scenario, StageError};
-use rehearsal_store::{SqliteStore, Store};
+use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
+use rehearsal_store::{PostgresStore, SqliteStore, Store, TimeSource};
 
 use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
 use crate::context::{Context, variables};
@@ -35,8 +36,16 @@ pub(super) fn all(
         project: project.map(|project| project.root.clone()),
         layers,
     };
+    // One server for all of them, and a database for each.
+    let server = match args.store {
+        StoreKind::Sqlite => None,
+        StoreKind::Postgres => {
+            Some(Scratch::start(Durability::UntilPowerFails).map_err(|error| no_server(&error))?)
+        }
+    };
     let hall = Hall {
         rehearsal,
+        server,
         args,
         keep: args.keep.as_ref().map(|keep| absolute(&context.directory, keep)),
         next: AtomicUsize::new(0),
@@ -87,6 +96,7 @@ fn in_order(
 /// Where scenarios are played.
 struct Hall<'a> {
     rehearsal: Rehearsal,
+    server: Option<Scratch>,
     args: &'a RehearseArgs,
     keep: Option<Utf8PathBuf>,
     next: AtomicUsize,
@@ -104,13 +114,7 @@ impl Hall<'_> {
         let began = Instant::now();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let rehearsed = runtime.block_on(async {
-            let store: Arc<dyn Store> = match self.args.store {
-                StoreKind::Sqlite => {
-                    let directory = place.path.join("state");
-                    fs_err::create_dir_all(&directory)?;
-                    Arc::new(SqliteStore::open(directory.as_std_path()).await.map_err(StageError::from)?)
-                }
-            };
+            let store = self.store(&place).await?;
             let performance = Performance {
                 scenario,
                 flow,
@@ -119,16 +123,34 @@ impl Hall<'_> {
                 seed: self.args.seed,
                 workers: self.args.workers,
             };
-            self.rehearsal.play(performance).await
+            self.rehearsal.play(performance).await.map_err(|error| of_stage(error, written))
         });
         // What is left of it is not waited for.
         runtime.shutdown_background();
-        let rehearsed = rehearsed.map_err(|error| of_stage(error, written))?;
+        let rehearsed = rehearsed?;
         if self.keep.is_some() {
             fs_err::write(place.path.join("log.jsonl"), rehearsed.log.join("\n") + "\n")?;
         }
         Ok(Played { file: written.file.clone(), duration_ms: millis(began.elapsed()), rehearsed })
     }
+}
+
+impl Hall<'_> {
+    /// A store for one scenario. Its clock is the scenario's, also on a server.
+    async fn store(&self, place: &Place) -> Result<Arc<dyn Store>, CliError> {
+        let Some(server) = &self.server else {
+            let directory = place.path.join("state");
+            fs_err::create_dir_all(&directory)?;
+            return Ok(Arc::new(SqliteStore::open(directory.as_std_path()).await?));
+        };
+        let url = server.database().await.map_err(|error| no_server(&error))?;
+        Ok(Arc::new(PostgresStore::open(&url, TimeSource::Given).await?))
+    }
+}
+
+fn no_server(error: &ScratchError) -> CliError {
+    CliError::of(Exit::Usage, error)
+        .hint("install PostgreSQL (Debian: `apt install postgresql`), or leave `--store` out")
 }
 
 /// Where one scenario is played.

@@ -136,10 +136,9 @@ impl Destination {
             CliError::new(Exit::Git, format!("there is no branch `{base}` with a commit here"))
                 .hint("commit something first, or set `base_branch:` in .rehearsal/config.yaml")
         })?;
-        fs_err::create_dir_all(path)?;
-        let branch = format!("--initial-branch={base}");
-        let init = ["init", "--quiet", "--bare", "--template=", &branch];
-        Git::at(path).run(&init).await.map_err(|error| git_error(&error))?;
+        if !path.exists() {
+            make_bare(path, base).await?;
+        }
         let theirs = remote_head(&git, path.as_str(), base).await.map_err(|error| remote_error(&error))?;
         if let Some(theirs) = &theirs {
             if *theirs == ours {
@@ -176,6 +175,23 @@ impl Destination {
             }
         }
         Ok(None)
+    }
+}
+
+/// Makes a bare repository beside its place and then moves it there: of two who begin at the same moment one is faster, and
+/// nobody sees half of one.
+async fn make_bare(path: &Utf8Path, base: &str) -> Result<(), CliError> {
+    let above = path.parent().unwrap_or(path);
+    fs_err::create_dir_all(above)?;
+    let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(above)?;
+    let new = Utf8PathBuf::from_path_buf(scratch.path().to_owned())
+        .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
+    let branch = format!("--initial-branch={base}");
+    let init = ["init", "--quiet", "--bare", "--template=", &branch];
+    Git::at(new.clone()).run(&init).await.map_err(|error| git_error(&error))?;
+    match fs_err::rename(&new, path) {
+        Err(_) if path.exists() => Ok(()),
+        moved => Ok(moved?),
     }
 }
 

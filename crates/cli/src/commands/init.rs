@@ -67,13 +67,13 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     ui.say(format!("base branch: {}", or_none(&found.base_branch)));
     ui.say(format!("tests: {}", or_none(&in_words(&found.tests))));
     ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
-    ui.say(format!("{} is written; read it, then:", project.shown(&path)));
     for path in &scenarios {
         ui.say(format!("{path} is written, a scenario to begin with"));
     }
-    ui.say("next: rehearsal rehearse --trace");
+    ui.say(format!("{} is written; read it, then:", project.shown(&path)));
     ui.say("next: rehearsal session new NAME");
     ui.say("next: rehearsal doctor");
+    ui.say("next: rehearsal rehearse --trace");
     ui.document(InitDocument { config: project.shown(&path), scenarios, found });
     Ok(Exit::Ok)
 }

@@ -85,7 +85,7 @@ fn a_broken_flow_is_refused_with_its_place() {
     let scene = Scene::new();
     scene.write(".rehearsal/flows/x.yaml", "name: x\nstart: a\nstates:\n  a: { agnt: b }\n");
     assert_snapshot!(scene.refused(&["flow", "check", "x"]), @r"
-    error: unknown field `agnt`, expected one of agent, steps, on, otherwise, wait, end, room
+    error: unknown field `agnt`, expected one of agent, steps, on, otherwise, wait, for, end, room
       --> .rehearsal/flows/x.yaml:4:8
     hint: did you mean `agent`?
     ");

@@ -140,6 +140,8 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test-list", &["test", "flaky"]);
     calls.call("test-list", &["test", "slow"]);
     calls.call("doctor", &["doctor"]);
+    calls.call("promote", &["promote", &run]);
+    calls.call("rehearse", &["rehearse"]).ends_with(0);
     calls.call("init", &["init", "--force"]);
     calls.call("schema-list", &["schema"]);
     calls.call("generate", &["generate", "out"]);

@@ -13,9 +13,13 @@ fn init_looks_around_and_writes_a_configuration_once() {
     base branch: main
     tests: cargo-test (Cargo.toml)
     agents: none found
+    .rehearsal/scenarios/first-steps.yaml is written, a scenario to begin with
+    .rehearsal/scenarios/rejected-once.yaml is written, a scenario to begin with
+    .rehearsal/scenarios/worker-killed.yaml is written, a scenario to begin with
     .rehearsal/config.yaml is written; read it, then:
     next: rehearsal session new NAME
     next: rehearsal doctor
+    next: rehearsal rehearse --trace
     ");
     assert_snapshot!(env.read(".rehearsal/config.yaml"), @"
     # yaml-language-server: $schema=config.schema.json

@@ -14,6 +14,9 @@ use crate::processes::{Process, living};
 /// Worktrees that a machine keeps for the next tasks.
 pub(crate) const KEPT_WARM: usize = 2;
 
+/// The session that tasks belong to.
+const SESSION: &str = "work";
+
 /// Does its work once, however often it is killed and called again.
 const IMPLEMENTER: &str = r#"
 run:
@@ -34,7 +37,7 @@ const NOTE: &str = "\
 name: note
 start: todo
 states:
-  todo: { agent: clerk, on: { done: done, failed: failed, crashed: { to: todo, at_most: 3, then: failed } } }
+  todo: { agent: clerk, on: { done: done }, otherwise: failed }
   done: { end: success }
   failed: { end: failure }
 ";
@@ -58,7 +61,7 @@ pub(crate) struct Machine {
 
 /// A server of this test's own; none where PostgreSQL is not installed, which is said aloud.
 pub(crate) fn server() -> Option<(Scratch, String)> {
-    let server = match Scratch::start(Durability::UntilPowerFails) {
+    let server = match Scratch::start(Durability::Full) {
         Ok(server) => server,
         Err(error @ ScratchError::NotInstalled) => {
             println!("SKIPPED: {error}");
@@ -85,6 +88,7 @@ impl Stage {
         let mut stage = Self { _directory: directory, root, binary, url, machines: Vec::new() };
         stage.make_remote();
         stage.machines = (0..machines).map(|number| stage.make_machine(number)).collect();
+        stage.first().succeed(&["session", "new", SESSION]);
         stage
     }
 
@@ -143,7 +147,7 @@ impl Stage {
         let list: String = titles.map(|title| format!("- [ ] {title}\n")).collect();
         let path = self.root.join("tasks.md");
         fs_err::write(&path, list).unwrap();
-        self.first().succeed(&["task", "import", path.as_str(), "--flow", flow]);
+        self.first().succeed(&["task", "import", path.as_str(), "--flow", flow, "--session", SESSION]);
     }
 
     pub(crate) async fn store(&self) -> Arc<dyn Store> {
@@ -189,8 +193,7 @@ impl Machine {
 
     /// A worker in the background, which writes what it says into a file: nobody has to read it.
     pub(crate) fn start_work(&self, args: &[&str]) -> Child {
-        let log = fs_err::OpenOptions::new().create(true).append(true).open(self.log()).unwrap();
-        let log = log.into_parts().0;
+        let log = fs_err::File::create(self.log()).unwrap().into_parts().0;
         let mut command = self.command(&[&["work", "--until-idle"], args].concat());
         command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
     }
@@ -199,11 +202,9 @@ impl Machine {
         self.home.join("work.log")
     }
 
-    /// The end of what its workers said.
+    /// What its last worker said.
     pub(crate) fn said(&self) -> String {
-        let said = fs_err::read_to_string(self.log()).unwrap_or_default();
-        let lines: Vec<&str> = said.lines().collect();
-        lines[lines.len().saturating_sub(60)..].join("\n")
+        fs_err::read_to_string(self.log()).unwrap_or_default()
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {

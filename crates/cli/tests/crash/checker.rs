@@ -1,14 +1,18 @@
 //! What must hold at the end of every story.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::{EventKind, RunId, Task, TaskId};
+use rehearsal_core::{Clock, EventKind, RunId, Task, TaskId};
+use rehearsal_engine::SystemClock;
+use rehearsal_forge::{GcMode, sweep_references};
 use rehearsal_store::EventQuery;
 
 use crate::processes::FOR_EVER;
 use crate::stage::{KEPT_WARM, Machine, Stage, git, wait_for};
+
+const A_MONTH: Duration = Duration::from_hours(30 * 24);
 
 /// All is done, once, and nothing is left over.
 pub(crate) fn check(stage: &Stage) {
@@ -35,7 +39,7 @@ pub(crate) fn nothing_lives(stage: &Stage) {
             return;
         }
         assert!(Instant::now() < deadline, "still alive: {left:?}");
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -101,7 +105,10 @@ fn nothing_is_left_on(machine: &Machine) {
     assert_eq!(workers, Vec::<Utf8PathBuf>::new(), "traces of dead workers are left");
 }
 
+/// A fetch that was killed leaves its reference until `gc` sees that it is old: then none may stay.
 fn no_private_references_in(repository: &Utf8Path) {
+    let later = SystemClock.now().plus(A_MONTH);
+    wait_for(sweep_references(repository, later, GcMode::Delete)).unwrap();
     let left = git(repository, &["for-each-ref", "refs/rehearsal/fetch", "refs/rehearsal/staging"]);
     assert_eq!(left, "", "private references are left in {repository}");
 }

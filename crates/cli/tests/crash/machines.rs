@@ -53,6 +53,14 @@ impl<'a> Post<'a> {
     }
 }
 
+impl Drop for Post<'_> {
+    /// A test that fails leaves no worker behind.
+    fn drop(&mut self) {
+        let _ = self.worker.kill();
+        let _ = self.worker.wait();
+    }
+}
+
 #[test]
 fn many_machines_do_each_task_once_while_workers_and_their_server_are_killed() {
     let Some((mut server, url)) = server() else { return };

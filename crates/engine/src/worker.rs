@@ -10,12 +10,13 @@ mod event;
 mod heart;
 mod holds;
 mod moment;
+mod patient;
 mod presence;
 mod recover;
 mod slot;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::steps::MergeQueue;
 use crate::{Draws, StopSwitch};
-use heart::Held;
+use heart::{Held, Kept};
+use patient::Patient;
 
 pub(crate) use presence::{Alive, Presence};
 
@@ -152,6 +154,8 @@ pub(crate) struct Desk {
     draws: Draws,
     /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
     last_beat: AtomicI64,
+    /// Whether the answer to a commit was lost: what became of it has to be looked at.
+    unsure: AtomicBool,
     began: Timestamp,
     tally: Mutex<Tally>,
 }
@@ -190,7 +194,9 @@ impl Worker {
 }
 
 impl Desk {
-    fn new(worker: Worker) -> Self {
+    fn new(mut worker: Worker) -> Self {
+        let (stop, reporter) = (worker.stop.now.clone(), Arc::clone(&worker.reporter));
+        worker.store = Arc::new(Patient::new(worker.store, stop, reporter));
         let seed = worker.options.seed;
         let merges = MergeQueue::default();
         let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
@@ -203,6 +209,7 @@ impl Desk {
             merges,
             draws,
             last_beat,
+            unsure: AtomicBool::new(false),
             began,
             tally,
         };
@@ -223,11 +230,14 @@ impl Desk {
         let (mut began_one, mut told_to_wait) = (false, None);
         loop {
             changes.mark_unchanged();
+            if self.unsure.swap(false, Ordering::SeqCst) {
+                self.recover().await?;
+            }
             let mut idle_until = None;
             while self.wants_more(slots.len(), began_one) {
                 let turn = self.worker.clock.turn().await;
                 let asked_at = BootInstant::now();
-                let Some(claimed) = self.claim_patiently().await? else {
+                let Some(claimed) = self.claim().await? else {
                     // What a worker that died here has left is claimable as soon as it is known to be dead.
                     if self.recover().await? > 0 {
                         continue;
@@ -236,7 +246,9 @@ impl Desk {
                     break;
                 };
                 began_one = true;
-                slots.spawn(Arc::clone(self).work_on(claimed, asked_at, turn));
+                // Before anything else happens: a claim of ours that is not held counts as left behind.
+                let kept = self.held.keep(&claimed.task, asked_at, self.worker.options.lease);
+                slots.spawn(Arc::clone(self).work_on(claimed, kept, turn));
             }
             if slots.is_empty() {
                 if self.worker.stop.is_thrown() {
@@ -297,24 +309,30 @@ impl Desk {
         }
     }
 
-    /// A store that is busy or away for a moment is asked again: a worker outlives a restart of its database.
-    async fn claim_patiently(&self) -> Result<Option<Claimed>, WorkError> {
+    async fn claim(&self) -> Result<Option<Claimed>, WorkError> {
         let options = &self.worker.options;
-        let request = ClaimRequest {
-            worker: self.id.clone(),
-            run: RunId::from_random(self.draw()),
-            lease: options.lease,
-            agents: options.agents.clone(),
-            session: options.session.clone(),
-            limits: options.limits.clone(),
-            may_take_over: self.may_take_over(),
-        };
-        let changes = vec![Change::ClaimNext(Box::new(request))];
-        let committed = self.commit(changes).await?;
-        Ok(committed.into_iter().find_map(|committed| match committed {
-            Committed::Claimed(claimed) => claimed.map(|claimed| *claimed),
-            _ => None,
-        }))
+        loop {
+            let request = ClaimRequest {
+                worker: self.id.clone(),
+                run: RunId::from_random(self.draw()),
+                lease: options.lease,
+                agents: options.agents.clone(),
+                session: options.session.clone(),
+                limits: options.limits.clone(),
+                may_take_over: self.may_take_over(),
+            };
+            match self.commit(vec![Change::ClaimNext(Box::new(request))]).await {
+                Ok(committed) => {
+                    return Ok(committed.into_iter().find_map(|committed| match committed {
+                        Committed::Claimed(claimed) => claimed.map(|claimed| *claimed),
+                        _ => None,
+                    }));
+                }
+                // If there is a claim that we do not know of, it is given back.
+                Err(CommitError::OutcomeUnknown) => self.recover().await?,
+                Err(error) => return Err(error.into()),
+            };
+        }
     }
 
     /// A worker that slept prolongs its own claims before it takes anyone else's; and one that has just begun cannot know
@@ -406,13 +424,8 @@ impl Desk {
         self.worker.state_dir.join("runs").join(run.as_str())
     }
 
-    async fn work_on(
-        self: Arc<Self>,
-        claimed: Claimed,
-        asked_at: BootInstant,
-        turn: Turn,
-    ) -> Result<(), WorkError> {
-        let worked = Box::pin(slot::work(&self, claimed, asked_at)).await;
+    async fn work_on(self: Arc<Self>, claimed: Claimed, kept: Kept, turn: Turn) -> Result<(), WorkError> {
+        let worked = Box::pin(slot::work(&self, claimed, kept)).await;
         drop(turn);
         worked
     }

@@ -219,6 +219,30 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
+impl StoreError {
+    /// Whether it passes by itself: nothing was done, and the same can be asked again.
+    pub const fn passes(&self) -> bool {
+        match self {
+            Self::Busy | Self::Contended | Self::Unreachable { .. } | Self::Unanswered => true,
+            Self::DiskFull | Self::Denied { .. } | Self::Corrupt { .. } | Self::Other(_) => false,
+        }
+    }
+}
+
+impl CommitError {
+    /// Whether nothing was written for a reason that passes by itself.
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Store(error) if error.passes())
+    }
+}
+
+impl FindError {
+    /// Whether it was not looked for, for a reason that passes by itself.
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Store(error) if error.passes())
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         let known = match &error {

@@ -1,5 +1,6 @@
 //! `work`: claims tasks of any flow and takes each from a worktree to its next state.
 
+mod die_at;
 mod roles;
 mod summary;
 mod view;
@@ -12,7 +13,9 @@ use clap::Args;
 use rehearsal_agent::process;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
-use rehearsal_engine::{StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker};
+use rehearsal_engine::{
+    Moments, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
+};
 use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
 
@@ -26,6 +29,7 @@ use crate::outlet::Destination;
 use crate::places;
 use crate::project::Project;
 use crate::ui::{Document, emit};
+use die_at::DieAt;
 use roles::ConfiguredRoles;
 
 pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as shown_pull_request};
@@ -126,13 +130,21 @@ pub(crate) async fn work(
         options: options(args, &settings),
         reporter,
         stop: StopSwitch::default(),
-        moments: Arc::new(Undisturbed),
+        moments: moments()?,
     };
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
     process::become_subreaper()?;
     let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
     let summary = Box::pin(worker.run()).await?;
     Ok(Worked { summary, destination, settings, store, interrupted: interruption.exit() })
+}
+
+/// Nobody listens, unless a test wants the program to die at one of them.
+fn moments() -> Result<Arc<dyn Moments>, CliError> {
+    match std::env::var(die_at::VARIABLE) {
+        Ok(place) if !place.is_empty() => Ok(Arc::new(DieAt::parse(&place)?)),
+        _ => Ok(Arc::new(Undisturbed)),
+    }
 }
 
 fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {

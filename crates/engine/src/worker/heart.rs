@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rehearsal_agent::{BootInstant, Lease, LeaseKeeper};
-use rehearsal_core::{Fence, TaskId};
+use rehearsal_core::{Fence, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
 /// The claims that a worker holds.
@@ -34,7 +34,8 @@ pub(super) struct Kept {
 
 impl Held {
     /// From now on the heartbeat prolongs this claim, which was asked for at a moment, for so long.
-    pub(super) fn keep(&self, task: &TaskId, fence: Fence, asked_at: BootInstant, length: Duration) -> Kept {
+    pub(super) fn keep(&self, task: &Task, asked_at: BootInstant, length: Duration) -> Kept {
+        let (task, fence) = (&task.id, task.fence);
         let lost = CancellationToken::new();
         let (keeper, lease) = Lease::new(asked_at, length);
         let claim = Claim { fence, lost: lost.clone(), keeper };

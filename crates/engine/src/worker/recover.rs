@@ -42,10 +42,11 @@ impl Desk {
                     let (task, run) = (task.id.clone(), claim.run.clone());
                     self.tell(WorkEvent::Recovered { task, run, outcome });
                 }
-                // Another worker was faster.
+                // Another worker was faster; or nobody knows, and the next look will tell.
                 Err(WorkError::Commit(
                     CommitError::Refused { refusal: Refusal::Stale { .. }, .. }
-                    | CommitError::RunEnded { .. },
+                    | CommitError::RunEnded { .. }
+                    | CommitError::OutcomeUnknown,
                 )) => {}
                 Err(error) => return Err(error),
             }
@@ -84,7 +85,7 @@ impl Desk {
                     let end = Box::new(RunEnd::without_blame(because, self.now()));
                     changes.push(Change::EndRun { run: run.start.id, end });
                 }
-                changes.push(lose(task));
+                changes.push(self.give_back(task));
                 self.commit(changes).await?;
                 Ok(Outcome::Cancelled)
             }
@@ -105,9 +106,18 @@ impl Desk {
         let written = ledger.write(actor, &run.start, &end, reported, Meaning::TheWholeState).await?;
         // Its steps are still to be done, by whoever takes it now.
         if let Some(own) = written.own.filter(|own| matches!(own.standing, Standing::Claimed(_))) {
-            self.commit(vec![lose(&own)]).await?;
+            self.commit(vec![self.give_back(&own)]).await?;
         }
         Ok(end.verdict.outcome)
+    }
+
+    /// A claim is taken from a dead worker; one of our own that we do not know of was never worked on.
+    fn give_back(&self, task: &Task) -> Change {
+        let input = match &task.standing {
+            Standing::Claimed(claim) if claim.worker == self.id => TaskInput::Release { fence: task.fence },
+            _ => TaskInput::Lose { stale: task.fence },
+        };
+        Change::ChangeTask { id: task.id.clone(), input }
     }
 }
 
@@ -138,8 +148,4 @@ fn is_left(task: &Task, now: Timestamp, lease: Duration) -> bool {
         Standing::Ended { end: End::Success | End::Failure } => true,
         Standing::Ready | Standing::Claimed(_) | Standing::Waiting(_) => false,
     }
-}
-
-fn lose(task: &Task) -> Change {
-    Change::ChangeTask { id: task.id.clone(), input: TaskInput::Lose { stale: task.fence } }
 }

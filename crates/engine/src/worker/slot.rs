@@ -1,8 +1,8 @@
 //! One task in work: its agent, its steps, its next state.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use rehearsal_agent::BootInstant;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Blame, OutcomeName, RunId, Standing, StateName, StepFailure, Task, Wait};
@@ -36,6 +36,8 @@ pub(super) struct Slot<'a> {
 pub(super) enum Early {
     /// The claim is someone else's now, or nobody's. A normal end.
     Lost,
+    /// The answer to a commit was lost: what became of the claim has to be looked at.
+    Unsure,
     /// The worker itself cannot go on.
     Work(WorkError),
 }
@@ -47,17 +49,17 @@ impl<T: Into<WorkError>> From<T> for Early {
             WorkError::Commit(
                 CommitError::Refused { refusal: Refusal::Stale { .. }, .. } | CommitError::RunEnded { .. },
             ) => Self::Lost,
+            WorkError::Commit(CommitError::OutcomeUnknown) => Self::Unsure,
             error => Self::Work(error),
         }
     }
 }
 
 /// Works on a task until its claim is over.
-pub(super) async fn work(desk: &Desk, claimed: Claimed, asked_at: BootInstant) -> Result<(), WorkError> {
+pub(super) async fn work(desk: &Desk, claimed: Claimed, kept: Kept) -> Result<(), WorkError> {
     let Claimed { task, taken_from } = claimed;
     let Standing::Claimed(claim) = &task.standing else { return Ok(()) };
     let run = claim.run.clone();
-    let kept = desk.held.keep(&task.id, task.fence, asked_at, desk.worker.options.lease);
     let cancel = desk.worker.stop.now.child_token();
     let flow = desk.worker.store.flow(&task.flow_version).await?;
     desk.touch(&task.id);
@@ -94,17 +96,16 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed, asked_at: BootInstant) -
         }
     };
     match ended {
-        Ok(()) => Ok(()),
-        Err(Early::Lost) => {
-            desk.tell(WorkEvent::Lost { task: id.clone(), run });
-            // A person who cancels a task leaves its worktree to whoever was in it.
-            if let Some(task) = desk.worker.store.task(&id).await?.filter(Task::is_ended) {
-                desk.give_worktree_back(&task).await;
-            }
-            Ok(())
-        }
-        Err(Early::Work(error)) => Err(error),
+        Ok(()) => return Ok(()),
+        Err(Early::Lost) => desk.tell(WorkEvent::Lost { task: id.clone(), run }),
+        Err(Early::Unsure) => desk.unsure.store(true, Ordering::SeqCst),
+        Err(Early::Work(error)) => return Err(error),
     }
+    // A person who cancels a task leaves its worktree to whoever was in it.
+    if let Some(task) = desk.worker.store.task(&id).await?.filter(Task::is_ended) {
+        desk.give_worktree_back(&task).await;
+    }
+    Ok(())
 }
 
 impl Slot<'_> {

@@ -42,7 +42,7 @@ impl Moments for Notes {
 }
 
 /// Agents that would do the same again: the second time there is nothing left to commit.
-fn cast(studio: &mut Studio) {
+pub(crate) fn cast(studio: &mut Studio) {
     let implementer = ScriptedAgent::new().with_handler(|_| {
         ScriptedRun::of(Outcome::Done).effect(|request| {
             let file = request.working_dir.join("b.txt");

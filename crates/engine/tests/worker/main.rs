@@ -5,6 +5,7 @@ mod crashes;
 mod lifecycle;
 mod machines;
 mod merging;
+mod outage;
 mod people;
 mod studio;
 mod trouble;

@@ -1,6 +1,8 @@
 //! The stage beside `@copilotkit/aimock`, a server of the same kind that runs on Node: CPU time of each server while one
 //! client asks it the same. Without `AIMOCK`, the path of its program `llmock`, there is nothing beside.
 
+mod session;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -44,6 +46,7 @@ pub(crate) fn measure(program: &Path) {
     let (cpu, beside) = both(&|server| server.cpu_per_event(&long));
     tell("stage: CPU of 1000 events", cpu * 1000, beside.map(|cpu| cpu * 1000), "< 0.33x");
     drop((ours, theirs));
+    session::measure(program, scratch.path());
     slow_streams(program, scratch.path());
 }
 

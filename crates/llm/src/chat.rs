@@ -417,11 +417,8 @@ pub struct Json(Box<RawValue>);
 impl Json {
     /// The text again, if it is no JSON.
     pub fn parse(text: String) -> Result<Self, String> {
-        // `from_string` takes the text with it when it fails.
-        if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() {
-            return Err(text);
-        }
-        RawValue::from_string(text).map(Self).map_err(|error| error.to_string())
+        // `from_string` would take the text with it when it fails.
+        serde_json::from_str(&text).map_err(|_| text)
     }
 
     /// Anything that can be written as JSON.

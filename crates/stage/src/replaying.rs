@@ -8,7 +8,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use rehearsal_llm::cassette::{self, Ended, Miss, PlayReport, Playback, PlayedBody, Player};
 use rehearsal_llm::wire::Dialect;
 
-use crate::answering::error;
+use crate::answering::miss;
 use crate::body::{Body, Frames, Step};
 use crate::play::{Answer, Asked, Play};
 use crate::route::{Endpoint, route};
@@ -92,15 +92,10 @@ impl Play for ReplayingPlay {
         };
         match self.player.play(&request) {
             Ok(playback) => self.given(playback),
-            Err(miss) => refusal(&asked, &miss),
+            // In the form of the vendor, and so that no client tries again.
+            Err(missed) => miss(dialect_of(&asked), &told(&missed)),
         }
     }
-}
-
-/// In the form of the vendor, and so that no client tries again.
-fn refusal(asked: &Asked, miss: &Miss) -> Answer {
-    let dialect = dialect_of(asked);
-    error(dialect, StatusCode::BAD_REQUEST, &told(miss)).with("x-should-retry", "false")
 }
 
 pub(crate) fn dialect_of(asked: &Asked) -> Dialect {

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use rehearsal_core::Timestamp;
+use rehearsal_core::{Timestamp, seed};
 
 use super::MockEnv;
 use super::error::MockError;
@@ -43,9 +43,7 @@ impl StageTime {
 
     /// The run, as a number to draw from.
     pub(super) fn seed(&self) -> u64 {
-        self.run.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        seed::of_text(&self.run)
     }
 
     fn ask(&self, what: &str) -> Result<Timestamp, MockError> {

@@ -184,7 +184,7 @@ fn codex_does_a_scripted_task_in_its_code_mode() {
 }
 
 /// The CLIs that only `./test --all` installs.
-fn more_agents() -> Option<String> {
+pub(crate) fn more_agents() -> Option<String> {
     let directory = std::env::var("REHEARSAL_TEST_MORE_AGENTS").ok();
     if directory.is_none() {
         let _ = writeln!(

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rehearsal_core::seed::mix;
 use rehearsal_core::{Clock, Timestamp, Turn};
 use tokio::sync::{Notify, oneshot};
 
@@ -315,14 +316,6 @@ fn rank(who: Who) -> u64 {
         Who::Agent(worker) => 2 + 2 * worker as u64,
         Who::Worker(worker) => 3 + 2 * worker as u64,
     }
-}
-
-/// The finalizer of `SplitMix64`.
-pub(super) fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 /// Someone who waits or sleeps; one that goes away before is taken off the list.

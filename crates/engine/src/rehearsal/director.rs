@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rehearsal_core::seed::mix;
 use rehearsal_core::{Timestamp, WorkerId};
 use rehearsal_store::Store;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::actors::{Actors, StageRoles};
-use super::clock::{Next, WorkerClock, mix};
+use super::clock::{Next, WorkerClock};
 use super::meanwhile::{Listener, Order, World};
 use super::scenario::Kill;
 use super::stage::StageError;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use self::block::{blocks_of, parts_of};
 use super::Received;
-use super::content::{TextOr, list_or_null, some, to_bytes};
+use super::content::{Raw, TextOr, from_bytes, list_or_null, some, to_bytes};
 use crate::chat::{ChatRequest, Effort, Json, Message, Part, Role, ToolChoice, ToolDefinition, ToolInput};
 
 /// The vendor demands a limit; this is what is asked for where ours has none.
@@ -22,12 +22,12 @@ struct Request<'a> {
     model: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "is_empty")]
-    system: TextOr<Json>,
-    #[serde(default)]
+    #[serde(default, borrow, skip_serializing_if = "is_empty")]
+    system: TextOr<Raw<'a>>,
+    #[serde(default, borrow)]
     messages: Vec<MessageWire<'a>>,
-    #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Json>,
+    #[serde(default, borrow, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,15 +42,16 @@ struct Request<'a> {
     output_config: Option<OutputConfig<'a>>,
 }
 
-fn is_empty(content: &TextOr<Json>) -> bool {
+fn is_empty(content: &TextOr<Raw<'_>>) -> bool {
     matches!(content, TextOr::Many(blocks) if blocks.is_empty())
 }
 
 #[derive(Serialize, Deserialize)]
 struct MessageWire<'a> {
+    #[serde(borrow)]
     role: Cow<'a, str>,
-    #[serde(default)]
-    content: TextOr<Json>,
+    #[serde(default, borrow)]
+    content: TextOr<Raw<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,7 +97,7 @@ struct Format<'a> {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = serde_json::from_slice(body)?;
+    let wire: Request<'_> = from_bytes(body)?;
     let output = wire.output_config.unwrap_or_default();
     let mut messages = Vec::with_capacity(wire.messages.len() + 1);
     let system = parts_of(wire.system)?;
@@ -126,12 +127,12 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     Ok(Received { chat, stream: wire.stream })
 }
 
-fn read_tool(tool: &Json) -> Result<ToolDefinition, serde_json::Error> {
+fn read_tool(tool: &Raw<'_>) -> Result<ToolDefinition, serde_json::Error> {
     let wire: ToolWire<'_> = tool.read()?;
     let (name, description) = (wire.name.into_owned(), wire.description.map(Cow::into_owned));
     // Without a schema it is a tool that the vendor runs itself.
     let input = wire.input_schema.map(ToolInput::Schema);
-    let input = input.unwrap_or_else(|| ToolInput::Vendor(tool.clone()));
+    let input = input.unwrap_or_else(|| ToolInput::Vendor(tool.to_json()));
     Ok(ToolDefinition { name, description: description.unwrap_or_default(), input })
 }
 
@@ -167,7 +168,7 @@ pub(super) fn write_request(request: &ChatRequest, stream: bool) -> Vec<u8> {
         max_tokens: Some(request.max_tokens.unwrap_or(MAX_TOKENS)),
         system: TextOr::Many(blocks_of(&system)),
         messages: rest.iter().map(write_message).collect(),
-        tools: request.tools.iter().map(write_tool).collect(),
+        tools: request.tools.iter().map(|tool| write_tool(tool).into()).collect(),
         tool_choice: write_choice(&request.tool_choice),
         temperature: request.temperature,
         stop_sequences: request.stop.clone(),

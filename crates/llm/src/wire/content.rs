@@ -7,7 +7,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::chat::{Media, MediaSource};
+use crate::chat::{Json, Media, MediaSource};
 
 /// A text, or a list: vendors take both for most contents.
 #[derive(Debug, Clone)]
@@ -57,6 +57,59 @@ impl<T: Serialize> Serialize for TextOr<T> {
             Self::Text(text) => serializer.serialize_str(text),
             Self::Many(items) => items.serialize(serializer),
         }
+    }
+}
+
+/// A part of a document that is kept letter by letter: borrowed from the document when read, owned when to be written.
+#[derive(Debug, Clone)]
+pub(super) enum Raw<'a> {
+    Read(&'a RawValue),
+    Written(Json),
+}
+
+impl Raw<'_> {
+    /// As a type.
+    pub(super) fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+        match self {
+            Self::Read(raw) => serde_json::from_str(raw.get()),
+            Self::Written(json) => json.read(),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Json {
+        match self {
+            Self::Read(raw) => (*raw).to_owned().into(),
+            Self::Written(json) => json.clone(),
+        }
+    }
+}
+
+impl From<Json> for Raw<'_> {
+    fn from(json: Json) -> Self {
+        Self::Written(json)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'a RawValue>::deserialize(deserializer).map(Self::Read)
+    }
+}
+
+impl Serialize for Raw<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Read(raw) => raw.serialize(serializer),
+            Self::Written(json) => json.serialize(serializer),
+        }
+    }
+}
+
+/// Reads a body. To look for letters that are none once is faster than to do so in each text.
+pub(super) fn from_bytes<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(body) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(body),
     }
 }
 

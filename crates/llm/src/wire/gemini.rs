@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use self::part::{Names, PartWire, read_part, write_part};
 use super::Received;
-use super::content::{list_or_null, some, to_bytes};
+use super::content::{from_bytes, list_or_null, some, to_bytes};
 use crate::chat::{ChatRequest, Effort, Json, Message, Role, ToolChoice, ToolDefinition, ToolInput};
 
 #[derive(Serialize, Deserialize)]
@@ -104,7 +104,7 @@ struct ThinkingConfig {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = serde_json::from_slice(body)?;
+    let wire: Request<'_> = from_bytes(body)?;
     let mut names = Names::default();
     let mut messages = Vec::with_capacity(wire.contents.len() + 1);
     if let Some(system) = wire.system_instruction {

@@ -11,17 +11,17 @@ use serde_json::value::RawValue;
 
 use self::message::{MessageWire, read_messages, write_messages};
 use super::Received;
-use super::content::{TextOr, list_or_null, some, to_bytes, to_raw};
+use super::content::{Raw, TextOr, from_bytes, list_or_null, some, to_bytes, to_raw};
 use crate::chat::{ChatRequest, Effort, Json, ToolChoice, ToolDefinition, ToolInput};
 
 #[derive(Serialize, Deserialize)]
 struct Request<'a> {
     #[serde(default)]
     model: Cow<'a, str>,
-    #[serde(default)]
+    #[serde(default, borrow)]
     messages: Vec<MessageWire<'a>>,
-    #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Json>,
+    #[serde(default, borrow, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ struct NamedSchema<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct ToolWire<'a> {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function: Option<FunctionWire<'a>>,
@@ -97,7 +97,7 @@ struct ChosenName<'a> {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = serde_json::from_slice(body)?;
+    let wire: Request<'_> = from_bytes(body)?;
     let stop = match wire.stop {
         None => Vec::new(),
         Some(TextOr::Text(text)) => vec![text],
@@ -118,7 +118,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     Ok(Received { chat, stream: wire.stream })
 }
 
-fn read_tool(tool: &Json) -> Result<ToolDefinition, serde_json::Error> {
+fn read_tool(tool: &Raw<'_>) -> Result<ToolDefinition, serde_json::Error> {
     let wire: ToolWire<'_> = tool.read()?;
     let of = |function: FunctionWire<'_>, input: ToolInput| ToolDefinition {
         name: function.name.into_owned(),
@@ -134,7 +134,7 @@ fn read_tool(tool: &Json) -> Result<ToolDefinition, serde_json::Error> {
         (None, None) => ToolDefinition {
             name: wire.kind.into_owned(),
             description: String::new(),
-            input: ToolInput::Vendor(tool.clone()),
+            input: ToolInput::Vendor(tool.to_json()),
         },
     })
 }
@@ -155,7 +155,7 @@ pub(super) fn write_request(request: &ChatRequest, stream: bool) -> Vec<u8> {
     to_bytes(&Request {
         model: Cow::Borrowed(&request.model),
         messages: write_messages(&request.messages),
-        tools: request.tools.iter().map(write_tool).collect(),
+        tools: request.tools.iter().map(|tool| write_tool(tool).into()).collect(),
         tool_choice: write_choice(&request.tool_choice),
         max_completion_tokens: request.max_tokens,
         max_tokens: None,

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use self::item::{read_items, write_items};
 use super::Received;
-use super::content::{TextOr, list_or_null, some, to_bytes, to_raw};
+use super::content::{TextOr, from_bytes, list_or_null, some, to_bytes, to_raw};
 use super::openai_chat::effort_word;
 use crate::chat::{ChatRequest, Effort, Json, Message, Role, ToolChoice, ToolDefinition, ToolInput, texts};
 
@@ -86,7 +86,7 @@ struct ChosenTool<'a> {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = serde_json::from_slice(body)?;
+    let wire: Request<'_> = from_bytes(body)?;
     let mut messages = Vec::new();
     if let Some(instructions) = wire.instructions.filter(|text| !text.is_empty()) {
         messages.push(Message::system(instructions));

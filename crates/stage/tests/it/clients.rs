@@ -23,7 +23,7 @@ turns:
   - think: Which file?
     say: I write it.
     do:
-      - write_file: { path: /work/here/hello.txt, content: hello }
+      - write_file: { path: /spot/here/hello.txt, content: hello }
     usage: { input: 12, output: 34 }
   - when: { result: written }
     say: Done.
@@ -172,7 +172,7 @@ async fn what_was_recorded_over_http_is_played_in_process() {
             let cassette = proxy.finish().await;
 
             let player =
-                Player::new(cassette, Matching::Strict, &place("/work/here"), &Secrets::default()).unwrap();
+                Player::new(cassette, Matching::Strict, &place("/spot/here"), &Secrets::default()).unwrap();
             let clock = Arc::new(VirtualClock::starting_at(NOW));
             let replaying = ReplayingModel::new(player, dialect, clock);
             assert_eq!(work(&replaying, stream).await, given, "{dialect:?}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::{blocks_of, parts_of};
 use crate::chat::{ChatResponse, FinishReason, Json, Usage};
-use crate::wire::content::{TextOr, to_bytes, to_raw, without_end};
+use crate::wire::content::{Raw, TextOr, from_bytes, to_bytes, to_raw, without_end};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer<'a> {
@@ -18,8 +18,8 @@ pub(super) struct Answer<'a> {
     pub(super) role: Cow<'a, str>,
     #[serde(default)]
     pub(super) model: Cow<'a, str>,
-    #[serde(default)]
-    pub(super) content: TextOr<Json>,
+    #[serde(default, borrow)]
+    pub(super) content: TextOr<Raw<'a>>,
     pub(super) stop_reason: Option<Cow<'a, str>>,
     pub(super) stop_sequence: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -63,7 +63,7 @@ impl UsageWire {
 }
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
-    let wire: Answer<'_> = serde_json::from_slice(body)?;
+    let wire: Answer<'_> = from_bytes(body)?;
     let reason = wire.stop_reason.ok_or_else(without_end)?;
     Ok(ChatResponse {
         id: wire.id.into_owned(),

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{Arguments, Json, Media, MediaSource, Part, Text, Thinking, ToolCall, ToolResult};
-use crate::wire::content::{TextOr, some, to_raw};
+use crate::wire::content::{Raw, TextOr, some, to_raw};
 
 /// All kinds of blocks in one: which fields are there depends on `kind`.
 #[derive(Serialize, Deserialize, Default)]
 pub(super) struct Block<'a> {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type", default, borrow)]
     pub(super) kind: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<Cow<'a, str>>,
@@ -28,8 +28,8 @@ pub(super) struct Block<'a> {
     input: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_id: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<TextOr<Json>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    content: Option<TextOr<Raw<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,26 +48,19 @@ struct Source<'a> {
     url: Option<Cow<'a, str>>,
 }
 
-pub(super) fn parts_of(content: TextOr<Json>) -> Result<Vec<Part>, serde_json::Error> {
+pub(super) fn parts_of(content: TextOr<Raw<'_>>) -> Result<Vec<Part>, serde_json::Error> {
     match content {
         TextOr::Text(text) => Ok(vec![Part::text(text)]),
-        TextOr::Many(blocks) => blocks.into_iter().map(part_of).collect(),
+        TextOr::Many(blocks) => blocks.iter().map(part_of).collect(),
     }
 }
 
-pub(super) fn part_of(json: Json) -> Result<Part, serde_json::Error> {
-    /// Most blocks of kinds that we do not know have fields that we do, in other shapes.
-    #[derive(Deserialize)]
-    struct Kind<'a> {
-        #[serde(rename = "type", borrow, default)]
-        kind: Cow<'a, str>,
-    }
-    let kind = json.read::<Kind<'_>>()?.kind;
-    let known = ["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
-    if !known.contains(&&*kind) {
-        return Ok(Part::Opaque(json));
-    }
-    let block: Block<'_> = json.read()?;
+pub(super) fn part_of(raw: &Raw<'_>) -> Result<Part, serde_json::Error> {
+    let block: Block<'_> = match raw.read() {
+        Ok(block) => block,
+        Err(error) if is_known(raw)? => return Err(error),
+        Err(_) => return Ok(Part::Opaque(raw.to_json())),
+    };
     Ok(match &*block.kind {
         "text" => Part::text(owned(block.text)),
         "thinking" => Part::Thinking(Thinking {
@@ -93,11 +86,23 @@ pub(super) fn part_of(json: Json) -> Result<Part, serde_json::Error> {
             parts: parts_of(block.content.unwrap_or_default())?,
             is_error: block.is_error.unwrap_or_default(),
         }),
-        _ => match block.source.and_then(media_of) {
+        "image" | "document" => match block.source.and_then(media_of) {
             Some(media) => Part::Media(media),
-            None => Part::Opaque(json.clone()),
+            None => Part::Opaque(raw.to_json()),
         },
+        _ => Part::Opaque(raw.to_json()),
     })
+}
+
+/// Most blocks of kinds that we do not know have fields that we do, in other shapes.
+fn is_known(raw: &Raw<'_>) -> Result<bool, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow, default)]
+        kind: Cow<'a, str>,
+    }
+    let known = ["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
+    Ok(known.contains(&&*raw.read::<Kind<'_>>()?.kind))
 }
 
 fn media_of(source: Source<'_>) -> Option<Media> {
@@ -113,11 +118,11 @@ fn owned(text: Option<Cow<'_, str>>) -> String {
     text.map(Cow::into_owned).unwrap_or_default()
 }
 
-pub(super) fn blocks_of(parts: &[Part]) -> Vec<Json> {
-    parts.iter().map(block_json).collect()
+pub(super) fn blocks_of(parts: &[Part]) -> Vec<Raw<'static>> {
+    parts.iter().map(|part| block_json(part).into()).collect()
 }
 
-fn block_json(part: &Part) -> Json {
+pub(super) fn block_json(part: &Part) -> Json {
     match part {
         Part::Opaque(json) => json.clone(),
         part => to_raw(&block_of(part)).into(),

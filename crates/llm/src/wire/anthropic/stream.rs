@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, UsageWire, beginning, finish_word, read_finish};
-use super::block::{blocks_of, input_of, part_of};
+use super::block::{block_json, input_of, part_of};
 use crate::chat::{ChatResponse, Delta, Json, Part, Text, Thinking, ToolCall, Usage};
 use crate::sse::{Encoder, Event};
-use crate::wire::content::{pieces, some};
+use crate::wire::content::{Raw, pieces, some};
 use crate::wire::{WireError, malformed};
 
 /// All kinds of events in one: which fields are there depends on `kind`.
@@ -18,10 +18,10 @@ struct EventWire<'a> {
     kind: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
     message: Option<Answer<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_block: Option<Json>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    content_block: Option<Raw<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delta: Option<DeltaWire<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ impl Reader {
             }
             "content_block_start" => {
                 if let Some(block) = wire.content_block {
-                    each(Delta::PartStarted { index, part: part_of(block).map_err(malformed)? });
+                    each(Delta::PartStarted { index, part: part_of(&block).map_err(malformed)? });
                 }
             }
             "content_block_delta" => wire.delta.into_iter().for_each(|delta| delta.tell(index, each)),
@@ -150,7 +150,7 @@ fn write_part(events: &mut Encoder, index: usize, part: &Part, piece: usize) {
     let start = |events: &mut Encoder, block: Json| {
         let event = EventWire {
             index: Some(index),
-            content_block: Some(block),
+            content_block: Some(block.into()),
             ..EventWire::kind("content_block_start")
         };
         events.named("content_block_start", &event);
@@ -198,5 +198,5 @@ fn empty_block(part: &Part) -> Json {
         }
         other => other.clone(),
     };
-    blocks_of(std::slice::from_ref(&empty)).remove(0)
+    block_json(&empty)
 }

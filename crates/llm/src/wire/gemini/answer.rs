@@ -8,7 +8,7 @@ use super::Content;
 use super::part::{Names, PartWire, read_part, write_part};
 use crate::chat::{ChatResponse, Delta, FinishReason, Json, Part, Text, Thinking, Usage};
 use crate::sse::{Encoder, Event};
-use crate::wire::content::{pieces, some, to_bytes, to_raw, without_end};
+use crate::wire::content::{from_bytes, pieces, some, to_bytes, to_raw, without_end};
 use crate::wire::{WireError, malformed};
 
 #[derive(Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl UsageWire {
 }
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
-    let wire: Answer<'_> = serde_json::from_slice(body)?;
+    let wire: Answer<'_> = from_bytes(body)?;
     let (mut parts, mut reason) =
         (Vec::new(), wire.prompt_feedback.and_then(|feedback| feedback.block_reason));
     if let Some(candidate) = wire.candidates.into_iter().next() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{MessageWire, read_parts, write_message};
 use crate::chat::{ChatResponse, FinishReason, Json, Role, Usage};
-use crate::wire::content::{to_bytes, to_raw, without_end};
+use crate::wire::content::{from_bytes, to_bytes, to_raw, without_end};
 
 /// Answers carry the second in which they were made. Ours do not change from run to run.
 pub(in crate::wire) const CREATED: u64 = 1_700_000_000;
@@ -21,7 +21,7 @@ struct Answer<'a> {
     created: u64,
     #[serde(default)]
     model: Cow<'a, str>,
-    #[serde(default)]
+    #[serde(default, borrow)]
     choices: Vec<Choice<'a>>,
     #[serde(default)]
     usage: Option<UsageWire>,
@@ -31,7 +31,7 @@ struct Answer<'a> {
 struct Choice<'a> {
     #[serde(default)]
     index: u32,
-    #[serde(default)]
+    #[serde(default, borrow)]
     message: MessageWire<'a>,
     finish_reason: Option<Cow<'a, str>>,
 }
@@ -88,7 +88,7 @@ impl UsageWire {
 }
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
-    let wire: Answer<'_> = serde_json::from_slice(body)?;
+    let wire: Answer<'_> = from_bytes(body)?;
     let choice = wire.choices.into_iter().next().ok_or_else(without_end)?;
     let finish = choice.finish_reason.as_deref().map(read_finish).ok_or_else(without_end)?;
     Ok(ChatResponse {

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{Arguments, Json, Message, Part, Role, Thinking, ToolCall, ToolResult, texts};
-use crate::wire::content::{TextOr, list_or_null, media_of_url, some, to_raw, url_of_media};
+use crate::wire::content::{Raw, TextOr, list_or_null, media_of_url, some, to_raw, url_of_media};
 
 #[derive(Serialize, Deserialize, Default)]
 pub(super) struct MessageWire<'a> {
-    #[serde(default)]
+    #[serde(default, borrow)]
     pub(super) role: Cow<'a, str>,
-    #[serde(default)]
-    pub(super) content: Option<TextOr<Json>>,
+    #[serde(default, borrow)]
+    pub(super) content: Option<TextOr<Raw<'a>>>,
     /// Not of OpenAI, but of most who think and speak its format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_content: Option<Cow<'a, str>>,
@@ -56,7 +56,7 @@ pub(super) struct CustomCall<'a> {
 /// A piece of a message's content.
 #[derive(Serialize, Deserialize, Default)]
 struct Piece<'a> {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type", default, borrow)]
     kind: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
@@ -109,7 +109,7 @@ pub(super) fn read_parts(message: MessageWire<'_>) -> Result<Vec<Part>, serde_js
     Ok(parts)
 }
 
-fn read_content(content: Option<TextOr<Json>>) -> Result<Vec<Part>, serde_json::Error> {
+fn read_content(content: Option<TextOr<Raw<'_>>>) -> Result<Vec<Part>, serde_json::Error> {
     match content {
         None => Ok(Vec::new()),
         Some(TextOr::Text(text)) => Ok(vec![Part::text(text)]),
@@ -117,12 +117,12 @@ fn read_content(content: Option<TextOr<Json>>) -> Result<Vec<Part>, serde_json::
     }
 }
 
-fn read_piece(json: &Json) -> Result<Part, serde_json::Error> {
-    let piece: Piece<'_> = json.read()?;
+fn read_piece(raw: &Raw<'_>) -> Result<Part, serde_json::Error> {
+    let piece: Piece<'_> = raw.read()?;
     Ok(match (piece.text, piece.image_url) {
         (Some(text), _) => Part::text(text),
         (None, Some(image)) => Part::Media(media_of_url(image.url)),
-        (None, None) => Part::Opaque(json.clone()),
+        (None, None) => Part::Opaque(raw.to_json()),
     })
 }
 
@@ -188,12 +188,12 @@ pub(super) fn write_message(role: Role, parts: &[Part]) -> MessageWire<'_> {
 }
 
 /// One text where that says it all: not all who speak this format take lists.
-fn write_content(parts: &[Part]) -> TextOr<Json> {
+fn write_content(parts: &[Part]) -> TextOr<Raw<'static>> {
     let plain = parts.iter().all(|part| !matches!(part, Part::Media(_) | Part::Opaque(_)));
     if plain {
         return TextOr::Text(texts(parts));
     }
-    TextOr::Many(parts.iter().filter_map(write_piece).collect())
+    TextOr::Many(parts.iter().filter_map(write_piece).map(Raw::from).collect())
 }
 
 fn write_piece(part: &Part) -> Option<Json> {

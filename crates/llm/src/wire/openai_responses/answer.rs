@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::item::{Item, item_of, parse};
 use crate::chat::{ChatResponse, FinishReason, Json, Part, Usage};
-use crate::wire::content::{to_bytes, to_raw, without_end};
+use crate::wire::content::{from_bytes, to_bytes, to_raw, without_end};
 use crate::wire::openai_chat::answer::CREATED;
 
 #[derive(Serialize, Deserialize)]
@@ -71,7 +71,7 @@ struct OutputDetails {
 }
 
 pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_json::Error> {
-    let wire: Answer<'_> = serde_json::from_slice(body)?;
+    let wire: Answer<'_> = from_bytes(body)?;
     if !matches!(&*wire.status, "completed" | "incomplete") {
         return Err(without_end());
     }

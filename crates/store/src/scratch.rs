@@ -159,7 +159,7 @@ impl Scratch {
     fn launch(&mut self) -> Result<(), ScratchError> {
         let settings = match self.durability {
             Durability::Full => "",
-            Durability::UntilPowerFails => "-c fsync=off -c synchronous_commit=off -c full_page_writes=off",
+            Durability::UntilPowerFails => "-c fsync=off -c full_page_writes=off",
         };
         // Postgres takes its settings one by one; the shell splits them again.
         let keeper = KEEPER.replace("$3", settings);

@@ -121,18 +121,17 @@ fn a_task_that_fails_too_often_is_left_behind_and_the_others_go_on() {
 }
 
 #[test]
-fn a_decision_that_nobody_asked_for_leaves_the_task_ready() {
+fn a_decision_that_nobody_asked_for_counts_as_a_crash() {
     play(async |stage| {
         stage.options.iterations = 1;
         stage.tasks(&["parse"]).await;
         let file = ResultFile { decision: Some(ReportedDecision::Approve), ..ResultFile::default() };
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("fine").result_file(file)));
         stage.run(&agent).await;
-        assert_eq!(stage.task("parse").await.standing, Standing::Ready);
-        assert_eq!(
-            stage.warnings().await,
-            ["not taken over: flow `loop` has no edge for outcome `approved` in state `todo`"]
-        );
+        let task = stage.task("parse").await;
+        assert_eq!(task.standing, Standing::Ready);
+        assert_eq!(task.edges_taken.get("todo/crashed"), Some(&1));
+        assert_eq!(stage.warnings().await, [] as [&str; 0]);
         assert_eq!(stage.runs().await[0].outcome(), Some(&Outcome::Approved));
     });
 }

@@ -44,6 +44,15 @@ impl Recorded {
         std::iter::once(program).chain(flags.iter().map(|flag| (*flag).to_owned())).collect()
     }
 
+    /// A repository with a home of its own, and the script of the task in it.
+    fn somewhere(&self) -> TestEnv {
+        let env = TestEnv::new();
+        // A program of Node, which is not on the PATH of tests.
+        assert!(self.agent != "gemini" || env.has_tool("node"), "gemini is installed, and Node is not");
+        env.file("turns.yaml", TASK).commit("A script");
+        env
+    }
+
     fn run(&self, env: &TestEnv, args: &[&str], prompt: &str) -> (i32, Value) {
         let command = self.command();
         let mut all: Vec<&str> = args.to_vec();
@@ -54,8 +63,7 @@ impl Recorded {
     }
 
     fn is_recorded_once_and_played_anywhere(&self) {
-        let env = TestEnv::new();
-        env.file("turns.yaml", TASK).commit("A script");
+        let env = self.somewhere();
         let (code, recorded) =
             self.run(&env, &["record", "greeting", "--script", "turns.yaml"], "Write hello.txt");
         assert_eq!((code, &recorded["requests"]), (0, &self.requests.into()), "{recorded:#}");
@@ -71,8 +79,7 @@ impl Recorded {
     }
 
     fn is_played(&self, cassette: &str) {
-        let there = TestEnv::new();
-        there.file("turns.yaml", TASK).commit("A script");
+        let there = self.somewhere();
         let file = there.scratch.join("greeting.jsonl");
         std::fs::write(&file, cassette).unwrap();
         let (code, replayed) = self.run(&there, &["replay", file.as_str()], "Write hello.txt");
@@ -85,8 +92,7 @@ impl Recorded {
     }
 
     fn stops_when_it_asks_for_something_else(&self, recorded: &TestEnv) {
-        let there = TestEnv::new();
-        there.file("turns.yaml", TASK).commit("A script");
+        let there = self.somewhere();
         let file = recorded.repo.join(".rehearsal/cassettes/greeting.jsonl");
         let (code, missed) = self.run(&there, &["replay", file.as_str()], "Write goodbye.txt");
         assert_eq!((code, &missed["faithful"]), (3, &false.into()), "{missed:#}");

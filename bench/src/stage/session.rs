@@ -39,7 +39,7 @@ pub(super) fn measure(program: &Path, scratch: &Path) {
 fn record(program: &Path, scratch: &Path, cassette: &Path, requests: &[String]) {
     let vendor = Server::start(stage(program, scratch));
     let upstream = format!("http://127.0.0.1:{}", vendor.port);
-    let how = ["--record".as_ref(), cassette.as_ref(), "--upstream".as_ref(), Path::new(&upstream)];
+    let how = ["--record".as_ref(), cassette, "--upstream".as_ref(), Path::new(&upstream)];
     let mut recorder = Server::start(on_stage(program, &how));
     let mut connection = Connection::open(recorder.port);
     for request in requests {

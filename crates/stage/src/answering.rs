@@ -136,16 +136,6 @@ pub(crate) fn error(dialect: Dialect, status: StatusCode, message: &str) -> Answ
     Answer::json(status, dialect.write_error(status.as_u16(), message))
 }
 
-/// Nothing is prepared for this request. Claude Code takes a 400 for a matter of form, and asks again in five other forms;
-/// a status that it has no rule for ends it at once.
-pub(crate) fn miss(dialect: Dialect, message: &str) -> Answer {
-    let status = match dialect {
-        Dialect::Anthropic => StatusCode::EXPECTATION_FAILED,
-        Dialect::OpenAiChat | Dialect::OpenAiResponses | Dialect::Gemini => StatusCode::BAD_REQUEST,
-    };
-    error(dialect, status, message).with("x-should-retry", "false")
-}
-
 /// An error that is not to be tried again: the agent would get nothing else.
 pub(crate) fn refusal(dialect: Dialect, message: &str) -> Answer {
     error(dialect, StatusCode::BAD_REQUEST, message).with("x-should-retry", "false")

@@ -8,7 +8,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use rehearsal_llm::cassette::{self, Ended, Miss, PlayReport, Playback, PlayedBody, Player};
 use rehearsal_llm::wire::Dialect;
 
-use crate::answering::miss;
+use crate::answering::refusal;
 use crate::body::{Body, Frames, Step};
 use crate::play::{Answer, Asked, Play};
 use crate::route::{Endpoint, route};
@@ -93,7 +93,7 @@ impl Play for ReplayingPlay {
         match self.player.play(&request) {
             Ok(playback) => self.given(playback),
             // In the form of the vendor, and so that no client tries again.
-            Err(missed) => miss(dialect_of(&asked), &told(&missed)),
+            Err(missed) => refusal(dialect_of(&asked), &told(&missed)),
         }
     }
 }

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use rehearsal_llm::chat::{ChatResponse, ToolDefinition};
 use rehearsal_llm::wire::Dialect;
 
-use crate::answering::{answer, error, miss, refusal, response};
+use crate::answering::{answer, error, refusal, response};
 use crate::client::{Client, Lanes, Request};
 use crate::clip::{end_of, start_of};
 use crate::ids::Seeded;
@@ -47,10 +47,6 @@ enum Decision {
     },
     Side,
     Miss {
-        message: String,
-    },
-    /// A vendor would refuse it, and so does the script.
-    Malformed {
         message: String,
     },
 }
@@ -106,8 +102,7 @@ impl ScriptedPlay {
                 let mut ids = seeded.clone();
                 answer(&request, &side::answer(&request.chat, &mut ids), Pace::Instant, None, seeded)
             }
-            Decision::Miss { message } => miss(dialect, &message),
-            Decision::Malformed { message } => refusal(dialect, &message),
+            Decision::Miss { message } => refusal(dialect, &message),
         }
     }
 
@@ -134,9 +129,7 @@ impl ScriptedPlay {
         let answered = match &decision {
             Decision::Turn { index, .. } => Answered::Turn { turn: index + 1 },
             Decision::Side => Answered::Side,
-            Decision::Miss { message } | Decision::Malformed { message } => {
-                Answered::Miss { message: message.clone() }
-            }
+            Decision::Miss { message } => Answered::Miss { message: message.clone() },
         };
         state.report.add(Exchange { findings, ..exchange(asked, Some(request), answered) });
         (decision, seeded)
@@ -144,7 +137,7 @@ impl ScriptedPlay {
 
     fn choose(&self, state: &mut State, request: &Request, findings: &[String], seeded: &Seeded) -> Decision {
         if self.script.lint == LintPolicy::Refuse && !findings.is_empty() {
-            return Decision::Malformed { message: findings.join("; ") };
+            return Decision::Miss { message: findings.join("; ") };
         }
         let Some(index) = choose(&self.script, &state.played, request) else {
             if request.lane == "side" {

@@ -88,7 +88,7 @@ fn what_was_not_told_and_what_was_not_asked_are_red() {
     let said = running.said();
     let url = said.lines().next().unwrap().rsplit(' ').next().unwrap().to_owned();
     let stage = OpenStage { running, opened: serde_json::json!({ "url": url }) };
-    assert_eq!(stage.ask("/v1/messages", ASKED).0, 417);
+    assert_eq!(stage.ask("/v1/messages", ASKED).0, 400);
     assert_eq!(stage.ask("/v1/embeddings", "{}").0, 404);
     stage.running.signal(Signal::TERM);
     let output = stage.running.finish().ends_with(3);

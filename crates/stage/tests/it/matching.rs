@@ -11,7 +11,7 @@ async fn past_its_end_the_script_refuses_in_each_vendors_form() {
         let theatre = Theatre::play("turns:\n  - say: Only this.\n");
         theatre.says(dialect, &user("first"), true).await;
         let reply = theatre.chat(dialect, &user("second"), true).await;
-        assert_eq!(reply.status, if dialect == Dialect::Anthropic { 417 } else { 400 });
+        assert_eq!(reply.status, 400);
         assert!(reply.head.contains("x-should-retry: false\r\n"), "{}", reply.head);
         assert_eq!(
             reply.message(),
@@ -89,7 +89,7 @@ turns:
 async fn a_request_that_is_not_as_expected_is_refused() {
     let theatre = Theatre::play("turns:\n  - { expect: { tools: [Write, Bash] }, say: Done. }\n");
     let reply = theatre.chat(Dialect::Anthropic, &user("hello"), true).await;
-    assert_eq!(reply.status, 417);
+    assert_eq!(reply.status, 400);
     insta::assert_snapshot!(reply.message(), @r#"turn 1 (line 2) expects otherwise: tool `Bash` is not offered. Asked: model `some-model`, lane `main`, 1 messages, 1 tools, the user said "hello""#);
     assert_eq!(theatre.report().turns[0].played, 0);
 }

@@ -120,7 +120,7 @@ async fn a_miss_is_refused_in_the_vendors_form_and_not_to_be_tried_again() {
     let (play, stage) = replaying(proxy.finish().await, "/spot/here");
     let (path, other) = question("stay");
     let reply = ask(&stage, &path, &other).await;
-    assert_eq!(reply.status, 417);
+    assert_eq!(reply.status, 400);
     assert!(reply.head.contains("x-should-retry: false"), "{}", reply.head);
     insta::assert_snapshot!(reply.text(), @r#"{"type":"error","error":{"type":"invalid_request_error","message":"cassette: POST /v1/messages was not recorded: it differs from request 1 in lane main at /messages/0/content/0/text"}}"#);
     assert_eq!(play.report().misses.len(), 1);

@@ -8,7 +8,7 @@ use crate::work::a_team;
 #[test]
 fn a_warm_worktree_goes_and_a_needed_one_stays() {
     let env = a_team().task_of("pull-request", "Say hello", &[]).task_of("approve", "Say goodbye", &[]);
-    env.run(&["work", "--until-idle"]).ends_with(7);
+    env.run(&["work", "--workers", "1", "--until-idle"]).ends_with(7);
     let worktrees = || env.git(&["worktree", "list"]).lines().count();
     let before = worktrees();
     assert_snapshot!(env.run(&["gc", "--dry-run"]), @"

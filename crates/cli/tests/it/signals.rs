@@ -46,7 +46,10 @@ fn ctrl_c_twice_stops_the_agent_and_costs_nothing() {
     run.signal(Signal::INT);
     run.until_it_says("the loop ends after this iteration");
     run.signal(Signal::INT);
-    assert_snapshot!(run.finish(), @r"
+    // A child that was just being started may outlive its parent for a moment, and is told of then.
+    let said = run.finish().to_string();
+    let said: Vec<&str> = said.lines().filter(|line| !line.contains("note: ended processes")).collect();
+    assert_snapshot!(said.join("\n"), @r"
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-1]  todo    0         Say hello
 

@@ -49,7 +49,11 @@ impl<T: Into<WorkError>> From<T> for Early {
             WorkError::Commit(
                 CommitError::Refused { refusal: Refusal::Stale { .. }, .. } | CommitError::RunEnded { .. },
             ) => Self::Lost,
-            WorkError::Commit(CommitError::OutcomeUnknown) => Self::Unsure,
+            // What is in the store is not what we believe: it is looked at again.
+            WorkError::Commit(
+                CommitError::OutcomeUnknown
+                | CommitError::Refused { refusal: Refusal::WrongStep { .. } | Refusal::RunOver { .. }, .. },
+            ) => Self::Unsure,
             error => Self::Work(error),
         }
     }
@@ -319,10 +323,15 @@ impl Desk {
         let delivery = &task.delivery;
         let saved = [&delivery.head, &delivery.pushed, &delivery.merged];
         let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
-        let saved: Vec<Oid> = saved
+        let mut saved: Vec<Oid> = saved
             .into_iter()
             .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
             .collect();
+        if !is_out {
+            // Nothing came of it, and it stands where the base stood: that is the remote's.
+            let (outlet, git) = (&self.worker.outlet, rehearsal_forge::Git::at(self.worker.worktrees.root()));
+            saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
+        }
         let released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
         if let Err(error) = released {
             self.warn(format!("the worktree of task {} stays: {error}", task.id));

@@ -8,14 +8,14 @@ use crate::work::a_team;
 #[test]
 fn a_warm_worktree_goes_and_a_needed_one_stays() {
     let env = a_team().task_of("pull-request", "Say hello", &[]).task_of("approve", "Say goodbye", &[]);
-    env.run(&["work", "--workers", "1", "--until-idle"]).ends_with(7);
+    env.run(&["work", "--workers", "2", "--until-idle"]).ends_with(7);
     let worktrees = || env.git(&["worktree", "list"]).lines().count();
     let before = worktrees();
-    assert_snapshot!(env.run(&["gc", "--dry-run"]), @"
-    [SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-0 (no task): would be removed
-    [SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-1 (task [TASK-2]): kept: its task is not over
-    1 thing would be removed, 1 kept
-    ");
+    // Which of the two got which place is a matter of chance.
+    let said = env.run(&["gc", "--dry-run"]);
+    said.says("(no task): would be removed")
+        .says("(task [TASK-2]): kept: its task is not over")
+        .says("1 thing would be removed, 1 kept");
     assert_eq!(worktrees(), before);
     env.run(&["gc"]).ends_with(0);
     assert!(worktrees() < before);

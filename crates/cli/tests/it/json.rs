@@ -136,9 +136,6 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("test", &affected);
     calls.call("test", &affected);
     calls.call("test-explain", &[&affected[..], &["--explain"]].concat());
-    calls.call("test-history", &["test", "history"]);
-    calls.call("test-list", &["test", "flaky"]);
-    calls.call("test-list", &["test", "slow"]);
     calls.call("doctor", &["doctor"]);
     calls.call("promote", &["promote", &run]);
     calls.call("rehearse", &["rehearse"]).ends_with(0);

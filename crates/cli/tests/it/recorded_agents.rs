@@ -47,6 +47,8 @@ impl Recorded {
     /// A repository with a home of its own, and the script of the task in it.
     fn somewhere(&self) -> TestEnv {
         let env = TestEnv::new();
+        // Some commands run in a login shell, whose profile asks who one is: without `id` it complains in the output.
+        assert!(env.has_tool("id"));
         // A program of Node, which is not on the PATH of tests.
         assert!(self.agent != "gemini" || env.has_tool("node"), "gemini is installed, and Node is not");
         env.file("turns.yaml", TASK).commit("A script");

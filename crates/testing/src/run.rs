@@ -288,8 +288,9 @@ impl Session<'_> {
         };
         for plan in self.request.plans(project, directory) {
             let began = Instant::now();
-            let mut outcome = execute(self, &plan, directory, already + reports.len()).await;
-            retry::retry(self, candidate, &plan, &mut outcome).await;
+            let label = (already + reports.len()).to_string();
+            let mut outcome = execute(self, &plan, directory, &label).await;
+            retry::retry(self, candidate, &plan, &label, &mut outcome).await;
             let mut report = report_of(&plan, outcome, milliseconds(began));
             let nothing =
                 plan.may_be_empty && report.verdict == Verdict::NoTests && report.exit_code == Some(0);

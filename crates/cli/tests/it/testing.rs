@@ -256,9 +256,11 @@ fn reports_for_other_tools_can_be_read_back() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_an_error() {
-    let env = project(GOOD);
-    env.run(&["test", "--junit", "no/such/place.xml"]).ends_with(1).says("no/such/place.xml");
+fn a_report_that_cannot_be_written_is_told_before_the_tests_run() {
+    let env = project("touch it-ran; echo '1..1'; echo 'ok 1 - adds'");
+    let refused = env.run(&["test", "--junit", "no/such/place.xml", "--command", "sh test.sh"]);
+    refused.ends_with(2).says("no/such/place.xml").says("its directory must be there, and writable");
+    assert!(!env.repo.join("it-ran").exists());
 }
 
 #[test]

@@ -40,12 +40,12 @@ pub(super) struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// `number` tells the outputs of several plans apart.
+/// `label` tells the outputs of several plans and of their retries apart.
 pub(super) async fn execute(
     session: &Session<'_>,
     plan: &RunPlan,
     scratch: &Utf8Path,
-    number: usize,
+    label: &str,
 ) -> Outcome {
     session.watcher.tell(RunEvent::Started(plan));
     let mut outcome = Outcome { framework: plan.framework, ..Outcome::default() };
@@ -58,8 +58,8 @@ pub(super) async fn execute(
         return outcome;
     }
     let keep = session.request.keep.as_ref();
-    let raw_file = keep.map(|directory| directory.join(format!("output-{number}.log")));
-    let tests_file = keep.map(|directory| directory.join(format!("tests-{number}.jsonl")));
+    let raw_file = keep.map(|directory| directory.join(format!("output-{label}.log")));
+    let tests_file = keep.map(|directory| directory.join(format!("tests-{label}.jsonl")));
     let around = session.surroundings(plan, scratch);
     let mut raw = Raw::new(raw_file.as_deref());
     for command in &plan.prepare {

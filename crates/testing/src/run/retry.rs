@@ -11,16 +11,18 @@ pub(super) async fn retry(
     session: &Session<'_>,
     candidate: &Candidate,
     first: &RunPlan,
+    label: &str,
     outcome: &mut Outcome,
 ) {
-    for _ in 0..session.request.retries {
+    for number in 1..=session.request.retries {
         let failed = failed(&outcome.run);
         // What was not built, or was stopped, does not get better by itself.
         if failed.is_empty() || outcome.ending.stopped.is_some() || !outcome.run.problems.is_empty() {
             return;
         }
         session.watcher.tell(RunEvent::Retrying(&failed));
-        let Some(again) = run_again(session, candidate, first, failed).await else { return };
+        let label = format!("{label}-retry-{number}");
+        let Some(again) = run_again(session, candidate, first, &label, failed).await else { return };
         merge(outcome, &again);
     }
 }
@@ -34,6 +36,7 @@ async fn run_again(
     session: &Session<'_>,
     candidate: &Candidate,
     first: &RunPlan,
+    label: &str,
     tests: Vec<TestCase>,
 ) -> Option<Outcome> {
     let scratch = tempfile::Builder::new().prefix("rehearsal-test-").tempdir().ok()?;
@@ -44,11 +47,8 @@ async fn run_again(
     candidate.framework = first.framework;
     let plans = plan(&candidate, &wish, &session.machine, &session.request.root, directory);
     let plan = plans.into_iter().find(|plan| plan.framework == first.framework)?;
-    Some(execute(session, &plan, directory, RETRY).await)
+    Some(execute(session, &plan, directory, label).await)
 }
-
-/// Retries share one file for their output: what is of interest in it is in the report.
-const RETRY: usize = 999;
 
 fn merge(outcome: &mut Outcome, again: &Outcome) {
     let mut became_flaky = 0;

@@ -36,6 +36,24 @@ pub(crate) struct AnswerArgs {
     pub(super) budget: u32,
 }
 
+impl AnswerArgs {
+    /// Whether its files can be written: to be known before the tests have run for an hour.
+    pub(super) fn check_files(&self, context: &Context) -> Result<(), CliError> {
+        for path in self.junit.iter().chain(&self.ctrf) {
+            let path = context.directory.join(path);
+            let is_new = !path.exists();
+            let opened = fs_err::File::options().create(true).append(true).open(&path);
+            opened.map_err(|error| {
+                CliError::of(Exit::Usage, &error).hint("its directory must be there, and writable")
+            })?;
+            if is_new {
+                fs_err::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// `test --json`: the report of the project, or of all projects together.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TestDocument {

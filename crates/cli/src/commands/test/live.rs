@@ -76,6 +76,7 @@ pub(super) fn wanted(args: &TestArgs) -> Wanted {
 }
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
+    args.form.check_files(context)?;
     let tester = tester(args.choices(), context).await?;
     let stop = Stop::listen()?;
     loop {

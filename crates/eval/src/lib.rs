@@ -1,0 +1,3 @@
+//! Measures agents: cases, assertions, trials, statistics, reports.
+
+pub mod statistics;

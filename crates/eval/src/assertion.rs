@@ -54,6 +54,13 @@ pub struct Assertion {
     pub check: Check,
 }
 
+impl Assertion {
+    /// Whether a model has to say whether it holds.
+    pub fn is_judged(&self) -> bool {
+        matches!(self.check, Check::Rubric { .. })
+    }
+}
+
 /// What can be asserted.
 #[derive(Debug, Clone)]
 pub enum Check {

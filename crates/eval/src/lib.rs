@@ -1,11 +1,13 @@
 //! Measures agents: cases, assertions, trials, statistics, reports.
 //!
-//! A [`trial::Trial`] is all that is known of one attempt of an agent at a case. An [`assertion::Assertion`] is what is expected of it, and
+//! A [`case::Eval`] is what people write. A [`trial::Trial`] is all that is known of one attempt of an agent at a case. An [`assertion::Assertion`] is what is expected of it, and
 //! [`grade::grade`] compares the two; it is pure, so that stored trials can be graded again. [`statistics`] says what many of them mean.
 //!
 //! **Invariant:** what the world around an agent did to it never counts as its failure, and what is not known is not zero.
 
 pub mod assertion;
+pub mod case;
 pub mod grade;
 pub mod statistics;
+pub mod summary;
 pub mod trial;

@@ -58,14 +58,14 @@ pub(super) fn number(value: &Value, what: &str) -> Result<f64, String> {
 
 /// A number, or `{ min: …, max: … }`.
 pub(super) fn range(value: &Value) -> Result<Range, String> {
-    if let Some(number) = value.as_u64() {
-        return Ok(Range { min: number, max: number });
-    }
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Bounds {
         min: Option<u64>,
         max: Option<u64>,
+    }
+    if let Some(number) = value.as_u64() {
+        return Ok(Range { min: number, max: number });
     }
     let expected = "`value` must be a whole number or `{ min: …, max: … }`";
     let bounds: Bounds = map(value).map_err(|_| expected.to_owned())?;

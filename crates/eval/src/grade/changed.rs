@@ -76,12 +76,9 @@ pub(super) fn tests(
             ));
         }
     }
-    let kept: Vec<&String> = match keep_all {
-        true => {
-            tested.before.iter().filter(|(_, status)| passes(Some(status))).map(|(name, _)| name).collect()
-        }
-        false => pass_to_pass.iter().collect(),
-    };
+    let passed_before =
+        || tested.before.iter().filter(|(_, status)| passes(Some(status))).map(|(name, _)| name);
+    let kept: Vec<&String> = if keep_all { passed_before().collect() } else { pass_to_pass.iter().collect() };
     let bad = fail_to_pass.iter().chain(kept).find(|name| !passes(tested.after.get(*name)));
     match bad {
         Some(name) => Grade::of(false, format!("`{name}` {}", told(tested.after.get(name)))),

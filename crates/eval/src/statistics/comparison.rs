@@ -28,7 +28,7 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Over all ways in which the two could have been exchanged in each case. With one trial each, it is McNemar's exact test.
+    /// Over all ways in which the two could have been exchanged in each case. With one trial each, it is the exact test of `McNemar`.
     Exact,
     /// Over ten thousand of these ways, drawn from a seed.
     Sampled,

@@ -5,7 +5,7 @@ pub fn pass_at_k(trials: u64, passed: u64, k: u64) -> Option<f64> {
     if k == 0 || trials < k || passed > trials {
         return None;
     }
-    none_of_k(trials, trials - passed, k).map(|none| 1.0 - none)
+    Some(1.0 - share_within(trials, trials - passed, k))
 }
 
 /// The chance that all of `k` trials pass, from `passed` of `trials`. None if there are fewer trials than `k`.
@@ -13,18 +13,17 @@ pub fn pass_hat_k(trials: u64, passed: u64, k: u64) -> Option<f64> {
     if k == 0 || trials < k || passed > trials {
         return None;
     }
-    none_of_k(trials, passed, k)
+    Some(share_within(trials, passed, k))
 }
 
 /// The share of all choices of `k` from `all` that are within `some`: C(some, k) / C(all, k), as a product, since
 /// the coefficients themselves leave the range of numbers.
-fn none_of_k(all: u64, some: u64, k: u64) -> Option<f64> {
+fn share_within(all: u64, some: u64, k: u64) -> f64 {
     if some < k {
-        return Some(0.0);
+        return 0.0;
     }
     #[expect(clippy::cast_precision_loss, reason = "trials are counted in thousands")]
-    let share = (0..k).map(|drawn| (some - drawn) as f64 / (all - drawn) as f64).product();
-    Some(share)
+    (0..k).map(|drawn| (some - drawn) as f64 / (all - drawn) as f64).product()
 }
 
 #[cfg(test)]

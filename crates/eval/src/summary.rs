@@ -1,0 +1,139 @@
+//! What many trials come to: case by case, and for each who was measured.
+
+mod cell;
+mod requirement;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use cell::{Cell, Cost, Spread};
+pub use requirement::Requirement;
+
+use crate::case::Eval;
+use crate::grade::{Graded, Verdict};
+use crate::statistics::{Cluster, Comparison, Interval, bootstrap_mean, compare_paired};
+use crate::trial::{Trial, TrialId, Variant};
+
+/// One trial and what came of it: a line of `trials.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Which trial.
+    pub id: TrialId,
+    /// What came of it.
+    pub verdict: Verdict,
+    /// Why it was skipped, or what went wrong around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Each assertion.
+    #[serde(default)]
+    pub graded: Vec<Graded>,
+    /// What is known of it; none if it never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
+}
+
+/// What an eval came to: `results.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// The eval.
+    pub eval: String,
+    /// Each case with each who was measured on it.
+    pub cells: Vec<Cell>,
+    /// Each who was measured, over all cases.
+    pub variants: Vec<VariantSummary>,
+    /// What was required, and whether it holds.
+    pub requirements: Vec<Requirement>,
+}
+
+/// One who was measured, over all cases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantSummary {
+    /// Who.
+    pub variant: Variant,
+    /// Over how many cases.
+    pub cases: u64,
+    /// The mean of the cases' pass rates; none if no case has a sample.
+    pub pass_rate: Option<f64>,
+    /// Where it is, cases of one group drawn together; none with fewer than two groups.
+    pub interval: Option<Interval>,
+    /// Dollars.
+    pub cost: Cost,
+}
+
+impl Summary {
+    /// Sums up. Records may come in any order; of two with the same id the later counts.
+    pub fn of(eval: &Eval, records: &[Record]) -> Self {
+        let mut last: BTreeMap<&TrialId, &Record> = BTreeMap::new();
+        for record in records {
+            last.insert(&record.id, record);
+        }
+        let mut cells = Vec::new();
+        for case in &eval.cases {
+            for variant in &case.variants {
+                let own = last.values().filter(|one| one.id.case == case.name && one.id.variant == *variant);
+                cells.push(Cell::of(&case.name, variant, own.copied()));
+            }
+        }
+        let variants = variants(eval, &cells);
+        let requirements = requirement::all(eval, &cells);
+        Self { eval: eval.name.clone(), cells, variants, requirements }
+    }
+
+    /// Whether all that was required holds.
+    pub fn holds(&self) -> bool {
+        self.requirements.iter().all(|requirement| requirement.holds)
+    }
+
+    /// Compares two who were measured on the same cases.
+    pub fn compare(&self, a: &Variant, other: &Self, b: &Variant, seed: u64) -> Option<Comparison> {
+        let pairs: Vec<_> = self
+            .cells
+            .iter()
+            .filter(|cell| cell.variant == *a)
+            .filter_map(|cell| {
+                let same = other.cells.iter().find(|one| one.case == cell.case && one.variant == *b)?;
+                Some(((cell.passed, cell.samples()), (same.passed, same.samples())))
+            })
+            .collect();
+        compare_paired(&pairs, seed)
+    }
+}
+
+fn variants(eval: &Eval, cells: &[Cell]) -> Vec<VariantSummary> {
+    let mut known: Vec<&Variant> = Vec::new();
+    for cell in cells {
+        if !known.contains(&&cell.variant) {
+            known.push(&cell.variant);
+        }
+    }
+    known.into_iter().map(|variant| variant_summary(eval, cells, variant)).collect()
+}
+
+fn variant_summary(eval: &Eval, cells: &[Cell], variant: &Variant) -> VariantSummary {
+    let own: Vec<&Cell> = cells.iter().filter(|cell| cell.variant == *variant).collect();
+    let mut groups: BTreeMap<String, Cluster> = BTreeMap::new();
+    for cell in &own {
+        let Some(rate) = cell.pass_rate else { continue };
+        let case = eval.cases.iter().find(|case| case.name == cell.case);
+        let group = case.and_then(|case| case.file.group.clone());
+        // A group and a case may have the same name.
+        let key = group.map_or_else(|| format!("case {}", cell.case), |group| format!("group {group}"));
+        groups.entry(key).or_insert_with(|| Cluster { values: Vec::new() }).values.push(rate);
+    }
+    let rates: Vec<f64> = own.iter().filter_map(|cell| cell.pass_rate).collect();
+    let clusters: Vec<Cluster> = groups.into_values().collect();
+    #[expect(clippy::cast_precision_loss, reason = "cases are counted in thousands")]
+    let mean = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
+    VariantSummary {
+        variant: variant.clone(),
+        cases: own.len() as u64,
+        pass_rate: mean,
+        interval: bootstrap_mean(&clusters, eval.seed).map(|(_, interval)| interval),
+        cost: own.iter().fold(Cost::default(), |sum, cell| sum.and(cell.cost)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 pub mod assertion;
 pub mod case;
 pub mod grade;
+pub mod report;
 pub mod statistics;
 pub mod summary;
 pub mod trial;

@@ -157,3 +157,19 @@ fn two_are_compared_case_by_case() {
     assert_eq!((comparison.cases, comparison.better, comparison.difference), (2, 2, 1.0));
     assert!((comparison.p_value - 0.5).abs() < 1e-12, "two cases cannot show more");
 }
+
+#[test]
+fn the_reports_tell_the_same_and_hold_no_markup_of_an_agent() {
+    let mut records = all(["pppp", "pfpe"], ["pppp", "ffff"], &Source::Scripted);
+    if let Some(trial) = &mut records[0].trial {
+        trial.diff = "+<img src=x onerror=alert(1)>\n-old\n".into();
+        trial.output = "<b>bold</b>".into();
+    }
+    let summary = Summary::of(&eval(""), &records);
+    insta::assert_snapshot!(crate::report::markdown(&summary));
+    let page = crate::report::html(&summary, &records);
+    assert!(page.contains("<span class=\"added\">+&lt;img src=x onerror=alert(1)&gt;</span>"), "{page}");
+    assert!(!page.contains("<img"));
+    assert_eq!(page.matches("<details>").count(), 16);
+    assert_eq!(page.matches("class=\"interval\"").count(), 4);
+}

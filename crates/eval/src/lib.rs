@@ -9,6 +9,7 @@ pub mod assertion;
 pub mod case;
 pub mod grade;
 pub mod report;
+pub mod run;
 pub mod statistics;
 pub mod summary;
 pub mod trial;

@@ -1,0 +1,146 @@
+//! Makes the trials of an eval, several at a time, and writes each down as soon as it is over.
+
+mod journal;
+mod progress;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub use journal::{Journal, JournalError};
+pub use progress::{Estimate, Progress};
+
+use crate::case::{Case, Eval};
+use crate::grade::{Verdict, grade};
+use crate::summary::Record;
+use crate::trial::{Trial, TrialId};
+
+/// Whoever can make a trial: with an agent, with its stand-in, or from a recording.
+#[async_trait]
+pub trait Attempts: Send + Sync {
+    /// Makes one trial, from nothing to its end. Cancelled, it stops at once and leaves nothing.
+    async fn attempt(&self, case: &Case, id: &TrialId, cancel: &CancellationToken) -> Result<Trial, Unmade>;
+}
+
+/// Why there is no trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmade {
+    /// It cannot be made here: something that it needs is missing.
+    Skipped(String),
+    /// Something around the agent went wrong.
+    Failed(String),
+    /// It was stopped, and says nothing.
+    Cancelled,
+}
+
+/// How an eval is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// So many trials at a time.
+    pub jobs: usize,
+    /// No trial is begun when so many dollars are spent.
+    pub budget_usd: Option<f64>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All trials were made.
+    Complete,
+    /// The money is spent; what is missing can be made later.
+    OverBudget,
+    /// Someone stopped it; what is missing can be made later.
+    Cancelled,
+}
+
+/// What happens while it runs.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// A trial begins.
+    Began(&'a TrialId),
+    /// A trial is over, and written down.
+    Over(&'a Record, Progress),
+}
+
+/// Makes all trials that the journal does not have. Those that it has as errors are made again.
+pub async fn run(
+    eval: &Eval,
+    attempts: Arc<dyn Attempts>,
+    journal: &mut Journal,
+    limits: Limits,
+    watch: &mut (dyn FnMut(RunEvent<'_>) + Send),
+    cancel: &CancellationToken,
+) -> Result<Ended, JournalError> {
+    let mut missing = missing(eval, journal.records());
+    let mut progress = Progress::new(eval, missing.len());
+    let mut running: JoinSet<(Arc<Case>, TrialId, Result<Trial, Unmade>)> = JoinSet::new();
+    let cases: BTreeMap<&str, Arc<Case>> =
+        eval.cases.iter().map(|case| (case.name.as_str(), Arc::new(case.clone()))).collect();
+    let mut ended = Ended::Complete;
+    loop {
+        while running.len() < limits.jobs.max(1) && !cancel.is_cancelled() {
+            if limits.budget_usd.is_some_and(|budget| !missing.is_empty() && progress.spent() >= budget) {
+                ended = Ended::OverBudget;
+                missing.clear();
+            }
+            let Some(id) = missing.pop_front() else { break };
+            let Some(case) = cases.get(id.case.as_str()).map(Arc::clone) else { continue };
+            watch(RunEvent::Began(&id));
+            let (attempts, cancel) = (Arc::clone(&attempts), cancel.clone());
+            running.spawn(async move {
+                let made = attempts.attempt(&case, &id, &cancel).await;
+                (case, id, made)
+            });
+        }
+        match running.join_next().await {
+            None => break,
+            Some(Ok((case, id, made))) => {
+                let Some(record) = record(&case, id, made) else { continue };
+                journal.add(&record)?;
+                progress.add(&record);
+                watch(RunEvent::Over(&record, progress));
+            }
+            // A trial that panicked says nothing of any agent; it stays missing.
+            Some(Err(_)) => {}
+        }
+    }
+    Ok(if cancel.is_cancelled() { Ended::Cancelled } else { ended })
+}
+
+/// The trials that are not there yet, the first trial of every case before the second of any.
+fn missing(eval: &Eval, records: &[Record]) -> VecDeque<TrialId> {
+    let mut made: BTreeMap<&TrialId, Verdict> = BTreeMap::new();
+    for record in records {
+        made.insert(&record.id, record.verdict);
+    }
+    let mut all: Vec<TrialId> = Vec::new();
+    for case in &eval.cases {
+        for variant in &case.variants {
+            let id = |trial| TrialId { case: case.name.clone(), variant: variant.clone(), trial };
+            all.extend((1..=case.repeat).map(id));
+        }
+    }
+    all.retain(|id| matches!(made.get(id), None | Some(Verdict::Error)));
+    all.sort_by_key(|id| id.trial);
+    all.into()
+}
+
+/// What is written down of a trial; nothing of one that was stopped.
+fn record(case: &Case, id: TrialId, made: Result<Trial, Unmade>) -> Option<Record> {
+    let without =
+        |id, verdict, reason| Record { id, verdict, reason: Some(reason), graded: vec![], trial: None };
+    Some(match made {
+        Ok(trial) => {
+            let (graded, verdict) = grade(&trial, &case.assertions, case.file.threshold);
+            let reason =
+                (verdict == Verdict::Error).then(|| format!("the run ended with {}", trial.outcome.name()));
+            Record { id, verdict, reason, graded, trial: Some(trial) }
+        }
+        Err(Unmade::Skipped(reason)) => without(id, Verdict::Skipped, reason),
+        Err(Unmade::Failed(reason)) => without(id, Verdict::Error, reason),
+        Err(Unmade::Cancelled) => return None,
+    })
+}

@@ -71,6 +71,9 @@ pub(crate) enum Command {
     Stage(commands::stage::StageArgs),
     /// Rehearse flows: real git, store and processes, scripted agents, a clock of its own
     Rehearse(commands::rehearse::RehearseArgs),
+    /// Measure agents on cases: what they said, did and changed, over many trials
+    #[command(subcommand)]
+    Eval(commands::eval::EvalCommand),
     /// Make a scenario of a run: its task, its commits, its outcome
     Promote(commands::promote::PromoteArgs),
     /// Show where everything stands

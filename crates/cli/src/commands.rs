@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod decide;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod eval;
 pub(crate) mod flow;
 pub(crate) mod gc;
 pub(crate) mod generate;
@@ -75,6 +76,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Stage(args) => wait_for(stage::run(args, &context)),
         Command::Promote(args) => wait_for(promote::run(args, &context)),
         Command::Rehearse(args) => rehearse::run(&args, &context),
+        Command::Eval(command) => wait_for(eval::run(command, &context)),
         Command::Status(args) => wait_for(status::run(args, &context)),
         Command::Logs(args) => wait_for(logs::run(args, &context)),
         Command::Why(args) => wait_for(why::run(args, &context)),

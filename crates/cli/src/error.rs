@@ -16,7 +16,7 @@ use crate::ui::harmless;
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) exit: Exit,
-    message: String,
+    pub(crate) message: String,
     place: Option<String>,
     causes: Vec<String>,
     hints: Vec<String>,

@@ -15,10 +15,10 @@ pub(crate) fn clone_repository(from: &Utf8Path, to: &Utf8Path) -> Result<(), Cli
     git(from, &["clone", "--quiet", "--no-hardlinks", ".", to.as_str()])
 }
 
-/// Commits everything in it.
+/// Commits everything in it, also nothing.
 pub(crate) fn commit_all(root: &Utf8Path, message: &str) -> Result<(), CliError> {
     git(root, &["add", "--all"])?;
-    git(root, &["commit", "--quiet", "--message", message])
+    git(root, &["commit", "--quiet", "--allow-empty", "--message", message])
 }
 
 fn git(root: &Utf8Path, args: &[&str]) -> Result<(), CliError> {

@@ -8,13 +8,15 @@ use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
+use rehearsal_eval::case::EvalFile;
+use rehearsal_eval::summary::Record;
 use rehearsal_stage::StageScriptFile;
 use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote,
-    record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+    Done, agent, cassette, check, config, demo, doctor, eval, flow, gc, generate, init, lane, logs, mcp,
+    promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -86,6 +88,11 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("promote", "promote", document::<promote::PromoteDocument>),
     ("rehearse", "rehearse", document::<rehearse::RehearseDocument>),
     ("rehearse-init", "rehearse --init", document::<rehearse::StarterDocument>),
+    ("eval", ".rehearsal/evals/*.yaml", || schema_for!(EvalFile)),
+    ("eval-run", "eval run, show, grade", document::<eval::EvalDocument>),
+    ("eval-trial", "a line of a run's trials.jsonl", || schema_for!(Record)),
+    ("eval-list", "eval list", document::<eval::EvalListDocument>),
+    ("eval-compare", "eval compare", document::<eval::CompareDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

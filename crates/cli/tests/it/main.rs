@@ -8,6 +8,7 @@ mod cassettes;
 mod check;
 mod configuration;
 mod env;
+mod evals;
 mod failures;
 mod gc;
 mod github;

@@ -1,0 +1,336 @@
+//! `eval`: measure agents on cases.
+
+mod attempt;
+mod runs;
+mod scene;
+mod tell;
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::{Args, Subcommand};
+use rehearsal_core::config::Overrides;
+use rehearsal_eval::case::{Eval, parse};
+use rehearsal_eval::grade::grade;
+use rehearsal_eval::run::{Ended, Journal, Limits, RunEvent, run as run_all};
+use rehearsal_eval::summary::{Record, Summary};
+use rehearsal_eval::trial::Variant;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::project::{Project, read_text};
+use attempt::RealAttempts;
+use runs::{EvalRun, Runs};
+pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal eval run                       # all of .rehearsal/evals, with agents that are stand-ins
+  rehearsal eval run smoke --live --budget 5 --repeat 10
+  rehearsal eval show                      # the last run again
+  rehearsal eval compare 20261116-101500-smoke 20261117-101500-smoke")]
+pub(crate) enum EvalCommand {
+    /// The evals that there are, and their runs
+    List,
+    /// Run evals
+    Run(RunArgs),
+    /// What came of a run
+    Show(ShowArgs),
+    /// Grade a run again, with the assertions as they are now
+    Grade(OneRun),
+    /// Compare two runs, or two agents of one, case by case
+    Compare(CompareArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Which evals: names, or files; without it all of .rehearsal/evals
+    evals: Vec<String>,
+    /// Only cases whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    case: Option<String>,
+    /// Only cases with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Let agents ask their vendors, for money
+    #[arg(long)]
+    live: bool,
+    /// So many trials at a time
+    #[arg(long, short, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    /// How often each case is tried
+    #[arg(long, value_name = "N")]
+    repeat: Option<u32>,
+    /// Begin no trial when so many dollars are spent
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Go on with the last run of each eval: only what is missing is tried
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    files: ReportFiles,
+}
+
+/// Where else it is told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReportFiles {
+    /// Also write it as one HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<Utf8PathBuf>,
+    /// Also write it as Markdown, for the summary of a CI run
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<Utf8PathBuf>,
+    /// Also write it as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<Utf8PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    run: OneRun,
+    #[command(flatten)]
+    files: ReportFiles,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OneRun {
+    /// Which run: its name, or a unique part of it; without it the last one
+    run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// A run, or `RUN:AGENT`
+    first: String,
+    /// Another, or the same with another agent
+    second: String,
+}
+
+pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
+    let project = context.project()?;
+    let runs = Runs::of(&project);
+    match command {
+        EvalCommand::List => tell::list(&find(&[], &project, context)?, &runs, context),
+        EvalCommand::Run(args) => run_evals(&args, &project, &runs, context).await,
+        EvalCommand::Show(args) => show(&runs.find(args.run.run.as_deref())?, &args.files, context),
+        EvalCommand::Grade(args) => grade_again(&runs.find(args.run.as_deref())?, context),
+        EvalCommand::Compare(args) => compare(&args, &runs, context),
+    }
+}
+
+/// An eval and the file that it is in.
+struct Found {
+    eval: Eval,
+    text: String,
+    path: Utf8PathBuf,
+}
+
+/// The evals that are asked for.
+fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Found>, CliError> {
+    let settings = project.settings(Overrides::default())?;
+    let mut all = Vec::new();
+    for path in files(names, project, context)? {
+        let shown = project.shown(&path);
+        let Some(text) = read_text(&path)? else {
+            return Err(CliError::usage(format!("there is no file `{shown}`")));
+        };
+        let eval =
+            parse(&text, settings.agent.value.as_str()).map_err(|error| CliError::in_file(error, &shown))?;
+        all.push(Found { eval, text, path });
+    }
+    let is_file = |name: &&String| name.ends_with(".yaml") || name.ends_with(".yml");
+    for name in names.iter().filter(|name| !is_file(name)) {
+        if !all.iter().any(|found| found.eval.name == *name) {
+            let known: Vec<&str> = all.iter().map(|found| found.eval.name.as_str()).collect();
+            let error = CliError::usage(format!("there is no eval `{name}`"));
+            return Err(error.hint(format!("there are: {}", known.join(", "))));
+        }
+    }
+    all.retain(|found| {
+        names.is_empty()
+            || names.contains(&found.eval.name)
+            || names.iter().any(|name| is_file(&name) && context.directory.join(name) == found.path)
+    });
+    Ok(all)
+}
+
+fn files(names: &[String], project: &Project, context: &Context) -> Result<Vec<Utf8PathBuf>, CliError> {
+    let mut paths: Vec<Utf8PathBuf> = names
+        .iter()
+        .filter(|name| name.ends_with(".yaml") || name.ends_with(".yml"))
+        .map(|name| context.directory.join(name))
+        .collect();
+    let directory = project.directory().join("evals");
+    if directory.is_dir() {
+        for entry in directory.read_dir_utf8()? {
+            let path = entry?.into_path();
+            if matches!(path.extension(), Some("yaml" | "yml")) && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    paths.sort();
+    if paths.is_empty() {
+        return Err(CliError::usage("there is no eval in .rehearsal/evals")
+            .hint("write one: `rehearsal schema eval` tells its form, the README has an example"));
+    }
+    Ok(paths)
+}
+
+async fn run_evals(args: &RunArgs, project: &Project, runs: &Runs, context: &Context) -> Done {
+    let mut red = false;
+    let stop = stop_on_signal()?;
+    for mut found in find(&args.evals, project, context)? {
+        choose(&mut found.eval, args);
+        if found.eval.cases.is_empty() {
+            continue;
+        }
+        let run = if args.resume { runs.last_of(&found.eval.name)? } else { None };
+        let run = run.map_or_else(|| runs.create(&found.eval.name, &found.text, context.now()), Ok)?;
+        let ended = run_one(&found, &run, args, project, &stop, context).await?;
+        let journal = open(&run)?;
+        let summary = Summary::of(&found.eval, journal.records());
+        run.write_results(&summary, journal.records())?;
+        red |= !summary.holds();
+        tell::summary(&summary, journal.records(), &run, &args.files, context)?;
+        match ended {
+            Ended::Complete => {}
+            Ended::OverBudget => {
+                context.ui.aside("the budget is spent; `rehearsal eval run --resume` makes the rest");
+                return Ok(Exit::Budget);
+            }
+            Ended::Cancelled => {
+                context.ui.aside("stopped; `rehearsal eval run --resume` makes the rest");
+                return Ok(Exit::Interrupted);
+            }
+        }
+    }
+    Ok(if red { Exit::Red } else { Exit::Ok })
+}
+
+/// Only what is asked for of it.
+fn choose(eval: &mut Eval, args: &RunArgs) {
+    let wanted = |name: &str| args.case.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let tagged = |tags: &[String]| args.tag.as_ref().is_none_or(|tag| tags.contains(tag));
+    eval.cases.retain(|case| wanted(&case.name) && tagged(&case.file.tags));
+    if let Some(repeat) = args.repeat {
+        eval.cases.iter_mut().for_each(|case| case.repeat = repeat.max(1));
+    }
+}
+
+async fn run_one(
+    found: &Found,
+    run: &EvalRun,
+    args: &RunArgs,
+    project: &Project,
+    stop: &CancellationToken,
+    context: &Context,
+) -> Result<Ended, CliError> {
+    let attempts = Arc::new(RealAttempts {
+        eval: found.eval.clone(),
+        settings: project.settings(Overrides::default())?,
+        clock: Arc::clone(&context.clock),
+        beside: found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned(),
+        store: project.store().await?,
+        live: args.live,
+    });
+    let limits = Limits { jobs: args.jobs, budget_usd: args.budget };
+    let began = std::time::Instant::now();
+    let ui = context.ui;
+    let mut watch = |event: RunEvent<'_>| {
+        if let RunEvent::Over(record, progress) = event {
+            tell::progress(record, progress, began.elapsed(), ui);
+        }
+    };
+    let mut journal = open(run)?;
+    run_all(&found.eval, attempts, &mut journal, limits, &mut watch, stop)
+        .await
+        .map_err(|error| CliError::of(Exit::Internal, &error))
+}
+
+fn open(run: &EvalRun) -> Result<Journal, CliError> {
+    Journal::open(run.trials().as_std_path()).map_err(|error| CliError::of(Exit::Usage, &error))
+}
+
+/// Cancelled by Ctrl-C or a polite kill.
+fn stop_on_signal() -> Result<CancellationToken, CliError> {
+    let stop = CancellationToken::new();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        told.cancel();
+    });
+    Ok(stop)
+}
+
+fn show(run: &EvalRun, files: &ReportFiles, context: &Context) -> Done {
+    let (eval, records) = read(run, context)?;
+    let summary = Summary::of(&eval, &records);
+    tell::summary(&summary, &records, run, files, context)?;
+    Ok(if summary.holds() { Exit::Ok } else { Exit::Red })
+}
+
+/// The eval of a run as it was then, and its trials.
+fn read(run: &EvalRun, context: &Context) -> Result<(Eval, Vec<Record>), CliError> {
+    let project = context.project()?;
+    let agent = project.settings(Overrides::default())?.agent.value;
+    let path = run.eval_file();
+    let text = read_text(&path)?.unwrap_or_default();
+    let eval = parse(&text, agent.as_str())
+        .map_err(|error| CliError::in_file(error, project.shown(&path).as_str()))?;
+    Ok((eval, open(run)?.records().to_vec()))
+}
+
+fn grade_again(run: &EvalRun, context: &Context) -> Done {
+    let (eval, mut records) = read(run, context)?;
+    let now = find(&[], &context.project()?, context)?.into_iter().find(|found| found.eval.name == eval.name);
+    let eval = now.map_or(eval, |found| found.eval);
+    for record in &mut records {
+        let case = eval.cases.iter().find(|case| case.name == record.id.case);
+        if let (Some(case), Some(trial)) = (case, &record.trial) {
+            (record.graded, record.verdict) = grade(trial, &case.assertions, case.file.threshold);
+        }
+    }
+    let summary = Summary::of(&eval, &records);
+    let nowhere = ReportFiles { html: None, markdown: None, junit: None };
+    tell::summary(&summary, &records, run, &nowhere, context)?;
+    Ok(if summary.holds() { Exit::Ok } else { Exit::Red })
+}
+
+fn compare(args: &CompareArgs, runs: &Runs, context: &Context) -> Done {
+    let side = |written: &str| -> Result<(Summary, Variant), CliError> {
+        let (name, agent) = match written.rsplit_once(':') {
+            Some((name, agent)) => (name, Some(agent)),
+            None => (written, None),
+        };
+        let (eval, records) = read(&runs.find(Some(name))?, context)?;
+        let summary = Summary::of(&eval, &records);
+        let fits = |variant: &&Variant| {
+            agent.is_none_or(|agent| variant.to_string() == agent || variant.agent == agent)
+        };
+        let mut variants = summary.variants.iter().map(|one| &one.variant).filter(fits);
+        match (variants.next().cloned(), variants.next()) {
+            (Some(variant), None) => Ok((summary, variant)),
+            (Some(_), Some(_)) => {
+                Err(CliError::usage(format!("`{written}` has several agents")).hint("name one: RUN:AGENT"))
+            }
+            (None, _) => Err(CliError::usage(format!("`{written}` has no such agent"))),
+        }
+    };
+    let ((first, a), (second, b)) = (side(&args.first)?, side(&args.second)?);
+    let comparison = first.compare(&a, &second, &b, 0).ok_or_else(|| {
+        CliError::usage("there is no case that both have trials of")
+            .hint("`rehearsal eval show RUN` lists them")
+    })?;
+    tell::comparison(&args.first, &args.second, comparison, context);
+    Ok(Exit::Ok)
+}

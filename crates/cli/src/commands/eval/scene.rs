@@ -1,0 +1,195 @@
+//! Where one trial happens: a repository, a home and a directory for temporary files of its own.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_agent::environment::{Variables, tool_environment};
+use rehearsal_eval::case::RepositoryFile;
+use rehearsal_eval::run::Unmade;
+use rehearsal_eval::trial::{ChangeKind, CommandEnd, FileChange};
+use rehearsal_forge::Git;
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+use crate::scratch;
+
+/// A longer difference is cut: the files are told in any case.
+const LONGEST_DIFF: usize = 256 << 10;
+/// So much of what a command prints is kept.
+const LONGEST_OUTPUT: usize = 4 << 10;
+
+/// Where one trial happens. Gone when dropped.
+pub(super) struct Scene {
+    pub(super) repository: Utf8PathBuf,
+    pub(super) home: Utf8PathBuf,
+    pub(super) temp: Utf8PathBuf,
+    /// Of the run: its prompt, its output, its report.
+    pub(super) run: Utf8PathBuf,
+    /// The commit that the agent is given.
+    base: String,
+    _scratch: tempfile::TempDir,
+}
+
+impl Scene {
+    /// Makes it. `beside` is where the eval's file is: paths in it are meant from there.
+    pub(super) async fn make(
+        repository: &RepositoryFile,
+        setup: Option<&str>,
+        beside: &Utf8Path,
+        cancel: &CancellationToken,
+    ) -> Result<Self, Unmade> {
+        let mut scene = Self::empty().map_err(|error| failed("no place for the trial", &error))?;
+        let root = scene.repository.clone();
+        match &repository.path {
+            Some(path) => scene.check_out(&beside.join(path), repository.at.as_deref()).await?,
+            None => {
+                fill(&root, &repository.files).map_err(|error| failed("the files of the case", &error))?;
+                scratch::init_repository(&root).map_err(|error| failed("the repository", &error.message))?;
+                scratch::commit_all(&root, "Begin")
+                    .map_err(|error| failed("the repository", &error.message))?;
+            }
+        }
+        if let Some(patch) = &repository.patch {
+            scene.apply(patch).await?;
+        }
+        if let Some(setup) = setup {
+            let end = scene.shell(setup, cancel).await?;
+            if end.code != Some(0) {
+                return Err(Unmade::Failed(format!("the setup failed: {}", end.output.trim())));
+            }
+            scratch::commit_all(&root, "Set up").map_err(|error| failed("the setup", &error.message))?;
+        }
+        scene.base = scene.git(&["rev-parse", "HEAD"]).await?.trim().to_owned();
+        Ok(scene)
+    }
+
+    fn empty() -> std::io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("rehearsal-eval-").tempdir()?;
+        let root = Utf8PathBuf::from_path_buf(directory.path().canonicalize()?)
+            .map_err(|path| std::io::Error::other(format!("`{}` is not UTF-8", path.display())))?;
+        let make = |name: &str| -> std::io::Result<Utf8PathBuf> {
+            let path = root.join(name);
+            fs_err::create_dir(&path)?;
+            Ok(path)
+        };
+        let home = make("home")?;
+        fs_err::write(
+            home.join(".gitconfig"),
+            "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n",
+        )?;
+        Ok(Self {
+            repository: make("repository")?,
+            home,
+            temp: make("tmp")?,
+            run: make("run")?,
+            base: String::new(),
+            _scratch: directory,
+        })
+    }
+
+    async fn check_out(&self, from: &Utf8Path, at: Option<&str>) -> Result<(), Unmade> {
+        scratch::clone_repository(from, &self.repository)
+            .map_err(|error| failed("the repository", &error.message))?;
+        if let Some(at) = at {
+            self.git(&["checkout", "--quiet", "--detach", at]).await?;
+        }
+        // What the agent finds there must not lead it back.
+        self.git(&["remote", "remove", "origin"]).await?;
+        Ok(())
+    }
+
+    /// Puts a patch on top, and commits it.
+    pub(super) async fn apply(&self, patch: &str) -> Result<(), Unmade> {
+        let file = self.temp.join("case.patch");
+        fs_err::write(&file, patch).map_err(|error| failed("the patch", &error))?;
+        self.git(&["apply", "--whitespace=nowarn", file.as_str()]).await?;
+        fs_err::remove_file(&file).map_err(|error| failed("the patch", &error))?;
+        scratch::commit_all(&self.repository, "The case").map_err(|error| failed("the patch", &error.message))
+    }
+
+    /// What is another now, committed or not, and the difference.
+    pub(super) async fn changes(&self) -> Result<(Vec<FileChange>, String), Unmade> {
+        // Files that git does not know yet are told as new, and stay unstaged as far as anyone can tell.
+        self.git(&["add", "--all", "--intent-to-add"]).await?;
+        let names = self.git(&["diff", "--name-status", "--no-renames", "-z", &self.base]).await?;
+        let mut fields = names.split('\0');
+        let mut changes = Vec::new();
+        while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
+            let kind = match status {
+                "A" => ChangeKind::Created,
+                "D" => ChangeKind::Deleted,
+                _ => ChangeKind::Modified,
+            };
+            changes.push(FileChange { path: path.to_owned(), kind });
+        }
+        let mut diff = self.git(&["diff", "--no-renames", "--no-ext-diff", "--no-color", &self.base]).await?;
+        if diff.len() > LONGEST_DIFF {
+            diff.truncate(diff.floor_char_boundary(LONGEST_DIFF));
+            diff.push_str("\n… (cut)\n");
+        }
+        Ok((changes, diff))
+    }
+
+    /// Runs a command in the repository, with none of our secrets.
+    pub(super) async fn shell(
+        &self,
+        command: &str,
+        cancel: &CancellationToken,
+    ) -> Result<CommandEnd, Unmade> {
+        let mut process = Command::new("sh");
+        process.args(["-c", command]).current_dir(&self.repository).env_clear().envs(self.variables());
+        process.kill_on_drop(true).stdin(std::process::Stdio::null());
+        let output = tokio::select! {
+            output = process.output() => output.map_err(|error| failed("sh", &error))?,
+            () = cancel.cancelled() => return Err(Unmade::Cancelled),
+        };
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        let from = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_OUTPUT));
+        Ok(CommandEnd { code: output.status.code(), output: text.split_off(from) })
+    }
+
+    /// What every process of the trial gets.
+    pub(super) fn variables(&self) -> Variables {
+        let mut variables = tool_environment(&crate::context::variables());
+        variables.retain(|name, _| !name.starts_with("XDG_"));
+        variables.extend(self.own());
+        variables
+    }
+
+    /// The variables that are of this trial alone.
+    pub(super) fn own(&self) -> BTreeMap<String, String> {
+        [("HOME", &self.home), ("TMPDIR", &self.temp)]
+            .into_iter()
+            .map(|(name, path)| (name.to_owned(), path.to_string()))
+            .collect()
+    }
+
+    async fn git(&self, args: &[&str]) -> Result<String, Unmade> {
+        let output =
+            Git::at(self.repository.clone()).run(args).await.map_err(|error| failed("git", &error))?;
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+}
+
+/// Nothing of a case is written outside of its repository.
+fn fill(root: &Utf8Path, files: &BTreeMap<String, String>) -> std::io::Result<()> {
+    for (path, content) in files {
+        let is_inside = !path.is_empty()
+            && Utf8Path::new(path).components().all(|part| matches!(part, camino::Utf8Component::Normal(_)));
+        if !is_inside || path.starts_with(".git/") || path == ".git" {
+            return Err(std::io::Error::other(format!("`{path}` is not a path inside of the repository")));
+        }
+        let file = root.join(path);
+        if let Some(parent) = file.parent() {
+            fs_err::create_dir_all(parent)?;
+        }
+        fs_err::write(file, content)?;
+    }
+    Ok(())
+}
+
+/// What went wrong around the agent, in words.
+pub(super) fn failed(what: &str, error: &dyn std::fmt::Display) -> Unmade {
+    Unmade::Failed(format!("{what}: {error}"))
+}

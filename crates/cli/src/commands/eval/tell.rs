@@ -1,0 +1,259 @@
+//! What people and programs are told of evals.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use rehearsal_eval::grade::{Grade, Verdict};
+use rehearsal_eval::report::{html, markdown};
+use rehearsal_eval::run::Progress;
+use rehearsal_eval::statistics::{Comparison, Method};
+use rehearsal_eval::summary::{Cell, Record, Summary};
+use rehearsal_testing::{Framework, TestCase, TestReport, TestStatus};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::runs::{EvalRun, Runs};
+use super::{Found, ReportFiles};
+use crate::commands::Done;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled, table};
+use crate::words;
+
+/// `eval run --json`, `eval show --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EvalDocument {
+    /// The name of the run.
+    run: String,
+    /// Where its trials, results and page are.
+    directory: String,
+    /// Whether all that was required holds.
+    holds: bool,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+/// `eval list --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EvalListDocument {
+    evals: Vec<EvalView>,
+    /// The runs, the oldest first.
+    runs: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct EvalView {
+    name: String,
+    about: String,
+    cases: usize,
+    trials: u64,
+}
+
+/// `eval compare --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CompareDocument {
+    first: String,
+    second: String,
+    #[serde(flatten)]
+    comparison: Comparison,
+}
+
+pub(super) fn list(found: &[Found], runs: &Runs, context: &Context) -> Done {
+    let view = |found: &Found| EvalView {
+        name: found.eval.name.clone(),
+        about: found.eval.about.clone(),
+        cases: found.eval.cases.len(),
+        trials: found.eval.cases.iter().map(|case| case.variants.len() as u64 * u64::from(case.repeat)).sum(),
+    };
+    let evals: Vec<EvalView> = found.iter().map(view).collect();
+    let rows: Vec<Vec<String>> = evals
+        .iter()
+        .map(|one| {
+            vec![one.name.clone(), one.cases.to_string(), one.trials.to_string(), one_line(&one.about, 60)]
+        })
+        .collect();
+    context.ui.say(table(&["EVAL", "CASES", "TRIALS", "ABOUT"], &rows));
+    let runs = runs.names()?;
+    for run in &runs {
+        context.ui.say(format!("run {run}"));
+    }
+    context.ui.document(EvalListDocument { evals, runs });
+    Ok(Exit::Ok)
+}
+
+/// A line for each trial, while it runs.
+pub(super) fn progress(record: &Record, progress: Progress, elapsed: Duration, ui: Ui) {
+    if !ui.is_live() {
+        return;
+    }
+    let id = &record.id;
+    let rest = progress.estimate(elapsed).map_or_else(String::new, |estimate| {
+        let usd = estimate.usd.map_or_else(String::new, |usd| format!(", about ${usd:.2}"));
+        format!("; about {} left{usd}", words::duration(estimate.time))
+    });
+    ui.aside(format!(
+        "{} {}, {}, trial {} ({}/{}{rest})",
+        word(record.verdict),
+        id.case,
+        harmless(&id.variant.to_string()),
+        id.trial,
+        progress.made,
+        progress.to_make,
+    ));
+}
+
+fn word(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Pass => styled(GOOD, "pass"),
+        Verdict::Fail => styled(BAD, "fail"),
+        Verdict::Error => styled(ODD, "error"),
+        Verdict::Skipped => styled(ODD, "skipped"),
+    }
+}
+
+/// The table, what is wrong, what was required; and the files that were asked for.
+pub(super) fn summary(
+    summary: &Summary,
+    records: &[Record],
+    run: &EvalRun,
+    files: &ReportFiles,
+    context: &Context,
+) -> Result<(), CliError> {
+    let ui = context.ui;
+    let rows: Vec<Vec<String>> = summary.cells.iter().map(row).collect();
+    ui.say(table(&["CASE", "AGENT", "PASSED", "RATE", "95 %", "TIME", "COST"], &rows));
+    for record in records {
+        wrong(record, ui);
+    }
+    for one in &summary.requirements {
+        let mark = if one.holds { styled(GOOD, "✓") } else { styled(BAD, "✗") };
+        ui.say(format!("{mark} {}: {}", harmless(&one.what), harmless(&one.because)));
+    }
+    ui.say(format!("run {}: {}", run.name(), run.directory().join("report.html")));
+    write(files.html.as_deref(), context, || html(summary, records))?;
+    write(files.markdown.as_deref(), context, || markdown(summary))?;
+    if let Some(path) = &files.junit {
+        junit(records, &context.directory.join(path))?;
+    }
+    ui.document(EvalDocument {
+        run: run.name().to_owned(),
+        directory: run.directory().to_string(),
+        holds: summary.holds(),
+        summary: summary.clone(),
+    });
+    Ok(())
+}
+
+fn write(
+    path: Option<&camino::Utf8Path>,
+    context: &Context,
+    text: impl FnOnce() -> String,
+) -> Result<(), CliError> {
+    match path {
+        Some(path) => Ok(fs_err::write(context.directory.join(path), text())?),
+        None => Ok(()),
+    }
+}
+
+fn row(cell: &Cell) -> Vec<String> {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let mut passed = format!("{}/{}", cell.passed, cell.samples());
+    if cell.errors > 0 {
+        passed.push_str(&format!(" +{} errors", cell.errors));
+    }
+    if cell.skipped > 0 {
+        passed.push_str(&format!(" +{} skipped", cell.skipped));
+    }
+    let unknown = if cell.cost.unknown > 0 { " + ?" } else { "" };
+    vec![
+        cell.case.clone(),
+        harmless(&cell.variant.to_string()),
+        passed,
+        cell.pass_rate.map_or_else(|| "–".to_owned(), percent),
+        cell.interval
+            .map_or_else(|| "–".to_owned(), |one| format!("{} to {}", percent(one.low), percent(one.high))),
+        cell.latency_ms.map_or_else(|| "–".to_owned(), |spread| format!("{:.1} s", spread.p50 / 1000.0)),
+        format!("${:.2}{unknown}", cell.cost.usd),
+    ]
+}
+
+/// Why a trial did not pass.
+fn wrong(record: &Record, ui: Ui) {
+    if record.verdict == Verdict::Pass {
+        return;
+    }
+    let id = &record.id;
+    let reason =
+        record.reason.as_ref().map(|reason| format!(": {}", one_line(reason, 160))).unwrap_or_default();
+    ui.say(format!(
+        "{} {}, {}, trial {}{reason}",
+        word(record.verdict),
+        id.case,
+        harmless(&id.variant.to_string()),
+        id.trial
+    ));
+    for one in &record.graded {
+        if let Grade::Broken { because } | Grade::Unknown { because } = &one.grade {
+            ui.say(format!("  {}: {}", one_line(&one.name, 80), one_line(because, 200)));
+        }
+    }
+}
+
+fn junit(records: &[Record], path: &camino::Utf8Path) -> Result<(), CliError> {
+    let mut report = TestReport::empty(Framework::Several);
+    report.tests = records.iter().map(case).collect();
+    report.tests.sort_by(|a, b| a.package.cmp(&b.package));
+    report.summary.total = records.len() as u64;
+    for test in &report.tests {
+        match test.status {
+            TestStatus::Pass => report.summary.passed += 1,
+            TestStatus::Skip => report.summary.skipped += 1,
+            TestStatus::Error => {
+                report.summary.failed += 1;
+                report.summary.errors += 1;
+            }
+            _ => report.summary.failed += 1,
+        }
+    }
+    let mut file = std::io::BufWriter::new(fs_err::File::create(path)?);
+    rehearsal_testing::junit(&report, &mut file)?;
+    Ok(file.flush()?)
+}
+
+fn case(record: &Record) -> TestCase {
+    let status = match record.verdict {
+        Verdict::Pass => TestStatus::Pass,
+        Verdict::Fail => TestStatus::Fail,
+        Verdict::Error => TestStatus::Error,
+        Verdict::Skipped => TestStatus::Skip,
+    };
+    let broken = record.graded.iter().filter_map(|one| match &one.grade {
+        Grade::Broken { because } | Grade::Unknown { because } => Some(format!("{}: {because}", one.name)),
+        Grade::Holds { .. } => None,
+    });
+    let told: Vec<String> = record.reason.iter().cloned().chain(broken).collect();
+    TestCase {
+        name: format!("{}, trial {}", record.id.case, record.id.trial),
+        package: record.id.variant.to_string(),
+        status,
+        duration: record.trial.as_ref().map_or(0, |trial| trial.duration_ms),
+        error: if status == TestStatus::Pass { String::new() } else { told.join("\n") },
+        ..TestCase::default()
+    }
+}
+
+pub(super) fn comparison(first: &str, second: &str, comparison: Comparison, context: &Context) {
+    let Comparison { cases, better, worse, difference, p_value, method } = comparison;
+    let how = match method {
+        Method::Exact => "exact",
+        Method::Sampled => "sampled",
+    };
+    context.ui.say(format!(
+        "{first} has {:+.1} points against {second} over {}: better in {better}, worse in {worse}; p = {p_value:.4} ({how})",
+        difference * 100.0,
+        words::count(cases, "case"),
+    ));
+    let (first, second) = (first.to_owned(), second.to_owned());
+    context.ui.document(CompareDocument { first, second, comparison });
+}

@@ -51,9 +51,27 @@ fn trials(env: &TestEnv, run: &str) -> Vec<Value> {
 #[test]
 fn who_only_says_so_fails_by_what_is_in_the_repository() {
     let env = project(EVAL);
-    let told = env.run(&["eval", "run", "--jobs", "1"]).ends_with(3).all();
+    let told = env.run(&["eval", "run", "--jobs", "1"]).ends_with(3).to_string();
     let run = &runs(&env)[0];
-    assert_snapshot!(told.replace(run.as_str(), "[RUN]"), @"");
+    assert_snapshot!(told.replace(run.as_str(), "[RUN]"), @r#"
+    CASE      AGENT   PASSED  RATE   95 %           TIME   COST
+    addition  mender  2/2     100 %  34 % to 100 %  [TIME]  $0.00
+    addition  talker  0/2     0 %    0 % to 66 %    [TIME]  $0.00
+    fail addition, talker, trial 1
+      files-modified: 1: 0 files are another, 1 wanted
+      diff-contains: \+echo 5: `\+echo 5` is not in the difference
+      git: {"clean":true,"commits":1}: 0 commits, 1 wanted
+      command: [ "$(sh add.sh)" = 5 ]: exit status 1, 0 wanted: ""
+    fail addition, talker, trial 2
+      files-modified: 1: 0 files are another, 1 wanted
+      diff-contains: \+echo 5: `\+echo 5` is not in the difference
+      git: {"clean":true,"commits":1}: 0 commits, 1 wanted
+      command: [ "$(sh add.sh)" = 5 ]: exit status 1, 0 wanted: ""
+    ✓ mender: pass rate 1: 2 of 2 passed
+    ✗ talker: pass rate 1: 0 of 2 passed
+    run [RUN]: [REPO]/.rehearsal/state/evals/[RUN]/report.html
+    [exit 3]
+    "#);
 }
 
 #[test]
@@ -66,7 +84,9 @@ fn every_file_of_a_run_conforms_to_its_schema() {
     let trials = trials(&env, run);
     assert_eq!(trials.len(), 4);
     let of_a_trial = schema(&env, "eval-trial");
-    trials.iter().for_each(|trial| validate(&of_a_trial, trial));
+    for trial in &trials {
+        validate(&of_a_trial, trial);
+    }
     assert!(trials.iter().all(|trial| trial["trial"]["source"]["kind"] == "scripted"));
     let last: Value = serde_json::from_str(&env.read(".rehearsal/state/evals/last-report.json")).unwrap();
     assert_eq!(last["cells"], document["cells"]);
@@ -114,8 +134,8 @@ fn two_agents_are_compared_case_by_case() {
     env.run(&["eval", "run"]).ends_with(3);
     let run = &runs(&env)[0];
     let pair = [format!("{run}:mender"), format!("{run}:talker")];
-    let told = env.run(&["eval", "compare", &pair[0], &pair[1]]).ends_with(0).all();
-    assert_snapshot!(told.replace(run.as_str(), "[RUN]"), @"");
+    let told = env.run(&["eval", "compare", &pair[0], &pair[1]]).ends_with(0).to_string();
+    assert_snapshot!(told.replace(run.as_str(), "[RUN]"), @"[RUN]:mender has +100.0 points against [RUN]:talker over 1 case: better in 1, worse in 0; p = 1.0000 (exact)");
     env.run(&["eval", "compare", run, run])
         .ends_with(2)
         .says("has several agents")
@@ -135,7 +155,12 @@ fn reports_are_written_where_they_are_wanted() {
 #[test]
 fn what_is_wrong_in_an_eval_is_told_with_its_place() {
     let env = project(&EVAL.replace("type: files-modified", "type: file-modified"));
-    assert_snapshot!(env.run(&["eval", "run"]), @"");
+    assert_snapshot!(env.run(&["eval", "run"]), @"
+    [stderr]
+    error: unknown assertion `file-modified`; did you mean `files-modified`?
+      --> .rehearsal/evals/mending.yaml:11:9
+    [exit 2]
+    ");
     let env = TestEnv::new();
     env.run(&["eval", "run"]).ends_with(2).says("there is no eval in .rehearsal/evals");
 }

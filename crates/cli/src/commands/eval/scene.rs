@@ -59,7 +59,8 @@ impl Scene {
             }
             scratch::commit_all(&root, "Set up").map_err(|error| failed("the setup", &error.message))?;
         }
-        scene.base = scene.git(&["rev-parse", "HEAD"]).await?.trim().to_owned();
+        let head = scene.git(&["rev-parse", "HEAD"]).await?;
+        head.trim().clone_into(&mut scene.base);
         Ok(scene)
     }
 

@@ -81,6 +81,12 @@ fn every_file_of_a_run_conforms_to_its_schema() {
     validate(&schema(&env, "eval-run"), &document);
     assert_eq!(document["holds"], false, "{document:#}");
     let run = document["run"].as_str().unwrap();
+    validate(&schema(&env, "eval-list"), &env.json(&["eval", "list"]));
+    for again in ["show", "grade"] {
+        validate(&schema(&env, "eval-run"), &env.run(&["eval", again, "--json"]).ends_with(3).document());
+    }
+    let pair = [format!("{run}:mender"), format!("{run}:talker")];
+    validate(&schema(&env, "eval-compare"), &env.json(&["eval", "compare", &pair[0], &pair[1]]));
     let trials = trials(&env, run);
     assert_eq!(trials.len(), 4);
     let of_a_trial = schema(&env, "eval-trial");

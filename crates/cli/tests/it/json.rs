@@ -64,9 +64,9 @@ impl Calls {
     }
 }
 
-/// A line an activity is checked with the logs below; the stage, recordings and cassettes with their stories. A stand-in
+/// A line an activity is checked with the logs below; the stage, recordings, cassettes and evals with their stories. A stand-in
 /// speaks the language of whom it plays, and the MCP server that of its protocol.
-const CHECKED_ELSEWHERE: [&str; 12] = [
+const CHECKED_ELSEWHERE: [&str; 17] = [
     "logs",
     "mock-agent",
     "mock-gh",
@@ -79,6 +79,11 @@ const CHECKED_ELSEWHERE: [&str; 12] = [
     "cassette lint",
     "cassette redact",
     "cassette doctor",
+    "eval list",
+    "eval run",
+    "eval show",
+    "eval grade",
+    "eval compare",
 ];
 
 #[test]

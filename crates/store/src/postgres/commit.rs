@@ -36,7 +36,7 @@ impl PostgresStore {
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
         let at = self.begin(&mut turn, at).await?;
-        let mut writing = Writing::new(Link::Postgres(&mut turn.connection), &self.flows, actor, at);
+        let mut writing = Writing::new(Link::postgres(&mut turn.connection), &self.flows, actor, at);
         let committed = match writing.apply_all(changes).await {
             Ok(committed) => committed,
             Err(error) => {

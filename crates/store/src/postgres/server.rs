@@ -38,7 +38,7 @@ pub(super) struct Turn<'a> {
 
 impl Turn<'_> {
     pub(super) fn link(&mut self) -> Link<'_> {
-        Link::Postgres(&mut self.connection)
+        Link::postgres(&mut self.connection)
     }
 
     /// Puts the connection back for the next one.
@@ -73,6 +73,10 @@ impl Server {
                 // has a better plan for one value than for another.
                 ("jit", "off"),
                 ("plan_cache_mode", "force_generic_plan"),
+                // A plan is made once, and the table may have grown a thousandfold until PostgreSQL has counted it again. All
+                // that is asked for often has its index.
+                ("enable_seqscan", "off"),
+                ("enable_bitmapscan", "off"),
             ])
             .disable_statement_logging();
         Ok(Self { options, idle: Mutex::default(), permits: Semaphore::new(CONNECTIONS) })

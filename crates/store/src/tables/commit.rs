@@ -63,6 +63,16 @@ impl<'a> Writing<'a> {
         self.transaction = transaction;
     }
 
+    /// In SQLite, where the last change and the end are one.
+    pub(crate) async fn apply_and_commit(
+        &mut self,
+        changes: Vec<Change>,
+    ) -> Result<Vec<Committed>, CommitError> {
+        let committed = self.apply_all(changes).await?;
+        self.link.commit_in_sqlite().await?;
+        Ok(committed)
+    }
+
     pub(crate) async fn apply_all(&mut self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
         let mut committed = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {

@@ -72,13 +72,13 @@ pub struct Worktree {
 pub struct Occupied {
     slot: u32,
     /// All that this process works in.
-    occupied: Arc<Mutex<BTreeSet<u32>>>,
+    ours: Arc<Mutex<BTreeSet<u32>>>,
     _lock: FileLock,
 }
 
 impl Drop for Occupied {
     fn drop(&mut self) {
-        locked(&self.occupied).remove(&self.slot);
+        locked(&self.ours).remove(&self.slot);
     }
 }
 
@@ -189,7 +189,7 @@ impl Worktrees {
         match Slot::new(&self.under, slot).occupy(limit).await.map_err(cannot)? {
             Some(lock) => {
                 locked(&self.occupied).insert(slot);
-                Ok(Occupied { slot, occupied: Arc::clone(&self.occupied), _lock: lock })
+                Ok(Occupied { slot, ours: Arc::clone(&self.occupied), _lock: lock })
             }
             None => Err(WorktreeError::Busy { task: worktree.task.clone() }),
         }

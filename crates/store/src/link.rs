@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
-use sqlx::postgres::{PgArguments, PgConnection, PgRow};
+use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite, query};
 
 use crate::StoreError;
-use crate::postgres::in_time;
+use crate::postgres::{Backend, in_time};
 
 /// A connection, for as long as someone has it.
 #[derive(Debug)]
@@ -24,13 +24,13 @@ pub(crate) struct Link<'c> {
 #[derive(Debug)]
 enum Connection<'c> {
     Sqlite(&'c mut SqliteConnection),
-    Postgres(&'c mut PgConnection),
+    Postgres(&'c mut Backend),
 }
 
-/// Statements of SQLite that nobody waits for.
+/// A write that nobody waits for.
 #[derive(Debug)]
 struct Later {
-    sql: String,
+    sql: Write,
     values: Vec<Value<'static>>,
 }
 
@@ -45,6 +45,13 @@ impl From<&'static str> for Sql {
     fn from(text: &'static str) -> Self {
         Self { sqlite: text, postgres: text }
     }
+}
+
+/// What is to be written, in both languages: in SQLite several statements, which share their parameters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) sqlite: [&'static str; 2],
+    pub(crate) postgres: &'static str,
 }
 
 /// How SQLite begins to write: a transaction that begins by reading cannot always go on to write.
@@ -106,7 +113,7 @@ pub(crate) trait Readable:
 impl<T> Readable for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl<'c> Link<'c> {
-    pub(crate) fn postgres(connection: &'c mut PgConnection) -> Self {
+    pub(crate) fn postgres(connection: &'c mut Backend) -> Self {
         Self { connection: Connection::Postgres(connection), opening: None, later: None }
     }
 
@@ -139,7 +146,7 @@ impl<'c> Link<'c> {
                 Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
             }
             Connection::Postgres(connection) => {
-                let answer = for_postgres(sql, values).fetch_all(&mut **connection);
+                let answer = for_postgres(sql.postgres, values).fetch_all(&mut connection.wire);
                 let rows = in_time(async { Ok(answer.await?) }).await?;
                 Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
             }
@@ -161,7 +168,7 @@ impl<'c> Link<'c> {
                 Ok(row.as_ref().map(T::from_row).transpose()?)
             }
             Connection::Postgres(connection) => {
-                let answer = for_postgres(sql, values).fetch_optional(&mut **connection);
+                let answer = for_postgres(sql.postgres, values).fetch_optional(&mut connection.wire);
                 let row = in_time(async { Ok(answer.await?) }).await?;
                 Ok(row.as_ref().map(T::from_row).transpose()?)
             }
@@ -194,7 +201,7 @@ impl<'c> Link<'c> {
                 Ok(done.rows_affected())
             }
             Connection::Postgres(connection) => {
-                let answer = for_postgres(sql, values).execute(&mut **connection);
+                let answer = for_postgres(sql.postgres, values).execute(&mut connection.wire);
                 Ok(in_time(async { Ok(answer.await?) }).await?.rows_affected())
             }
         }
@@ -206,48 +213,58 @@ impl<'c> Link<'c> {
         sql: &'static str,
         values: &[Value<'_>],
     ) -> Result<(), StoreError> {
+        self.settle().await?;
         if let Connection::Postgres(connection) = &mut self.connection {
-            let answer = for_postgres(sql.into(), values).execute(&mut **connection);
+            let answer = for_postgres(sql, values).execute(&mut connection.wire);
             in_time(async { Ok(answer.await?) }).await?;
         }
         Ok(())
     }
 
-    /// Does something in SQLite, together with whatever follows. It must fail if it is not done as it should be.
-    pub(crate) async fn later_in_sqlite(
-        &mut self,
-        statements: [&'static str; 2],
-        values: Vec<Value<'_>>,
-    ) -> Result<(), StoreError> {
+    /// Writes together with whatever follows. It must fail if it does not do what it should: nobody looks.
+    pub(crate) async fn later(&mut self, sql: Write, values: Vec<Value<'_>>) -> Result<(), StoreError> {
         self.settle().await?;
-        let values = values.into_iter().map(Value::into_owned).collect();
-        self.later = Some(Later { sql: statements.join("; "), values });
+        self.later = Some(Later { sql, values: values.into_iter().map(Value::into_owned).collect() });
         Ok(())
     }
 
-    /// Ends the transaction of SQLite, with all that is still to be done in it.
-    pub(crate) async fn commit_in_sqlite(&mut self) -> Result<(), StoreError> {
-        let Later { sql, values } =
-            self.later.take().unwrap_or(Later { sql: String::new(), values: Vec::new() });
-        let end = if sql.is_empty() { "COMMIT".to_owned() } else { format!("{sql}; COMMIT") };
-        self.finish(end, &values).await
+    /// Ends the transaction, with all that is still to be written in it.
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
+        let later = self.later.take();
+        match (&mut self.connection, later) {
+            (Connection::Postgres(connection), None) => connection.run("COMMIT").await,
+            (Connection::Postgres(connection), Some(Later { sql, values })) => {
+                connection.write_and_commit(sql.postgres, &values).await
+            }
+            (Connection::Sqlite(_), None) => self.in_sqlite("COMMIT".to_owned(), &[]).await,
+            (Connection::Sqlite(_), Some(Later { sql: Write { sqlite: [first, second], .. }, values })) => {
+                self.in_sqlite(format!("{first}; {second}; COMMIT"), &values).await
+            }
+        }
     }
 
     async fn settle(&mut self) -> Result<(), StoreError> {
-        match self.later.take() {
-            Some(Later { sql, values }) => self.finish(sql, &values).await,
-            None => Ok(()),
+        let Some(Later { sql, values }) = self.later.take() else {
+            return Ok(());
+        };
+        match &mut self.connection {
+            Connection::Postgres(connection) => {
+                let answer = for_postgres(sql.postgres, &values).execute(&mut connection.wire);
+                in_time(async { Ok(answer.await?) }).await?;
+                Ok(())
+            }
+            Connection::Sqlite(_) => self.in_sqlite(sql.sqlite.join("; "), &values).await,
         }
     }
 
     async fn open(&mut self) -> Result<(), StoreError> {
         match self.opening.take() {
-            Some(opening) => self.finish(opening.to_owned(), &[]).await,
+            Some(opening) => self.in_sqlite(opening.to_owned(), &[]).await,
             None => Ok(()),
         }
     }
 
-    async fn finish(&mut self, sql: String, values: &[Value<'_>]) -> Result<(), StoreError> {
+    async fn in_sqlite(&mut self, sql: String, values: &[Value<'_>]) -> Result<(), StoreError> {
         let sql = match self.opening.take() {
             Some(opening) => format!("{opening}{sql}"),
             None => sql,
@@ -277,8 +294,8 @@ fn for_sqlite<'q>(sql: SqlStr, values: &'q [Value<'q>]) -> Query<'q, Sqlite, Sql
     })
 }
 
-fn for_postgres<'q>(sql: Sql, values: &'q [Value<'q>]) -> Query<'q, Postgres, PgArguments> {
-    values.iter().fold(query(sql.postgres), |query, value| match value {
+fn for_postgres<'q>(sql: &'static str, values: &'q [Value<'q>]) -> Query<'q, Postgres, PgArguments> {
+    values.iter().fold(query(sql), |query, value| match value {
         // PostgreSQL has no text with a NUL in it. We store none either, since JSON escapes it: this can only be a
         // text that is looked for, and not found.
         Value::Text(Some(text)) if text.contains('\0') => query.bind(text.replace('\0', "\u{1}")),

@@ -59,7 +59,7 @@ impl Store for SqliteStore {
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.database.writer().await?;
         let link = Link::writing_sqlite(&mut turn.connection);
-        let mut writing = Writing::new(link, &self.flows, &actor, at);
+        let mut writing = Writing::new(link, &self.flows, &actor, at, None);
         match writing.apply_and_commit(changes).await {
             Ok(committed) => {
                 let has_written = writing.has_written();

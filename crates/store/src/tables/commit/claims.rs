@@ -125,7 +125,7 @@ impl Writing<'_> {
 
     /// The task of a candidate, if it is one still and in nobody else's hands; of a lane the next that is.
     async fn pick(&mut self, candidate: &mut Candidate) -> Result<Option<Task>, StoreError> {
-        let picked: Option<(String, i64, i64, i64)> = match &candidate.found {
+        let picked: Option<(String, i64, i64, i64, Option<String>)> = match &candidate.found {
             Found::InLane { lane, .. } => {
                 let Candidate { priority, created_at, num, .. } = &*candidate;
                 let values = values![lane, self.at.0, *priority, *created_at, *num];
@@ -133,10 +133,11 @@ impl Writing<'_> {
             }
             Found::RunOut => self.link.optional(PICK_RUN_OUT, values![candidate.num, self.at.0]).await?,
         };
-        let Some((doc, num, priority, created_at)) = picked else {
+        let Some((doc, num, priority, created_at, transaction)) = picked else {
             return Ok(None);
         };
         (candidate.num, candidate.priority, candidate.created_at) = (num, priority, created_at);
+        self.transaction = transaction;
         read_task(&doc).map(Some)
     }
 
@@ -282,9 +283,9 @@ const NEXT_OF_LANE: &str = concat!("SELECT num, priority, created_at FROM tasks 
 macro_rules! pick {
     ($condition:expr) => {
         Sql {
-            sqlite: concat!("SELECT doc, num, priority, created_at FROM tasks WHERE ", $condition),
+            sqlite: concat!("SELECT doc, num, priority, created_at, NULL FROM tasks WHERE ", $condition),
             postgres: concat!(
-                "SELECT doc, num, priority, created_at FROM tasks WHERE ",
+                "SELECT doc, num, priority, created_at, pg_current_xact_id()::text FROM tasks WHERE ",
                 $condition,
                 " FOR NO KEY UPDATE SKIP LOCKED"
             ),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Writing, insert_event};
 use crate::columns::TaskColumns;
 use crate::json::to_json;
-use crate::link::{Sql, Value, values};
+use crate::link::{Sql, Value, Write, values};
 use crate::policy::CHUNK;
 use crate::tables::log::{About, run_of};
 use crate::tables::{flows, tasks};
@@ -69,8 +69,7 @@ impl Writing<'_> {
         let run = run_of(self.actor).map(RunId::as_str);
         let values = values![&rows, self.at.0, to_json(self.actor)?, run];
         self.link.execute(INSERT_ADDED, values).await?;
-        let (transaction,) = self.link.one(TRANSACTION, &[]).await?;
-        self.wrote(transaction);
+        self.has_written = true;
         Ok(())
     }
 
@@ -182,16 +181,9 @@ impl Writing<'_> {
             new.touches,
             new.priority,
         ]);
-        if !self.link.is_postgres() {
-            self.link.later_in_sqlite([sql, APPEND_IF_CHANGED], values).await?;
-            self.wrote(None);
-            return Ok(());
-        }
-        let written: Option<(Option<String>,)> = self.link.optional(UPDATE_AND_APPEND, &values).await?;
-        let Some((transaction,)) = written else {
-            return Err(StoreError::Contended);
-        };
-        self.wrote(transaction);
+        let sql = Write { sqlite: [sql, APPEND_IF_CHANGED], postgres: UPDATE_AND_APPEND };
+        self.link.later(sql, values).await?;
+        self.has_written = true;
         Ok(())
     }
 
@@ -324,8 +316,6 @@ const INSERT_ADDED: Sql = Sql {
     ),
 };
 
-const TRANSACTION: Sql = Sql { sqlite: "SELECT NULL", postgres: "SELECT pg_current_xact_id()::text" };
-
 /// A lease lasts as long as its claim, unless a new one is given.
 ///
 /// SQLite writes every index anew that has a column which is set, changed or not, and a page of each to the disk. Most
@@ -355,7 +345,7 @@ const UPDATE_AND_APPEND: &str = concat!(
     "WITH changed AS (",
     update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
     " RETURNING 1) ",
-    insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed RETURNING pg_current_xact_id()::text")
+    insert_event!("SELECT $1, $2, $3, $4, $5, $6, (SELECT $7 FROM changed)")
 );
 
 /// The least that has to be set.

@@ -14,9 +14,9 @@ use rehearsal_core::{Actor, NewTask, Outcome, RunId, TaskId, Timestamp, WorkerId
 use rehearsal_store::scratch::{Durability, Scratch};
 use rehearsal_store::{Change, ClaimRequest, Committed, PostgresStore, SqliteStore, Store, TimeSource};
 
-/// Tasks of one round, and rounds of which the middle one counts.
+/// Tasks of one round, and rounds of which the fastest one counts: what else goes on only ever makes them slower.
 const TASKS: u64 = 600;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 7;
 /// Who works side by side on PostgreSQL.
 const CLIENTS: usize = 8;
 const SIZES: [u64; 3] = [1_000, 100_000, 1_000_000];
@@ -73,8 +73,11 @@ async fn beside(what: &str, store: &Arc<dyn Store>, clients: usize, other: impl 
         theirs.push(other(clients).await);
     }
     let count = u32::try_from(TASKS).unwrap_or(u32::MAX);
-    let rate = |time: Duration| f64::from(count) / time.as_secs_f64();
-    let (ours, theirs) = (rate(crate::median(ours)), rate(crate::median(theirs)));
+    let rate = |times: Vec<Duration>| {
+        let fastest = times.into_iter().min().unwrap_or_default();
+        f64::from(count) / fastest.as_secs_f64()
+    };
+    let (ours, theirs) = (rate(ours), rate(theirs));
     println!("{what:<44} {ours:>10.0}/s {theirs:>10.0}/s {:>7.3}x  of claim and complete", ours / theirs);
 }
 

@@ -7,12 +7,14 @@ mod claims;
 mod junit;
 mod looping;
 mod parsing;
+mod rehearsing;
 mod sandboxing;
 mod stage;
 mod starting;
 mod storing;
 mod testing;
 mod tests_command;
+mod worktrees;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,6 +38,9 @@ fn main() {
     if is_wanted("claims") {
         claims::measure();
     }
+    if is_wanted("worktrees") {
+        worktrees::measure();
+    }
     if is_wanted("parse") {
         parsing::measure();
     }
@@ -53,12 +58,13 @@ fn main() {
 type Measure = fn(&Path);
 
 /// What is measured on the program itself, which must have been built.
-const PARTS_OF_THE_PROGRAM: [(&str, Measure); 5] = [
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 6] = [
     ("start", starting::measure),
     ("loop", looping::measure),
     ("store", storing::measure),
     ("test", tests_command::measure),
     ("stage", stage::measure),
+    ("rehearse", rehearsing::measure),
 ];
 
 /// The release binary next to this one.

@@ -4,6 +4,9 @@ import pg from "pg";
 
 const [host, database, user, jobs, clients] = process.argv.slice(2);
 const pgPool = new pg.Pool({ host, database, user, max: Number(clients) + 4 });
+// Without these it warns of their absence, once for each pool.
+pgPool.on("error", (error) => console.error(error));
+pgPool.on("connect", (client) => client.on("error", (error) => console.error(error)));
 const logger = new Logger(() => () => {});
 const utils = await makeWorkerUtils({ pgPool, logger });
 await runMigrations({ pgPool, logger });

@@ -16,7 +16,7 @@ pub(super) struct Peer {
 
 pub(super) const ALL: [Peer; 2] = [
     Peer { package: "graphile-worker", version: "0.18.0", script: include_str!("graphile-worker.mjs") },
-    Peer { package: "pg-boss", version: "12.38.0", script: include_str!("pg-boss.mjs") },
+    Peer { package: "pg-boss", version: "12.35.0", script: include_str!("pg-boss.mjs") },
 ];
 
 /// A peer that can be run.

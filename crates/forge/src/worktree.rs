@@ -15,11 +15,15 @@ mod setup;
 mod slot;
 mod unsaved;
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Fence, TaskId};
 
 use crate::git::{GitError, Oid};
 use crate::lock::FileLock;
+use crate::policy::{HANDOVER_LIMIT, SLOT_LOCK_LIMIT};
 use crate::ports::PortBlock;
 use crate::repository::Repository;
 use slot::Slot;
@@ -34,6 +38,7 @@ pub struct Worktrees {
     repository: Repository,
     under: Utf8PathBuf,
     settings: WorktreeSettings,
+    occupied: Arc<Mutex<BTreeSet<u32>>>,
 }
 
 /// What a user can say about worktrees.
@@ -65,7 +70,16 @@ pub struct Worktree {
 /// A worktree that is being worked in.
 #[derive(Debug)]
 pub struct Occupied {
+    slot: u32,
+    /// All that this process works in.
+    ours: Arc<Mutex<BTreeSet<u32>>>,
     _lock: FileLock,
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        locked(&self.ours).remove(&self.slot);
+    }
 }
 
 /// How a worktree came about.
@@ -157,7 +171,7 @@ impl Worktrees {
         if under.starts_with(&repository.root) {
             return Err(WorktreeError::Inside { under, root: repository.root });
         }
-        Ok(Self { repository, under, settings })
+        Ok(Self { repository, under, settings, occupied: Arc::default() })
     }
 
     /// The repository's main checkout.
@@ -168,10 +182,15 @@ impl Worktrees {
     /// Keeps others out of a worktree for as long as the answer lives. A claim that was taken away may have an agent that
     /// does not know it yet: two never work in one place.
     pub async fn occupy(&self, worktree: &Worktree) -> Result<Occupied, WorktreeError> {
-        let slot = Slot::new(&self.under, worktree.slot);
+        let slot = worktree.slot;
+        let is_ours = locked(&self.occupied).contains(&slot);
+        let limit = if is_ours { HANDOVER_LIMIT } else { SLOT_LOCK_LIMIT };
         let cannot = GitError::io(format!("occupy `{}`", worktree.path));
-        match slot.occupy().await.map_err(cannot)? {
-            Some(lock) => Ok(Occupied { _lock: lock }),
+        match Slot::new(&self.under, slot).occupy(limit).await.map_err(cannot)? {
+            Some(lock) => {
+                locked(&self.occupied).insert(slot);
+                Ok(Occupied { slot, ours: Arc::clone(&self.occupied), _lock: lock })
+            }
             None => Err(WorktreeError::Busy { task: worktree.task.clone() }),
         }
     }
@@ -220,4 +239,9 @@ impl Worktree {
         .map(|(name, value)| (name.to_owned(), value))
         .into()
     }
+}
+
+fn locked(numbers: &Mutex<BTreeSet<u32>>) -> MutexGuard<'_, BTreeSet<u32>> {
+    // A set of numbers is whole even if someone panicked beside it.
+    numbers.lock().unwrap_or_else(PoisonError::into_inner)
 }

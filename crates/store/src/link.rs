@@ -3,19 +3,35 @@
 
 use std::borrow::Cow;
 
-use sqlx::postgres::{PgArguments, PgConnection, PgRow};
+use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
-use sqlx::{FromRow, Postgres, Sqlite, query};
+use sqlx::{AssertSqlSafe, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite, query};
 
 use crate::StoreError;
-use crate::postgres::in_time;
+use crate::postgres::{Backend, in_time};
 
 /// A connection, for as long as someone has it.
 #[derive(Debug)]
-pub(crate) enum Link<'c> {
+pub(crate) struct Link<'c> {
+    connection: Connection<'c>,
+    /// What goes before the next statement, on the same way.
+    opening: Option<&'static str>,
+    /// What has to be written, and goes with the statement that follows, or with the end.
+    later: Option<Later>,
+}
+
+#[derive(Debug)]
+enum Connection<'c> {
     Sqlite(&'c mut SqliteConnection),
-    Postgres(&'c mut PgConnection),
+    Postgres(&'c mut Backend),
+}
+
+/// A write that nobody waits for.
+#[derive(Debug)]
+struct Later {
+    sql: Write,
+    values: Vec<Value<'static>>,
 }
 
 /// A statement in both languages. Parameters are written `$1` in both.
@@ -30,6 +46,16 @@ impl From<&'static str> for Sql {
         Self { sqlite: text, postgres: text }
     }
 }
+
+/// What is to be written, in both languages: in SQLite several statements, which share their parameters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) sqlite: [&'static str; 2],
+    pub(crate) postgres: &'static str,
+}
+
+/// How SQLite begins to write: a transaction that begins by reading cannot always go on to write.
+const BEGIN: &str = "BEGIN IMMEDIATE; ";
 
 /// A parameter. PostgreSQL wants to know the type also of what is null.
 #[derive(Debug, Clone)]
@@ -47,6 +73,16 @@ macro_rules! value_from {
             }
         })*
     };
+}
+
+impl Value<'_> {
+    fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Text(text) => Value::Text(text.map(|text| Cow::Owned(text.into_owned()))),
+            Self::Int(number) => Value::Int(number),
+            Self::Real(number) => Value::Real(number),
+        }
+    }
 }
 
 value_from! {
@@ -76,9 +112,23 @@ pub(crate) trait Readable:
 
 impl<T> Readable for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
-impl Link<'_> {
+impl<'c> Link<'c> {
+    pub(crate) fn postgres(connection: &'c mut Backend) -> Self {
+        Self { connection: Connection::Postgres(connection), opening: None, later: None }
+    }
+
+    pub(crate) fn sqlite(connection: &'c mut SqliteConnection) -> Self {
+        Self { connection: Connection::Sqlite(connection), opening: None, later: None }
+    }
+
+    /// A transaction that writes. A statement goes to SQLite's thread and back: it begins with the first one, and ends
+    /// with the last.
+    pub(crate) fn writing_sqlite(connection: &'c mut SqliteConnection) -> Self {
+        Self { opening: Some(BEGIN), ..Self::sqlite(connection) }
+    }
+
     pub(crate) fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_))
+        matches!(self.connection, Connection::Postgres(_))
     }
 
     /// All rows.
@@ -87,14 +137,16 @@ impl Link<'_> {
         sql: impl Into<Sql>,
         values: &[Value<'_>],
     ) -> Result<Vec<T>, StoreError> {
+        self.settle().await?;
         let sql = sql.into();
-        match self {
-            Self::Sqlite(connection) => {
-                let rows = for_sqlite(sql, values).fetch_all(&mut **connection).await?;
+        let opening = self.opening.take();
+        match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                let rows = for_sqlite(sql.after(opening), values).fetch_all(&mut **connection).await?;
                 Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
             }
-            Self::Postgres(connection) => {
-                let answer = for_postgres(sql, values).fetch_all(&mut **connection);
+            Connection::Postgres(connection) => {
+                let answer = for_postgres(sql.postgres, values).fetch_all(&mut connection.wire);
                 let rows = in_time(async { Ok(answer.await?) }).await?;
                 Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
             }
@@ -107,14 +159,16 @@ impl Link<'_> {
         sql: impl Into<Sql>,
         values: &[Value<'_>],
     ) -> Result<Option<T>, StoreError> {
+        self.settle().await?;
         let sql = sql.into();
-        match self {
-            Self::Sqlite(connection) => {
-                let row = for_sqlite(sql, values).fetch_optional(&mut **connection).await?;
+        let opening = self.opening.take();
+        match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                let row = for_sqlite(sql.after(opening), values).fetch_optional(&mut **connection).await?;
                 Ok(row.as_ref().map(T::from_row).transpose()?)
             }
-            Self::Postgres(connection) => {
-                let answer = for_postgres(sql, values).fetch_optional(&mut **connection);
+            Connection::Postgres(connection) => {
+                let answer = for_postgres(sql.postgres, values).fetch_optional(&mut connection.wire);
                 let row = in_time(async { Ok(answer.await?) }).await?;
                 Ok(row.as_ref().map(T::from_row).transpose()?)
             }
@@ -137,13 +191,17 @@ impl Link<'_> {
         sql: impl Into<Sql>,
         values: &[Value<'_>],
     ) -> Result<u64, StoreError> {
+        self.settle().await?;
+        // By itself: SQLite counts for a statement that changes nothing what the one before it changed.
+        self.open().await?;
         let sql = sql.into();
-        match self {
-            Self::Sqlite(connection) => {
-                Ok(for_sqlite(sql, values).execute(&mut **connection).await?.rows_affected())
+        match &mut self.connection {
+            Connection::Sqlite(connection) => {
+                let done = for_sqlite(sql.after(None), values).execute(&mut **connection).await?;
+                Ok(done.rows_affected())
             }
-            Self::Postgres(connection) => {
-                let answer = for_postgres(sql, values).execute(&mut **connection);
+            Connection::Postgres(connection) => {
+                let answer = for_postgres(sql.postgres, values).execute(&mut connection.wire);
                 Ok(in_time(async { Ok(answer.await?) }).await?.rows_affected())
             }
         }
@@ -155,24 +213,89 @@ impl Link<'_> {
         sql: &'static str,
         values: &[Value<'_>],
     ) -> Result<(), StoreError> {
-        if let Self::Postgres(connection) = self {
-            let answer = for_postgres(sql.into(), values).execute(&mut **connection);
+        self.settle().await?;
+        if let Connection::Postgres(connection) = &mut self.connection {
+            let answer = for_postgres(sql, values).execute(&mut connection.wire);
             in_time(async { Ok(answer.await?) }).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes together with whatever follows. It must fail if it does not do what it should: nobody looks.
+    pub(crate) async fn later(&mut self, sql: Write, values: Vec<Value<'_>>) -> Result<(), StoreError> {
+        self.settle().await?;
+        self.later = Some(Later { sql, values: values.into_iter().map(Value::into_owned).collect() });
+        Ok(())
+    }
+
+    /// Ends the transaction, with all that is still to be written in it.
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
+        let later = self.later.take();
+        match (&mut self.connection, later) {
+            (Connection::Postgres(connection), None) => connection.run("COMMIT").await,
+            (Connection::Postgres(connection), Some(Later { sql, values })) => {
+                connection.write_and_commit(sql.postgres, &values).await
+            }
+            (Connection::Sqlite(_), None) => self.in_sqlite("COMMIT".to_owned(), &[]).await,
+            (Connection::Sqlite(_), Some(Later { sql: Write { sqlite: [first, second], .. }, values })) => {
+                self.in_sqlite(format!("{first}; {second}; COMMIT"), &values).await
+            }
+        }
+    }
+
+    async fn settle(&mut self) -> Result<(), StoreError> {
+        let Some(Later { sql, values }) = self.later.take() else {
+            return Ok(());
+        };
+        match &mut self.connection {
+            Connection::Postgres(connection) => {
+                let answer = for_postgres(sql.postgres, &values).execute(&mut connection.wire);
+                in_time(async { Ok(answer.await?) }).await?;
+                Ok(())
+            }
+            Connection::Sqlite(_) => self.in_sqlite(sql.sqlite.join("; "), &values).await,
+        }
+    }
+
+    async fn open(&mut self) -> Result<(), StoreError> {
+        match self.opening.take() {
+            Some(opening) => self.in_sqlite(opening.to_owned(), &[]).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn in_sqlite(&mut self, sql: String, values: &[Value<'_>]) -> Result<(), StoreError> {
+        let sql = match self.opening.take() {
+            Some(opening) => format!("{opening}{sql}"),
+            None => sql,
+        };
+        if let Connection::Sqlite(connection) = &mut self.connection {
+            for_sqlite(AssertSqlSafe(sql).into_sql_str(), values).execute(&mut **connection).await?;
         }
         Ok(())
     }
 }
 
-fn for_sqlite<'q>(sql: Sql, values: &'q [Value<'q>]) -> Query<'q, Sqlite, SqliteArguments> {
-    values.iter().fold(query(sql.sqlite), |query, value| match value {
+impl Sql {
+    /// For SQLite, with something before it.
+    fn after(self, opening: Option<&str>) -> SqlStr {
+        match opening {
+            Some(opening) => AssertSqlSafe(format!("{opening}{}", self.sqlite)).into_sql_str(),
+            None => self.sqlite.into_sql_str(),
+        }
+    }
+}
+
+fn for_sqlite<'q>(sql: SqlStr, values: &'q [Value<'q>]) -> Query<'q, Sqlite, SqliteArguments> {
+    values.iter().fold(query(sql), |query, value| match value {
         Value::Text(text) => query.bind(text.as_deref()),
         Value::Int(number) => query.bind(*number),
         Value::Real(number) => query.bind(*number),
     })
 }
 
-fn for_postgres<'q>(sql: Sql, values: &'q [Value<'q>]) -> Query<'q, Postgres, PgArguments> {
-    values.iter().fold(query(sql.postgres), |query, value| match value {
+fn for_postgres<'q>(sql: &'static str, values: &'q [Value<'q>]) -> Query<'q, Postgres, PgArguments> {
+    values.iter().fold(query(sql), |query, value| match value {
         // PostgreSQL has no text with a NUL in it. We store none either, since JSON escapes it: this can only be a
         // text that is looked for, and not found.
         Value::Text(Some(text)) if text.contains('\0') => query.bind(text.replace('\0', "\u{1}")),

@@ -11,6 +11,10 @@ pub(crate) const READERS: u32 = 4;
 /// Bytes that the write-ahead log may keep between commits: one huge import should not fill the disk for ever.
 pub(crate) const LARGEST_IDLE_WAL: &str = "16777216";
 
+/// Pages that the write-ahead log gathers until they go to their places: as many as it may keep. The fewer times that
+/// happens, the fewer times a page that is written often goes there.
+pub(crate) const PAGES_OF_WAL: &str = "4000";
+
 /// Connections to a PostgreSQL server at most: a worker does one thing at a time, and servers have few to give.
 pub(crate) const CONNECTIONS: usize = 8;
 

@@ -1,5 +1,6 @@
 //! The engine on a server, for many machines.
 
+mod backend;
 mod commit;
 mod error;
 mod hints;
@@ -29,6 +30,7 @@ use hints::Hints;
 use patience::{Patience, Trouble};
 use server::Server;
 
+pub(crate) use backend::Backend;
 pub(crate) use error::meaning;
 pub(crate) use server::in_time;
 

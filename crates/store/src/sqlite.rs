@@ -58,13 +58,11 @@ impl Store for SqliteStore {
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.database.writer().await?;
-        // A transaction that begins by reading cannot always go on to write: SQLite would refuse it at once.
-        query("BEGIN IMMEDIATE").execute(&mut turn.connection).await.map_err(StoreError::from)?;
-        let mut writing = Writing::new(Link::Sqlite(&mut turn.connection), &self.flows, &actor, at);
-        match writing.apply_all(changes).await {
+        let link = Link::writing_sqlite(&mut turn.connection);
+        let mut writing = Writing::new(link, &self.flows, &actor, at, None);
+        match writing.apply_and_commit(changes).await {
             Ok(committed) => {
                 let has_written = writing.has_written();
-                query("COMMIT").execute(&mut turn.connection).await.map_err(StoreError::from)?;
                 turn.keep();
                 if has_written {
                     self.changes.send_modify(|count| *count += 1);
@@ -88,7 +86,7 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<Vec<TaskId>, StoreError> {
         let mut turn = self.database.writer().await?;
-        let held = situation::renew(&mut Link::Sqlite(&mut turn.connection), claims, lease, now).await?;
+        let held = situation::renew(&mut Link::sqlite(&mut turn.connection), claims, lease, now).await?;
         turn.keep();
         Ok(held)
     }
@@ -193,7 +191,7 @@ impl Store for SqliteStore {
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
         let mut reader = self.database.reader().await?;
         let mut moment = reader.connection().begin().await?;
-        verify::verify(&mut Link::Sqlite(&mut moment), &self.flows).await
+        verify::verify(&mut Link::sqlite(&mut moment), &self.flows).await
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod commit;
 pub(crate) mod find;
 pub(crate) mod flows;
+pub(crate) mod lanes;
 pub(crate) mod log;
 pub(crate) mod runs;
 pub(crate) mod sessions;

@@ -1,6 +1,7 @@
 //! A slot: a directory with a number, which one task after another has as its worktree.
 
 use std::io;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Fence, TaskId};
@@ -92,8 +93,8 @@ impl Slot {
     }
 
     /// Held by whoever lets an agent work in the slot.
-    pub(crate) async fn occupy(&self) -> io::Result<Option<FileLock>> {
-        FileLock::take(&self.under.join(format!("{PREFIX}{}.occupied", self.number)), SLOT_LOCK_LIMIT).await
+    pub(crate) async fn occupy(&self, limit: Duration) -> io::Result<Option<FileLock>> {
+        FileLock::take(&self.under.join(format!("{PREFIX}{}.occupied", self.number)), limit).await
     }
 
     fn lock_path(&self) -> Utf8PathBuf {

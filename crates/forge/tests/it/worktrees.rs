@@ -41,6 +41,23 @@ async fn the_next_attempt_finds_the_work_of_the_last_one() {
 }
 
 #[tokio::test]
+async fn a_worktree_that_is_worked_in_is_busy_until_it_is_left() {
+    let env = TestEnv::new();
+    let worktrees = env.worktrees().await;
+    let worktree = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
+    let held = worktrees.occupy(&worktree).await.unwrap();
+    let error = worktrees.occupy(&worktree).await.unwrap_err();
+    assert_eq!(error.to_string(), "someone else is still busy with the worktree of task t1");
+    drop(held);
+    let held = worktrees.occupy(&worktree).await.unwrap();
+    let others = env.worktrees().await;
+    let error = others.occupy(&worktree).await.unwrap_err();
+    assert_eq!(error.to_string(), "someone else is still busy with the worktree of task t1");
+    drop(held);
+    others.occupy(&worktree).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_finished_worktree_is_clean_for_the_next_task() {
     let env = TestEnv::new();
     let worktrees = env.worktrees().await;

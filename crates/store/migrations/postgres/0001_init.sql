@@ -37,6 +37,7 @@ CREATE TABLE tasks (
     state        TEXT NOT NULL,
     status       TEXT NOT NULL,
     standing     TEXT NOT NULL CHECK (standing IN ('ready', 'claimed', 'waiting', 'ended')),
+    open         BIGINT NOT NULL CHECK (open IN (0, 1)),   -- whether it has not ended
     done         BIGINT NOT NULL CHECK (done IN (0, 1)),
     claimable_at BIGINT,                       -- from when a worker may take it; null: not by itself
     open_deps    BIGINT NOT NULL DEFAULT 0,    -- how many of its dependencies are not done
@@ -50,18 +51,15 @@ CREATE TABLE tasks (
 );
 CREATE INDEX tasks_order ON tasks (priority, created_at, num);
 CREATE INDEX tasks_of_session ON tasks (session, priority, created_at, num) WHERE session IS NOT NULL;
-CREATE INDEX tasks_open ON tasks (priority, created_at, num) WHERE standing <> 'ended';
+CREATE INDEX tasks_open ON tasks (priority, created_at, num) WHERE open = 1;
 CREATE INDEX tasks_open_of_session ON tasks (session, priority, created_at, num)
-    WHERE standing <> 'ended' AND session IS NOT NULL;
-CREATE INDEX tasks_claimable_of_session ON tasks (session, priority, created_at, num, claimable_at)
-    WHERE claimable_at IS NOT NULL AND open_deps = 0 AND session IS NOT NULL;
-CREATE INDEX tasks_claimable ON tasks (priority, created_at, num, claimable_at)
-    WHERE claimable_at IS NOT NULL AND open_deps = 0;
+    WHERE open = 1 AND session IS NOT NULL;
+-- Also for the next of a session, and of all: there are few lanes.
 CREATE INDEX tasks_claimable_of_lane ON tasks (lane, priority, created_at, num, claimable_at)
     WHERE claimable_at IS NOT NULL AND open_deps = 0;
 CREATE INDEX tasks_claimable_at ON tasks (claimable_at) WHERE claimable_at > 0 AND open_deps = 0;
 CREATE INDEX tasks_in_work ON tasks (lease_until) WHERE standing = 'claimed';
-CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE standing <> 'ended';
+CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE open = 1;
 
 CREATE TABLE task_deps (
     task       TEXT COLLATE "C" NOT NULL REFERENCES tasks (id),

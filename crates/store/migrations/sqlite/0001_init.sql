@@ -31,6 +31,7 @@ CREATE TABLE tasks (
     state        TEXT NOT NULL,
     status       TEXT NOT NULL,
     standing     TEXT NOT NULL CHECK (standing IN ('ready', 'claimed', 'waiting', 'ended')),
+    open         INTEGER NOT NULL CHECK (open IN (0, 1)),   -- whether it has not ended
     done         INTEGER NOT NULL CHECK (done IN (0, 1)),
     claimable_at INTEGER,                      -- from when a worker may take it; null: not by itself
     open_deps    INTEGER NOT NULL DEFAULT 0,   -- how many of its dependencies are not done
@@ -43,18 +44,16 @@ CREATE TABLE tasks (
     doc          TEXT NOT NULL
 ) STRICT;
 CREATE INDEX tasks_order ON tasks (priority, created_at, num);
-CREATE INDEX tasks_order_of_session ON tasks (session, priority, created_at, num);
-CREATE INDEX tasks_open ON tasks (priority, created_at, num) WHERE standing <> 'ended';
-CREATE INDEX tasks_open_of_session ON tasks (session, priority, created_at, num) WHERE standing <> 'ended';
-CREATE INDEX tasks_claimable ON tasks (priority, created_at, num, claimable_at)
-    WHERE claimable_at IS NOT NULL AND open_deps = 0;
-CREATE INDEX tasks_claimable_of_session ON tasks (session, priority, created_at, num, claimable_at)
-    WHERE claimable_at IS NOT NULL AND open_deps = 0;
+CREATE INDEX tasks_of_session ON tasks (session, priority, created_at, num) WHERE session IS NOT NULL;
+CREATE INDEX tasks_open ON tasks (priority, created_at, num) WHERE open = 1;
+CREATE INDEX tasks_open_of_session ON tasks (session, priority, created_at, num)
+    WHERE open = 1 AND session IS NOT NULL;
+-- Also for the next of a session, and of all: there are few lanes.
 CREATE INDEX tasks_claimable_of_lane ON tasks (lane, priority, created_at, num, claimable_at)
     WHERE claimable_at IS NOT NULL AND open_deps = 0;
 CREATE INDEX tasks_claimable_at ON tasks (claimable_at) WHERE claimable_at > 0 AND open_deps = 0;
 CREATE INDEX tasks_in_work ON tasks (lease_until) WHERE standing = 'claimed';
-CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE standing <> 'ended';
+CREATE INDEX tasks_in_state ON tasks (flow_version, state) WHERE open = 1;
 
 -- How many tasks there are of each kind, kept by the triggers below: a count must not read every task.
 CREATE TABLE task_counts (
@@ -68,22 +67,22 @@ CREATE TABLE task_counts (
 CREATE TRIGGER tasks_are_counted AFTER INSERT ON tasks
 BEGIN
     INSERT INTO task_counts (session, status, open, done, total)
-    VALUES (coalesce(NEW.session, ''), NEW.status, NEW.standing <> 'ended', NEW.done, 1)
+    VALUES (coalesce(NEW.session, ''), NEW.status, NEW.open, NEW.done, 1)
     ON CONFLICT DO UPDATE SET total = total + 1;
 END;
 CREATE TRIGGER tasks_are_not_counted AFTER DELETE ON tasks
 BEGIN
     UPDATE task_counts SET total = total - 1
     WHERE session = coalesce(OLD.session, '') AND status = OLD.status
-      AND open = (OLD.standing <> 'ended') AND done = OLD.done;
+      AND open = OLD.open AND done = OLD.done;
 END;
-CREATE TRIGGER tasks_are_counted_anew AFTER UPDATE OF session, status, standing, done ON tasks
+CREATE TRIGGER tasks_are_counted_anew AFTER UPDATE OF session, status, open, done ON tasks
 BEGIN
     UPDATE task_counts SET total = total - 1
     WHERE session = coalesce(OLD.session, '') AND status = OLD.status
-      AND open = (OLD.standing <> 'ended') AND done = OLD.done;
+      AND open = OLD.open AND done = OLD.done;
     INSERT INTO task_counts (session, status, open, done, total)
-    VALUES (coalesce(NEW.session, ''), NEW.status, NEW.standing <> 'ended', NEW.done, 1)
+    VALUES (coalesce(NEW.session, ''), NEW.status, NEW.open, NEW.done, 1)
     ON CONFLICT DO UPDATE SET total = total + 1;
 END;
 
@@ -150,8 +149,9 @@ CREATE TABLE test_runs (
 ) STRICT;
 CREATE INDEX test_runs_of_project ON test_runs (root, framework, num);
 
+-- Nothing is ever removed, so that SQLite gives out ever higher numbers by itself.
 CREATE TABLE events (
-    seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq     INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL,
     actor   TEXT NOT NULL,
     kind    TEXT NOT NULL,

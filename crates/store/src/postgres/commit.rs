@@ -35,8 +35,9 @@ impl PostgresStore {
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
-        let at = self.begin(&mut turn, at).await?;
-        let mut writing = Writing::new(Link::Postgres(&mut turn.connection), &self.flows, actor, at);
+        let (at, transaction) = self.begin(&mut turn, at, &changes).await?;
+        let link = Link::postgres(&mut turn.connection);
+        let mut writing = Writing::new(link, &self.flows, actor, at, transaction);
         let committed = match writing.apply_all(changes).await {
             Ok(committed) => committed,
             Err(error) => {
@@ -46,8 +47,9 @@ impl PostgresStore {
                 return Err(error);
             }
         };
-        let transaction = writing.into_transaction();
-        if let Err(error) = turn.run("COMMIT").await {
+        let ended = writing.commit().await;
+        let (has_written, transaction) = (writing.has_written(), writing.into_transaction());
+        if let Err(error) = ended {
             drop(turn);
             self.server.heed(&error);
             return match self.ending_of(transaction.as_deref()).await {
@@ -57,22 +59,34 @@ impl PostgresStore {
             };
         }
         // What was committed is committed, whether others hear of it or not.
-        if transaction.is_none() || self.hints.tell(&mut turn).await.is_ok() {
+        if !has_written || self.hints.tell(&mut turn).await.is_ok() {
             turn.keep();
         }
         Ok(committed)
     }
 
-    /// Begins a transaction, and asks for the time on the same way.
-    async fn begin(&self, turn: &mut Turn<'_>, given: Timestamp) -> Result<Timestamp, StoreError> {
-        if self.time == TimeSource::Given {
-            turn.run("BEGIN").await?;
-            return Ok(given);
-        }
-        let sql = concat!("BEGIN; SELECT ", server_time!());
-        let rows = in_time(async { Ok(raw_sql(sql).fetch_all(&mut turn.connection).await?) }).await?;
+    /// Begins a transaction; when, and under which number. A claim that finds nothing to do needs no number: it gets one
+    /// with the task that it takes.
+    async fn begin(
+        &self,
+        turn: &mut Turn<'_>,
+        given: Timestamp,
+        changes: &[Change],
+    ) -> Result<(Timestamp, Option<String>), StoreError> {
+        let only_claims = changes.iter().all(|change| matches!(change, Change::ClaimNext(_)));
+        let sql = if only_claims {
+            concat!("BEGIN; SELECT ", server_time!(), ", NULL::text")
+        } else {
+            concat!("BEGIN; SELECT ", server_time!(), ", pg_current_xact_id()::text")
+        };
+        let wire = &mut turn.connection.wire;
+        let rows = in_time(async { Ok(raw_sql(sql).fetch_all(wire).await?) }).await?;
         let row = rows.first().ok_or_else(|| StoreError::Other(Box::new(sqlx::Error::RowNotFound)))?;
-        Ok(Timestamp(row.try_get(0)?))
+        let at = match self.time {
+            TimeSource::Given => given,
+            TimeSource::Server => Timestamp(row.try_get(0)?),
+        };
+        Ok((at, row.try_get(1)?))
     }
 
     /// Asks the server how a transaction ended whose last word was lost. One without a number wrote nothing.

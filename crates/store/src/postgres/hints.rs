@@ -15,7 +15,8 @@ use crate::policy::{BETWEEN_HINTS, LONGEST_QUIET, PAUSES};
 
 /// The channel, which is the database's own.
 const CHANNEL: &str = "rehearsal";
-const NOTIFY: &str = "NOTIFY rehearsal";
+/// A hint that is lost with the power need not be on the disk.
+const NOTIFY: &str = "SET LOCAL synchronous_commit = off; NOTIFY rehearsal";
 
 /// What this process tells and hears.
 #[derive(Debug)]

@@ -9,11 +9,12 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, raw_sql};
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnectOptions;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use super::backend::Backend;
 use crate::link::Link;
 use crate::policy::{CONNECTIONS, LONGEST_SILENCE, STATEMENT_TIMEOUT};
 use crate::{OpenError, StoreError};
@@ -25,20 +26,20 @@ pub(super) const SCHEMA: &str = "rehearsal";
 #[derive(Debug)]
 pub(super) struct Server {
     options: PgConnectOptions,
-    idle: Mutex<Vec<PgConnection>>,
+    idle: Mutex<Vec<Backend>>,
     permits: Semaphore,
 }
 
 /// A connection in use.
 pub(super) struct Turn<'a> {
     server: &'a Server,
-    pub(super) connection: PgConnection,
+    pub(super) connection: Backend,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Turn<'_> {
     pub(super) fn link(&mut self) -> Link<'_> {
-        Link::Postgres(&mut self.connection)
+        Link::postgres(&mut self.connection)
     }
 
     /// Puts the connection back for the next one.
@@ -48,8 +49,7 @@ impl Turn<'_> {
 
     /// Statements without parameters, in one go.
     pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        in_time(async { Ok(raw_sql(sql).execute(&mut self.connection).await?) }).await?;
-        Ok(())
+        self.connection.run(sql).await
     }
 }
 
@@ -66,6 +66,7 @@ impl Server {
                 ("statement_timeout", &limit),
                 ("idle_in_transaction_session_timeout", &limit),
                 ("default_transaction_isolation", "read committed"),
+                ("standard_conforming_strings", "on"),
                 ("tcp_keepalives_idle", "30"),
                 ("tcp_keepalives_interval", "10"),
                 ("tcp_keepalives_count", "3"),
@@ -73,6 +74,10 @@ impl Server {
                 // has a better plan for one value than for another.
                 ("jit", "off"),
                 ("plan_cache_mode", "force_generic_plan"),
+                // A plan is made once, and the table may have grown a thousandfold until PostgreSQL has counted it again. All
+                // that is asked for often has its index.
+                ("enable_seqscan", "off"),
+                ("enable_bitmapscan", "off"),
             ])
             .disable_statement_logging();
         Ok(Self { options, idle: Mutex::default(), permits: Semaphore::new(CONNECTIONS) })
@@ -99,7 +104,7 @@ impl Server {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => in_time(async { Ok(self.options.connect().await?) }).await?,
+            None => Backend::new(in_time(async { Ok(self.options.connect().await?) }).await?),
         };
         Ok(Turn { server: self, connection, _permit: permit })
     }
@@ -111,7 +116,7 @@ impl Server {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Backend>> {
         // A list is whole even if someone panicked beside it.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

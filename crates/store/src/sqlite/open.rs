@@ -19,7 +19,7 @@ use super::error::is_no_database;
 use super::migrate;
 use super::network;
 use crate::link::Link;
-use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, READERS};
+use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, PAGES_OF_WAL, READERS};
 use crate::{OpenError, StoreError};
 
 const FILE_NAME: &str = "rehearsal.db";
@@ -45,7 +45,7 @@ pub(super) struct Reader(PoolConnection<Sqlite>);
 
 impl Reader {
     pub(super) fn link(&mut self) -> Link<'_> {
-        Link::Sqlite(&mut self.0)
+        Link::sqlite(&mut self.0)
     }
 
     pub(super) fn connection(&mut self) -> &mut SqliteConnection {
@@ -114,6 +114,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", LARGEST_IDLE_WAL)
+        .pragma("wal_autocheckpoint", PAGES_OF_WAL)
         .disable_statement_logging()
 }
 

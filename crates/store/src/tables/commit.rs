@@ -11,7 +11,7 @@ use rehearsal_core::{Actor, EventKind, RunId, SessionName, TaskId, Timestamp};
 use super::flows::FlowCache;
 use super::log::{About, run_of};
 use crate::json::to_json;
-use crate::link::{Link, Sql, Value};
+use crate::link::{Link, Value};
 use crate::{Change, CommitError, Committed, StoreError};
 
 pub(crate) use runs::EndColumns;
@@ -26,11 +26,11 @@ pub(crate) struct Writing<'a> {
     /// Which change it is, counted from 0.
     index: usize,
     has_written: bool,
-    /// PostgreSQL's number of the transaction, once something was written.
+    /// PostgreSQL's number of the transaction, by which its outcome can be asked for.
     transaction: Option<String>,
 }
 
-/// One event. In PostgreSQL it also tells the number of the transaction, by which its outcome can be asked for.
+/// One event.
 macro_rules! insert_event {
     ($source:literal) => {
         concat!("INSERT INTO events (at, actor, kind, task_id, session, run_id, body) ", $source)
@@ -38,14 +38,17 @@ macro_rules! insert_event {
 }
 use insert_event;
 
-const APPEND: Sql = Sql {
-    sqlite: insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING NULL"),
-    postgres: insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING pg_current_xact_id()::text"),
-};
+const APPEND: &str = insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7)");
 
 impl<'a> Writing<'a> {
-    pub(crate) fn new(link: Link<'a>, flows: &'a FlowCache, actor: &'a Actor, at: Timestamp) -> Self {
-        Self { link, flows, actor, at, index: 0, has_written: false, transaction: None }
+    pub(crate) fn new(
+        link: Link<'a>,
+        flows: &'a FlowCache,
+        actor: &'a Actor,
+        at: Timestamp,
+        transaction: Option<String>,
+    ) -> Self {
+        Self { link, flows, actor, at, index: 0, has_written: false, transaction }
     }
 
     /// Whether there is anything new. A claim that found nothing to do is no news.
@@ -53,14 +56,24 @@ impl<'a> Writing<'a> {
         self.has_written
     }
 
-    /// PostgreSQL's number of the transaction, if it wrote anything.
+    /// PostgreSQL's number of the transaction. One without wrote nothing.
     pub(crate) fn into_transaction(self) -> Option<String> {
         self.transaction
     }
 
-    fn wrote(&mut self, transaction: Option<String>) {
-        self.has_written = true;
-        self.transaction = transaction;
+    /// All changes and the end of the transaction.
+    pub(crate) async fn apply_and_commit(
+        &mut self,
+        changes: Vec<Change>,
+    ) -> Result<Vec<Committed>, CommitError> {
+        let committed = self.apply_all(changes).await?;
+        self.commit().await?;
+        Ok(committed)
+    }
+
+    /// Ends the transaction, together with what was written last.
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
+        self.link.commit().await
     }
 
     pub(crate) async fn apply_all(&mut self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
@@ -106,8 +119,8 @@ impl<'a> Writing<'a> {
 
     /// Writes one event.
     async fn append(&mut self, about: About<'_>, kind: &EventKind) -> Result<(), StoreError> {
-        let (transaction,) = self.link.one(APPEND, &self.event(about, kind)?).await?;
-        self.wrote(transaction);
+        self.link.execute(APPEND, &self.event(about, kind)?).await?;
+        self.has_written = true;
         Ok(())
     }
 

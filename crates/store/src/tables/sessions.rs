@@ -34,8 +34,7 @@ const SUMMARIES: Sql = Sql {
                     coalesce(sum(c.total * c.done), 0)
              FROM sessions s LEFT JOIN task_counts c ON c.session = s.name AND c.total > 0
              GROUP BY s.name, c.status ORDER BY s.created_at, s.num",
-    postgres:
-        "SELECT s.name, s.doc, t.status, count(t.num), count(t.num) FILTER (WHERE t.standing <> 'ended'),
+    postgres: "SELECT s.name, s.doc, t.status, count(t.num), count(t.num) FILTER (WHERE t.open = 1),
                       count(t.num) FILTER (WHERE t.done = 1)
                FROM sessions s LEFT JOIN tasks t ON t.session = s.name
                GROUP BY s.num, t.status ORDER BY s.created_at, s.num",

@@ -4,6 +4,7 @@ use rehearsal_core::{SessionName, StateName, Task, TaskId, Timestamp};
 
 use crate::json::{from_json, to_json};
 use crate::link::{Link, Sql, values};
+use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::{Counts, StatusFilter, StoreError, TaskQuery};
 
 pub(crate) async fn task(link: &mut Link<'_>, id: &TaskId) -> Result<Option<Task>, StoreError> {
@@ -77,9 +78,9 @@ macro_rules! tasks_where {
 pub(crate) async fn tasks(link: &mut Link<'_>, tasks: &TaskQuery) -> Result<Vec<Task>, StoreError> {
     let open = tasks.status == StatusFilter::Open;
     let sql = match (tasks.session.is_some(), open) {
-        (true, true) => tasks_where!("t.session = $1 AND t.standing <> 'ended'"),
+        (true, true) => tasks_where!("t.session = $1 AND t.open = 1"),
         (true, false) => tasks_where!("t.session = $1"),
-        (false, true) => tasks_where!("$1 IS NULL AND t.standing <> 'ended'"),
+        (false, true) => tasks_where!("$1 IS NULL AND t.open = 1"),
         (false, false) => tasks_where!("$1 IS NULL"),
     };
     let words = match &tasks.status {
@@ -105,14 +106,20 @@ pub(crate) fn limit(limit: Option<u32>) -> i64 {
     limit.map_or(i64::MAX, i64::from)
 }
 
-/// The two first conditions are those of the partial index, word for word, or it is not used.
-macro_rules! next_task_where {
-    ($condition:literal) => {
+/// The first of the first of all lanes. The tasks of a lane are of one session.
+macro_rules! next_where {
+    ($engine:ident $condition:literal) => {
         concat!(
-            "SELECT doc FROM tasks WHERE claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1 AND ",
+            lanes!(),
+            "SELECT t.doc FROM ",
+            first_of_lanes!($engine),
+            " WHERE ",
             $condition,
-            " ORDER BY priority, created_at, num LIMIT 1"
+            " ORDER BY t.priority, t.created_at, t.num LIMIT 1"
         )
+    };
+    ($condition:literal) => {
+        Sql { sqlite: next_where!(sqlite $condition), postgres: next_where!(postgres $condition) }
     };
 }
 
@@ -122,8 +129,8 @@ pub(crate) async fn next(
     now: Timestamp,
 ) -> Result<Option<Task>, StoreError> {
     let sql = match session {
-        Some(_) => next_task_where!("session = $2"),
-        None => next_task_where!("$2 IS NULL"),
+        Some(_) => next_where!("t.session = $2"),
+        None => next_where!("$2 IS NULL"),
     };
     let doc: Option<(String,)> = link.optional(sql, values![now.0, session.map(SessionName::as_str)]).await?;
     doc.map(|(doc,)| read_task(&doc)).transpose()
@@ -139,7 +146,7 @@ macro_rules! count_where {
                 " AND total > 0 GROUP BY status"
             ),
             postgres: concat!(
-                "SELECT status, count(*), count(*) FILTER (WHERE standing <> 'ended'),
+                "SELECT status, count(*), count(*) FILTER (WHERE open = 1),
                         count(*) FILTER (WHERE done = 1)
                  FROM tasks WHERE ",
                 $condition,
@@ -183,6 +190,7 @@ mod tests {
     use sqlx::sqlite::SqliteConnectOptions;
 
     use crate::SqliteStore;
+    use crate::tables::lanes::{first_of_lanes, lanes};
 
     async fn plan(sql: &'static str) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
@@ -195,20 +203,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_queue_is_read_off_its_index_and_not_sorted() {
-        let of_session = plan(concat!("EXPLAIN QUERY PLAN ", next_task_where!("session = $2"))).await;
-        assert_eq!(of_session, ["SEARCH tasks USING INDEX tasks_claimable_of_session (session=?)"]);
-        let of_all = plan(concat!("EXPLAIN QUERY PLAN ", next_task_where!("$2 IS NULL"))).await;
-        assert_eq!(of_all, ["SCAN tasks USING INDEX tasks_claimable"]);
+    async fn the_queue_is_read_off_its_index_lane_by_lane() {
+        let steps = plan(concat!("EXPLAIN QUERY PLAN ", next_where!(sqlite "t.session = $2"))).await;
+        let searches: Vec<&str> = steps
+            .iter()
+            .map(String::as_str)
+            .filter(|step| step.contains(" tasks") || step.contains(" t "))
+            .collect();
+        assert_eq!(
+            searches,
+            [
+                "SEARCH tasks USING COVERING INDEX tasks_claimable_of_lane",
+                "SEARCH tasks USING COVERING INDEX tasks_claimable_of_lane (lane>?)",
+                "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)",
+                "SEARCH tasks USING COVERING INDEX tasks_claimable_of_lane (lane=?)",
+            ]
+        );
     }
 
     #[tokio::test]
     async fn open_tasks_are_read_off_their_index_and_not_sorted() {
-        let open =
-            concat!("EXPLAIN QUERY PLAN ", tasks_where!(sqlite "t.session = $1 AND t.standing <> 'ended'"));
+        let open = concat!("EXPLAIN QUERY PLAN ", tasks_where!(sqlite "t.session = $1 AND t.open = 1"));
         assert_eq!(plan(open).await[0], "SEARCH t USING INDEX tasks_open_of_session (session=?)");
-        let open =
-            concat!("EXPLAIN QUERY PLAN ", tasks_where!(sqlite "$1 IS NULL AND t.standing <> 'ended'"));
+        let open = concat!("EXPLAIN QUERY PLAN ", tasks_where!(sqlite "$1 IS NULL AND t.open = 1"));
         let open = plan(open).await;
         assert_eq!(open[0], "SCAN t USING INDEX tasks_open");
         assert!(!open.iter().any(|step| step.contains("ORDER BY")), "{open:?}");

@@ -66,7 +66,7 @@ async fn check_counts(link: &mut Link<'_>, findings: &mut Findings) -> Result<()
             "SELECT session, status FROM (
                  SELECT session, status, open, done, total FROM task_counts WHERE total <> 0
                  UNION ALL
-                 SELECT coalesce(session, ''), status, standing <> 'ended', done, -count(*)
+                 SELECT coalesce(session, ''), status, open, done, -count(*)
                  FROM tasks GROUP BY 1, 2, 3, 4
              ) GROUP BY session, status, open, done HAVING sum(total) <> 0 LIMIT 20",
             &[],

@@ -42,6 +42,7 @@ macro_rules! suite {
             commits {
                 all_changes_are_made_or_none
                 a_later_change_sees_the_earlier_ones
+                no_word_is_taken_for_a_command
                 every_change_leaves_one_event
                 the_log_can_be_read_by_whom_it_is_about
                 many_writers_queue_up

@@ -11,6 +11,7 @@ use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order};
 use crate::json::to_json;
 use crate::link::{Sql, values};
 use crate::policy::CANDIDATES;
+use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::tables::log::About;
 use crate::tables::situation::{self, situation_rows};
 use crate::tables::tasks::read_task;
@@ -124,7 +125,7 @@ impl Writing<'_> {
 
     /// The task of a candidate, if it is one still and in nobody else's hands; of a lane the next that is.
     async fn pick(&mut self, candidate: &mut Candidate) -> Result<Option<Task>, StoreError> {
-        let picked: Option<(String, i64, i64, i64)> = match &candidate.found {
+        let picked: Option<(String, i64, i64, i64, Option<String>)> = match &candidate.found {
             Found::InLane { lane, .. } => {
                 let Candidate { priority, created_at, num, .. } = &*candidate;
                 let values = values![lane, self.at.0, *priority, *created_at, *num];
@@ -132,10 +133,11 @@ impl Writing<'_> {
             }
             Found::RunOut => self.link.optional(PICK_RUN_OUT, values![candidate.num, self.at.0]).await?,
         };
-        let Some((doc, num, priority, created_at)) = picked else {
+        let Some((doc, num, priority, created_at, transaction)) = picked else {
             return Ok(None);
         };
         (candidate.num, candidate.priority, candidate.created_at) = (num, priority, created_at);
+        self.transaction = transaction;
         read_task(&doc).map(Some)
     }
 
@@ -244,41 +246,46 @@ const CLAIMING: i64 = 0x636c_6169_6d73;
 /// Kind, lane (or session), id, document, number (or turn), priority, time of creation.
 type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 
-/// All that a claim has to know, in one statement. The lanes are found by jumping from one to the next in the index, so
-/// that it does not matter how many tasks there are. `$1` is now.
-const LOOK: &str = concat!(
-    "WITH RECURSIVE lanes (lane) AS (
-         SELECT min(lane) FROM tasks WHERE claimable_at IS NOT NULL AND open_deps = 0
-         UNION ALL
-         SELECT (SELECT min(lane) FROM tasks
-                 WHERE claimable_at IS NOT NULL AND open_deps = 0 AND lane > lanes.lane)
-         FROM lanes WHERE lane IS NOT NULL) ",
-    situation_rows!(", 0, 0, 0"),
-    " UNION ALL
-      SELECT 'turn', session, NULL, NULL, turn, 0, 0 FROM turns
-      UNION ALL
-      SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM tasks
-      WHERE num IN (SELECT (SELECT num FROM tasks
-                            WHERE lane = lanes.lane AND claimable_at IS NOT NULL AND open_deps = 0
-                              AND claimable_at <= $1
-                            ORDER BY priority, created_at, num LIMIT 1)
-                    FROM lanes WHERE lane IS NOT NULL)
-      UNION ALL
-      SELECT * FROM (SELECT 'run_out', lane, NULL, NULL, num, priority, created_at FROM tasks
-                     WHERE standing = 'claimed' AND lease_until <= $1 ORDER BY lease_until LIMIT $2) AS late"
-);
+/// All that a claim has to know, in one statement. `$1` is now.
+macro_rules! look {
+    ($engine:ident) => {
+        concat!(
+            lanes!(),
+            situation_rows!(", 0, 0, 0"),
+            " UNION ALL
+              SELECT 'turn', session, NULL, NULL, turn, 0, 0 FROM turns
+              UNION ALL
+              SELECT 'next', t.lane, NULL, NULL, t.num, t.priority, t.created_at FROM ",
+            first_of_lanes!($engine),
+            " UNION ALL
+              SELECT * FROM (SELECT 'run_out', lane, NULL, NULL, num, priority, created_at FROM tasks
+                             WHERE standing = 'claimed' AND lease_until <= $1
+                             ORDER BY lease_until LIMIT $2) AS late"
+        )
+    };
+}
+const LOOK: Sql = Sql { sqlite: look!(sqlite), postgres: look!(postgres) };
 
-const NEXT_OF_LANE: &str = "SELECT num, priority, created_at FROM tasks
-    WHERE lane = $1 AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $2
-      AND (priority, created_at, num) > ($3, $4, $5)
-    ORDER BY priority, created_at, num LIMIT 1";
+/// What follows in a lane. All of its columns are compared and sorted by, the lane too: only one index can yield that.
+macro_rules! in_lane {
+    ($than:literal) => {
+        concat!(
+            "lane <= $1 AND (lane, priority, created_at, num) ",
+            $than,
+            " ($1, $3, $4, $5) AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $2
+             ORDER BY lane, priority, created_at, num LIMIT 1"
+        )
+    };
+}
+
+const NEXT_OF_LANE: &str = concat!("SELECT num, priority, created_at FROM tasks WHERE ", in_lane!(">"));
 
 macro_rules! pick {
-    ($condition:literal) => {
+    ($condition:expr) => {
         Sql {
-            sqlite: concat!("SELECT doc, num, priority, created_at FROM tasks WHERE ", $condition),
+            sqlite: concat!("SELECT doc, num, priority, created_at, NULL FROM tasks WHERE ", $condition),
             postgres: concat!(
-                "SELECT doc, num, priority, created_at FROM tasks WHERE ",
+                "SELECT doc, num, priority, created_at, pg_current_xact_id()::text FROM tasks WHERE ",
                 $condition,
                 " FOR NO KEY UPDATE SKIP LOCKED"
             ),
@@ -286,11 +293,7 @@ macro_rules! pick {
     };
 }
 
-const PICK_IN_LANE: Sql = pick!(
-    "lane = $1 AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $2
-       AND (priority, created_at, num) >= ($3, $4, $5)
-     ORDER BY priority, created_at, num LIMIT 1"
-);
+const PICK_IN_LANE: Sql = pick!(in_lane!(">="));
 const PICK_RUN_OUT: Sql = pick!("num = $1 AND standing = 'claimed' AND lease_until <= $2");
 
 fn session_of(lane: &Lane) -> Option<&SessionName> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Writing, insert_event};
 use crate::columns::TaskColumns;
 use crate::json::to_json;
-use crate::link::{Link, Sql, Value, values};
+use crate::link::{Sql, Value, Write, values};
 use crate::policy::CHUNK;
 use crate::tables::log::{About, run_of};
 use crate::tables::{flows, tasks};
@@ -69,8 +69,7 @@ impl Writing<'_> {
         let run = run_of(self.actor).map(RunId::as_str);
         let values = values![&rows, self.at.0, to_json(self.actor)?, run];
         self.link.execute(INSERT_ADDED, values).await?;
-        let (transaction,) = self.link.one(TRANSACTION, &[]).await?;
-        self.wrote(transaction);
+        self.has_written = true;
         Ok(())
     }
 
@@ -163,38 +162,28 @@ impl Writing<'_> {
         kind: &EventKind,
     ) -> Result<(), StoreError> {
         let mut values: Vec<Value<'_>> = self.event(about, kind)?.into();
-        let columns = TaskColumns::of(task);
+        let (old, new) = (TaskColumns::of(before), TaskColumns::of(task));
+        let sql = update_of(&old, &new);
         values.extend_from_slice(values![
             task.id.as_str(),
             before.fence.0,
-            columns.priority,
-            columns.state,
-            columns.status,
-            columns.standing,
-            columns.done,
-            columns.claimable_at,
-            columns.lane,
-            columns.touches,
-            columns.updated_at,
-            columns.fence,
+            new.state,
+            new.lane,
+            new.status,
+            new.standing,
+            new.claimable_at,
+            new.updated_at,
+            new.fence,
             to_json(task)?,
             lease_until.map(|until| until.0),
+            new.open,
+            new.done,
+            new.touches,
+            new.priority,
         ]);
-        let written: Option<(Option<String>,)> = match &self.link {
-            Link::Postgres(_) => self.link.optional(UPDATE_AND_APPEND, &values).await?,
-            Link::Sqlite(_) => {
-                let has_new_priority = before.priority != task.priority;
-                let sql = if has_new_priority { UPDATE_TASK_AND_PRIORITY } else { UPDATE_TASK };
-                match self.link.execute(sql, &values[7..]).await? {
-                    1 => Some(self.link.one(super::APPEND, &values[..7]).await?),
-                    _ => None,
-                }
-            }
-        };
-        let Some((transaction,)) = written else {
-            return Err(StoreError::Contended);
-        };
-        self.wrote(transaction);
+        let sql = Write { sqlite: [sql, APPEND_IF_CHANGED], postgres: UPDATE_AND_APPEND };
+        self.link.later(sql, values).await?;
+        self.has_written = true;
         Ok(())
     }
 
@@ -297,20 +286,20 @@ const REWIRING: i64 = 0x7265_7769_7265;
 
 /// `jsonb_each` and not `json_each`, which would write each row out as text to be parsed for each column.
 const INSERT_TASKS: Sql = Sql {
-    sqlite: "INSERT INTO tasks (id, session, flow_version, priority, state, status, standing, done, claimable_at,
-                                lane, touches, created_at, updated_at, fence, doc)
+    sqlite: "INSERT INTO tasks (id, session, flow_version, priority, state, status, standing, open, done,
+                                claimable_at, lane, touches, created_at, updated_at, fence, doc)
              SELECT value ->> '$.id', value ->> '$.session', value ->> '$.flow_version', value ->> '$.priority',
-                    value ->> '$.state', value ->> '$.status', value ->> '$.standing', value ->> '$.done',
-                    value ->> '$.claimable_at', value ->> '$.lane', value ->> '$.touches',
+                    value ->> '$.state', value ->> '$.status', value ->> '$.standing', value ->> '$.open',
+                    value ->> '$.done', value ->> '$.claimable_at', value ->> '$.lane', value ->> '$.touches',
                     value ->> '$.created_at', value ->> '$.updated_at', value ->> '$.fence', value ->> '$.doc'
              FROM jsonb_each($1) ORDER BY key",
-    postgres: "INSERT INTO tasks (id, session, flow_version, priority, state, status, standing, done, claimable_at,
-                                  lane, touches, created_at, updated_at, fence, doc)
-               SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at,
-                      lane, touches, created_at, updated_at, fence, doc
+    postgres: "INSERT INTO tasks (id, session, flow_version, priority, state, status, standing, open, done,
+                                  claimable_at, lane, touches, created_at, updated_at, fence, doc)
+               SELECT id, session, flow_version, priority, state, status, standing, open, done,
+                      claimable_at, lane, touches, created_at, updated_at, fence, doc
                FROM json_to_recordset($1::json)
                  AS new (id text, session text, flow_version text, priority bigint, state text, status text,
-                         standing text, done bigint, claimable_at bigint, lane text, touches text,
+                         standing text, open bigint, done bigint, claimable_at bigint, lane text, touches text,
                          created_at bigint, updated_at bigint, fence bigint, doc text)",
 };
 
@@ -327,34 +316,48 @@ const INSERT_ADDED: Sql = Sql {
     ),
 };
 
-const TRANSACTION: Sql = Sql { sqlite: "SELECT NULL", postgres: "SELECT pg_current_xact_id()::text" };
-
-/// A lease lasts as long as its claim, unless a new one is given. SQLite writes every index anew that has a column which
-/// is set, changed or not: the priority, which most have, is only set where it changes.
+/// A lease lasts as long as its claim, unless a new one is given.
+///
+/// SQLite writes every index anew that has a column which is set, changed or not, and a page of each to the disk. Most
+/// changes only move the claim; few move the task to another place of the flow, and hardly any its priority.
 macro_rules! update_task {
-    ($priority:literal) => {
+    ($more:literal) => {
         concat!(
             "UPDATE tasks SET ",
-            $priority,
-            " state = $4, status = $5, standing = $6, done = $7, claimable_at = $8, lane = $9, touches = $10,
-              updated_at = $11, fence = $12, doc = $13,
-              lease_until = coalesce($14, CASE WHEN $6 = 'claimed' AND fence = $12 THEN lease_until END)
-             WHERE id = $1 AND fence = $2"
+            $more,
+            " status = $12, standing = $13, claimable_at = $14, updated_at = $15, fence = $16, doc = $17,
+              lease_until = coalesce($18, CASE WHEN $13 = 'claimed' AND fence = $16 THEN lease_until END)
+             WHERE id = $8 AND fence = $9"
         )
     };
 }
-const UPDATE_TASK: &str = update_task!("");
-const UPDATE_TASK_AND_PRIORITY: &str = update_task!("priority = $3,");
+const UPDATE_CLAIM: &str = update_task!("");
+const UPDATE_PLACE: &str = update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21,");
+const UPDATE_ALL: &str =
+    update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,");
+
+/// An event has a body: without the change that it tells of there is none, and everything fails.
+const APPEND_IF_CHANGED: &str =
+    insert_event!("SELECT $1, $2, $3, $4, $5, $6, CASE WHEN changes() = 1 THEN $7 END");
 
 /// Both in one statement: half of the way to the server and back.
 const UPDATE_AND_APPEND: &str = concat!(
-    "WITH changed AS (
-         UPDATE tasks SET priority = $10, state = $11, status = $12, standing = $13, done = $14,
-             claimable_at = $15, lane = $16, touches = $17, updated_at = $18, fence = $19, doc = $20,
-             lease_until = coalesce($21, CASE WHEN $13 = 'claimed' AND fence = $19 THEN lease_until END)
-         WHERE id = $8 AND fence = $9 RETURNING 1) ",
-    insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed RETURNING pg_current_xact_id()::text")
+    "WITH changed AS (",
+    update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
+    " RETURNING 1) ",
+    insert_event!("SELECT $1, $2, $3, $4, $5, $6, (SELECT $7 FROM changed)")
 );
+
+/// The least that has to be set.
+fn update_of(old: &TaskColumns, new: &TaskColumns) -> &'static str {
+    let has_moved = (old.open, old.done) != (new.open, new.done)
+        || (&old.state, &old.lane, &old.touches) != (&new.state, &new.lane, &new.touches);
+    match (old.priority != new.priority, has_moved) {
+        (true, _) => UPDATE_ALL,
+        (false, true) => UPDATE_PLACE,
+        (false, false) => UPDATE_CLAIM,
+    }
+}
 
 fn claiming_run(task: &Task) -> Option<&RunId> {
     match &task.standing {

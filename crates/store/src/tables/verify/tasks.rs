@@ -23,8 +23,8 @@ pub(super) async fn check(
     loop {
         let rows: Vec<CheckedRow> = link
             .all(
-                "SELECT id, session, flow_version, priority, state, status, standing, done, claimable_at, lane,
-                        touches, created_at, updated_at, fence, doc
+                "SELECT id, session, flow_version, priority, state, status, standing, open, done, claimable_at,
+                        lane, touches, created_at, updated_at, fence, doc
                  FROM tasks WHERE id > $1 ORDER BY id LIMIT $2",
                 values![&after, PAGE],
             )
@@ -67,6 +67,7 @@ type CheckedRow = (
     String,
     String,
     i64,
+    i64,
     Option<i64>,
     String,
     Option<String>,
@@ -78,7 +79,8 @@ type CheckedRow = (
 
 impl From<CheckedRow> for TaskRow {
     fn from(row: CheckedRow) -> Self {
-        let (id, session, flow_version, priority, state, status, standing, done, claimable_at, ..) = row;
+        let (id, session, flow_version, priority, state, status, standing, open, done, claimable_at, ..) =
+            row;
         let (.., lane, touches, created_at, updated_at, fence, doc) = row;
         let columns = TaskColumns {
             id,
@@ -88,6 +90,7 @@ impl From<CheckedRow> for TaskRow {
             state,
             status,
             standing,
+            open,
             done,
             claimable_at,
             lane,

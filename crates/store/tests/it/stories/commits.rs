@@ -38,6 +38,25 @@ pub(crate) async fn a_later_change_sees_the_earlier_ones(bench: &Bench) {
     assert_eq!(last, bench.task("first").await);
 }
 
+/// The last write of a commit goes another way than others: as text, within a text.
+pub(crate) async fn no_word_is_taken_for_a_command(bench: &Bench) {
+    bench.add("first", titled("first")).await.unwrap();
+    let words = "it's \\' $1 $$ '); DROP TABLE tasks; -- \u{0} \n \u{e9} \u{1f600} '' \\";
+    for reason in [words, "'", "\\"] {
+        let input = TaskInput::Block { reason: reason.to_owned() };
+        let change = Change::ChangeTask { id: id("first"), input: input.clone() };
+        let task = bench.commit(vec![change]).await.unwrap().pop().unwrap().task().unwrap();
+        assert_eq!(task, bench.task("first").await);
+        let last = bench.store.events(&EventQuery::default()).await.unwrap().pop().unwrap();
+        assert!(
+            matches!(&last.kind, EventKind::TaskChanged { input: told, .. } if *told == input),
+            "{last:?}"
+        );
+        let change = Change::ChangeTask { id: id("first"), input: TaskInput::Unblock };
+        bench.commit(vec![change]).await.unwrap();
+    }
+}
+
 pub(crate) async fn every_change_leaves_one_event(bench: &Bench) {
     bench.commit(vec![new_session("alpha")]).await.unwrap();
     let edit = SessionEdit { context: Some("be quick".into()), ..SessionEdit::default() };

@@ -33,6 +33,8 @@ mod signals;
 mod small_disk;
 mod stable;
 mod stage;
+mod stage_crowds;
+mod stage_https;
 mod staged_agents;
 mod staged_faults;
 mod tasks;

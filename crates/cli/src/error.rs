@@ -65,6 +65,11 @@ impl CliError {
         this
     }
 
+    /// The same with another exit code.
+    pub(crate) fn exiting(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
     /// Where it is.
     pub(crate) fn at(mut self, place: &str) -> Self {
         self.place = Some(place.to_owned());
@@ -83,6 +88,12 @@ impl CliError {
         this.place = Some(place);
         this.hints.extend(error.hint);
         this
+    }
+
+    /// An error in a template that a person wrote.
+    pub(crate) fn in_template(error: &PromptError, file: &str) -> Self {
+        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
+        Self::usage(error.to_string()).at(&format!("{file}{line}"))
     }
 
     /// As people read it, on standard error.
@@ -268,10 +279,8 @@ impl From<WorkError> for CliError {
 
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
-        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
-        let mut this = Self::usage(error.to_string());
-        this.place = Some(format!(".rehearsal/prompts/loop.md{line}"));
-        this.hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")
+        Self::in_template(&error, ".rehearsal/prompts/loop.md")
+            .hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")
     }
 }
 

@@ -291,6 +291,7 @@ async fn play(
         once: false,
         lease: actors.settings.work.lease.value.0,
         limits: actors.settings.limits(),
+        max_cost: None,
         look_every: None,
         seed: None,
     };

@@ -227,12 +227,17 @@ impl StoreError {
     pub const fn passes(&self) -> bool {
         match self {
             Self::Busy | Self::Contended | Self::Unreachable { .. } | Self::Unanswered => true,
-            Self::DiskFull
-            | Self::ReadOnly
-            | Self::Denied { .. }
-            | Self::Corrupt { .. }
-            | Self::Other(_) => false,
+            Self::DiskFull | Self::ReadOnly | Self::Denied { .. } | Self::Corrupt { .. } | Self::Other(_) => {
+                false
+            }
         }
+    }
+}
+
+impl OpenError {
+    /// Whether it can be opened later as it is.
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Store(error) if error.passes())
     }
 }
 

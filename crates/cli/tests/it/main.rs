@@ -46,6 +46,7 @@ mod testing_settings;
 mod why;
 mod work;
 mod work_forges;
+mod work_limits;
 mod work_people;
 mod work_postgres;
 mod work_signals;

@@ -23,7 +23,7 @@ use crate::link::Link;
 use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, READERS};
 use crate::{OpenError, StoreError};
 
-const FILE_NAME: &str = "rehearsal.db";
+pub(super) const FILE_NAME: &str = "rehearsal.db";
 const LOCK_NAME: &str = "rehearsal.lock";
 
 /// An open database: some connections that read, one that writes.

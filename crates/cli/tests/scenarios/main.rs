@@ -133,6 +133,13 @@ scenarios!(people {
     overlapping_touches
 });
 
+scenarios!(stores {
+    store_restarts
+    store_restarts_under_a_working_agent
+    disk_full_for_the_store
+    disk_full_for_the_agents
+});
+
 #[test]
 fn the_matrix_holds_with_three_workers() {
     let stage = Stage::new();
@@ -185,4 +192,4 @@ macro_rules! on_postgres {
     };
 }
 
-on_postgres! { agents git limits matrix people workers }
+on_postgres! { agents git limits matrix people stores workers }

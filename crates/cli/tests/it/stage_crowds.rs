@@ -50,11 +50,15 @@ fn hundreds_of_slow_streams_cost_little_and_no_more_as_they_go_on() {
     let stage = OpenStage::open(&env, &script);
     let empty = memory(stage.process());
     let mut streams: Vec<TcpStream> = (0..STREAMS).map(|_| begin(&stage)).collect();
-    streams.iter_mut().for_each(|stream| hear(stream, 2));
+    for stream in &mut streams {
+        hear(stream, 2);
+    }
     let open = memory(stage.process());
     let each = open.saturating_sub(empty) / STREAMS as u64;
     assert!(each < 64, "a stream costs {each} kB");
-    streams.iter_mut().for_each(|stream| hear(stream, 20));
+    for stream in &mut streams {
+        hear(stream, 20);
+    }
     let later = memory(stage.process());
     assert!(later < open + SLACK, "{open} kB with all of them, {later} kB twenty frames later");
 }

@@ -99,11 +99,14 @@ fn many_machines_do_each_task_once_while_workers_and_their_server_are_killed() {
 fn begin_the_given_up_anew(stage: &Stage) -> usize {
     let is_given_up = |task: &Task| {
         let last = task.feedback.as_ref();
-        task.status() == "failed" && last.is_some_and(|last| last.text.starts_with("its worker was lost "))
+        let is_stuck = matches!(task.status(), "failed" | "blocked");
+        is_stuck && last.is_some_and(|last| last.text.starts_with("its worker was lost "))
     };
     let given_up: Vec<Task> = stage.tasks().into_iter().filter(is_given_up).collect();
     for task in &given_up {
-        stage.first().succeed(&["task", "retry", task.id.as_str()]);
+        // Steps that may have done their work go on; an agent's work begins anew.
+        let how = if task.status() == "blocked" { "unblock" } else { "retry" };
+        stage.first().succeed(&["task", how, task.id.as_str()]);
     }
     if !given_up.is_empty() {
         stage.first().work();

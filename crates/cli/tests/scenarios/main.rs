@@ -119,6 +119,7 @@ scenarios!(workers {
     killed_before_every_step
     killed_at_the_end
     a_task_that_kills_its_workers
+    a_step_that_loses_its_workers
     drain_and_go_on
 });
 

@@ -57,12 +57,17 @@ impl CliError {
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
-            if !this.message.contains(&text) && !this.causes.contains(&text) {
+            if !std::iter::once(&this.message).chain(&this.causes).any(|said| said.contains(&text)) {
                 this.causes.push(text);
             }
             source = cause.source();
         }
         this
+    }
+
+    /// The same with another exit code.
+    pub(crate) fn exiting(self, exit: Exit) -> Self {
+        Self { exit, ..self }
     }
 
     /// Where it is.
@@ -85,6 +90,12 @@ impl CliError {
         this
     }
 
+    /// An error in a template that a person wrote.
+    pub(crate) fn in_template(error: &PromptError, file: &str) -> Self {
+        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
+        Self::usage(error.to_string()).at(&format!("{file}{line}"))
+    }
+
     /// As people read it, on standard error.
     pub(crate) fn render(&self) -> String {
         let mut text = format!("error: {}\n", self.message);
@@ -100,6 +111,11 @@ impl CliError {
         }
         // Names of files and ids come from anywhere.
         harmless(&text)
+    }
+
+    /// What to do first.
+    pub(crate) fn first_hint(&self) -> Option<&str> {
+        self.hints.first().map(String::as_str)
     }
 
     /// What is wrong and where, without what to do about it.
@@ -123,6 +139,10 @@ impl CliError {
     }
 }
 
+/// Where nothing can be written.
+const READ_ONLY: &str =
+    "nothing was written; see how its file system is mounted and what its mode is, and run the command again";
+
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         let this = Self::of(Exit::Internal, &error);
@@ -133,6 +153,7 @@ impl From<std::io::Error> for CliError {
             std::io::ErrorKind::PermissionDenied => {
                 Self { exit: Exit::Usage, ..this }.hint("check who owns the file and what its mode is")
             }
+            std::io::ErrorKind::ReadOnlyFilesystem => Self { exit: Exit::Usage, ..this }.hint(READ_ONLY),
             _ => this,
         }
     }
@@ -150,6 +171,7 @@ impl From<StoreError> for CliError {
         match error {
             StoreError::Busy => this.hint("another `rehearsal` writes at this moment; run the command again"),
             StoreError::DiskFull => this.hint("free some space and run the command again; nothing is lost"),
+            StoreError::ReadOnly => Self { exit: Exit::Usage, ..this }.hint(READ_ONLY),
             StoreError::Contended => {
                 this.hint("others write to the same at this moment; run the command again")
             }
@@ -157,7 +179,9 @@ impl From<StoreError> for CliError {
                 this.hint("see whether the server runs and can be reached from here; nothing was written")
             }
             StoreError::Denied { .. } => this.hint("see whether the user may log in and make tables there"),
-            StoreError::Corrupt { .. } => this.hint("run `rehearsal doctor` to see what is wrong"),
+            StoreError::Corrupt { .. } => {
+                this.hint("nothing was changed; `rehearsal doctor` says what is wrong and what to do")
+            }
             StoreError::Other(_) => this,
         }
     }
@@ -167,6 +191,13 @@ impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Store(error) => error.into(),
+            OpenError::Directory { ref source, .. } => {
+                let hints = Self::from(std::io::Error::from(source.kind())).hints;
+                Self { hints, ..Self::of(Exit::Usage, &error) }
+            }
+            OpenError::NotOurs { .. } => {
+                Self::of(Exit::Usage, &error).hint("nothing was changed; `rehearsal doctor` says what to do")
+            }
             error => Self::of(Exit::Usage, &error),
         }
     }
@@ -248,10 +279,8 @@ impl From<WorkError> for CliError {
 
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
-        let line = error.line.map_or_else(String::new, |line| format!(":{line}"));
-        let mut this = Self::usage(error.to_string());
-        this.place = Some(format!(".rehearsal/prompts/loop.md{line}"));
-        this.hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")
+        Self::in_template(&error, ".rehearsal/prompts/loop.md")
+            .hint("`rehearsal run SESSION --dry-run` renders it and runs nothing")
     }
 }
 

@@ -33,6 +33,14 @@ impl InsideRun {
         })
     }
 
+    /// What to say when an agent asks for what it cannot see: the address of a server may hold a password, and is not
+    /// handed to agents.
+    pub(crate) fn has_no_store(&self) -> CliError {
+        let run = &self.run;
+        CliError::usage(format!("the tasks of run `{run}` are on a server whose address agents are not given"))
+            .hint("what you report is taken all the same: `rehearsal task done ID`, `rehearsal task block ID --reason …`, `rehearsal session progress TEXT`")
+    }
+
     /// What to say when something else than a report is asked for.
     pub(crate) fn refuse_changes() -> Result<(), CliError> {
         match Self::detect() {

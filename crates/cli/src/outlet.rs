@@ -85,6 +85,14 @@ impl Destination {
         }
     }
 
+    /// Where branches are pushed to: a name in the repository, or a path.
+    pub(crate) fn remote(&self) -> &str {
+        match &self.forge {
+            ChosenForge::GitHub { remote, .. } => remote,
+            ChosenForge::Directory { path, .. } | ChosenForge::Ours { path } => path.as_str(),
+        }
+    }
+
     /// How the merged work comes into the checkout.
     pub(crate) fn pull_command(&self) -> String {
         match &self.forge {

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
 use rehearsal_core::{AgentName, FlowName, Place, SourceError};
-use rehearsal_store::{Store, StoreLocation};
+use rehearsal_store::{SqliteStore, Store, StoreLocation};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -62,11 +62,21 @@ impl Project {
 
     /// The store, made when it is not there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
+        Ok(rehearsal_store::open(&self.prepare_store()?).await?)
+    }
+
+    /// Where the store is, with all that has to be on this machine for it.
+    pub(crate) fn prepare_store(&self) -> Result<StoreLocation, CliError> {
         let location = self.store_location()?;
-        if matches!(location, StoreLocation::Postgres(_)) {
-            self.make_state_dir()?;
+        match (&location, InsideRun::detect()) {
+            (StoreLocation::Postgres(_), _) => self.make_state_dir()?,
+            // A store is there before the first run: a new one would be another one.
+            (StoreLocation::Directory(directory), Some(inside)) if !SqliteStore::is_in(directory) => {
+                return Err(inside.has_no_store());
+            }
+            (StoreLocation::Directory(_), _) => {}
         }
-        Ok(rehearsal_store::open(&location).await?)
+        Ok(location)
     }
 
     /// Runs and traces of workers stay on this machine wherever the store is, and out of the repository's history.

@@ -183,7 +183,7 @@ pub enum Outcome {
     },
     /// There is no room to write.
     DiskFull {
-        /// Where.
+        /// Where, or what could not be done.
         path: String,
     },
     /// A person or a signal stopped it.
@@ -376,7 +376,8 @@ impl Outcome {
             | Self::PermissionDenied { reason: text }
             | Self::SandboxUnavailable { reason: text } => Some(text.clone()).filter(|text| !text.is_empty()),
             Self::AgentMissing { program } => Some(format!("`{program}` was not found")),
-            Self::DiskFull { path } => Some(format!("no space left at `{path}`")),
+            Self::DiskFull { path } if path.starts_with('/') => Some(format!("no space left at `{path}`")),
+            Self::DiskFull { path: what } => Some(format!("no space left: {what}")),
             Self::Crashed { exit } => Some(exit.to_string()),
             Self::TimedOut { limit, after_ms } => {
                 let what = match limit {

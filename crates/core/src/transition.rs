@@ -320,7 +320,12 @@ fn lose(task: &mut Task, flow: &Flow) -> bool {
     task.losses += 1;
     if task.losses > MOST_LOSSES {
         let reason = format!("its worker was lost {} times", task.losses);
-        give_up(task, "lease", reason, flow);
+        if task.pending.is_some() {
+            // What a step did before its worker was lost is not known, and may be out already: that is no bad end.
+            leave_to_a_human(task, "lease", reason);
+        } else {
+            give_up(task, "lease", reason, flow);
+        }
         return false;
     }
     true
@@ -328,13 +333,18 @@ fn lose(task: &mut Task, flow: &Flow) -> bool {
 
 /// Ends a task badly, or leaves it to a human where the flow has no bad end.
 fn give_up(task: &mut Task, from: &str, reason: String, flow: &Flow) {
-    task.feedback = Some(Feedback { from: from.to_owned(), text: reason.clone() });
-    match flow.failure_state() {
-        Some(state) => move_to(task, &state.clone(), flow),
-        None => {
-            task.standing = Standing::Waiting(Wait { wait_for: WaitFor::Human, reason, until: None });
+    match flow.failure_state().cloned() {
+        Some(state) => {
+            task.feedback = Some(Feedback { from: from.to_owned(), text: reason });
+            move_to(task, &state, flow);
         }
+        None => leave_to_a_human(task, from, reason),
     }
+}
+
+fn leave_to_a_human(task: &mut Task, from: &str, reason: String) {
+    task.feedback = Some(Feedback { from: from.to_owned(), text: reason.clone() });
+    task.standing = Standing::Waiting(Wait { wait_for: WaitFor::Human, reason, until: None });
 }
 
 fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> Result<(), Refusal> {
@@ -443,7 +453,7 @@ fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
     if !matches!(task.standing, Standing::Waiting(_)) {
         return Err(Refusal::NotBlocked { task: task.id.to_string() });
     }
-    task.setbacks = 0;
+    (task.setbacks, task.losses) = (0, 0);
     match flow.states.get(&task.state) {
         // Steps that were under way go on where they were.
         Some(State::Work { .. }) => task.standing = Standing::Ready,

@@ -33,7 +33,7 @@ pub use stop::StopSwitch;
 
 pub use worker::{
     Landing, Moment, Moments, Outlet, Reaction, Role, Roles, Undisturbed, WorkEnd, WorkError, WorkEvent,
-    WorkOptions, WorkReporter, WorkSummary, Worker, forget_dead_workers,
+    WorkOptions, WorkReporter, WorkSummary, Worker, forget_dead_workers, open_patiently,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

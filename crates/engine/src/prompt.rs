@@ -2,9 +2,13 @@
 //!
 //! Its template is a file that a user can override: `.rehearsal/prompts/loop.md`.
 
+mod check;
+
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
 use rehearsal_core::{Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
+
+pub use check::check_task_template;
 
 /// The template that ships with the program.
 pub const SHIPPED_TEMPLATE: &str = include_str!("templates/loop.md");

@@ -11,6 +11,7 @@ mod clock;
 mod clock_socket;
 mod director;
 mod expectation;
+mod frail;
 mod leftovers;
 mod meanwhile;
 mod outcome;
@@ -21,6 +22,7 @@ mod stage;
 mod timeline;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -39,6 +41,7 @@ use actors::{Actors, Problems};
 use clock::StageClock;
 use clock_socket::ClockSocket;
 use director::Director;
+use frail::Frail;
 use meanwhile::{Awaited, World};
 use outcome::Came;
 use runs::Calls;
@@ -46,11 +49,12 @@ use stage::Stage;
 use timeline::Timeline;
 
 pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
+pub use frail::OpensStore;
 pub use read::parse;
 pub use runs::RoleScript;
 pub use scenario::{
-    Act, CallScript, Deed, Edit, ForeignCommit, ForgeChoice, Gh, Kill, Pause, Rejection, Repository,
-    RoleFile, Scenario, ScenarioTask, When,
+    Act, CallScript, Deed, DiskFull, DiskOf, Edit, ForeignCommit, ForgeChoice, Gh, Kill, Pause, Rejection,
+    Repository, RoleFile, Scenario, ScenarioTask, When,
 };
 pub use stage::StageError;
 pub use timeline::Happening;
@@ -81,7 +85,7 @@ pub struct Performance<'a> {
     /// An empty directory that is for nothing else.
     pub directory: &'a Utf8Path,
     /// An empty store that is for nothing else.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn OpensStore>,
     /// Instead of the scenario's own.
     pub seed: Option<u64>,
     /// Instead of the scenario's own.
@@ -148,6 +152,8 @@ impl Rehearsal {
             .await?,
         );
         let timeline = Arc::new(Timeline::new(clock.clone(), &directory));
+        let frail = Arc::new(Frail::open(store, clock).await?);
+        let store = frail.itself();
         let (mut problems, mut mismatches) = (Vec::new(), Vec::new());
         let refused = self.add_tasks(scenario, flow, &*store).await?;
         match (&refused, &scenario.expect.refused) {
@@ -163,7 +169,7 @@ impl Rehearsal {
         }
         let actors = Arc::new(self.actors(scenario, settings, &stage, seed)?);
         if refused.is_none() {
-            let played = play(scenario, &stage, &store, &timeline, &actors, (seed, workers)).await?;
+            let played = play(scenario, &stage, &frail, &timeline, &actors, (seed, workers)).await?;
             problems.extend(played);
         }
         let events = store.events(&EventQuery::default()).await?;
@@ -248,6 +254,7 @@ impl Rehearsal {
             settings,
             roles: scenario.agents.clone(),
             seed,
+            full_until: AtomicI64::new(0),
             processes: Mutex::default(),
         })
     }
@@ -263,7 +270,7 @@ fn new_task(task: &ScenarioTask) -> NewTask {
 async fn play(
     scenario: &Scenario,
     stage: &Arc<Stage>,
-    store: &Arc<dyn Store>,
+    store: &Arc<Frail>,
     timeline: &Arc<Timeline>,
     actors: &Arc<Actors>,
     (seed, workers): (u64, Option<u32>),
@@ -291,6 +298,7 @@ async fn play(
         once: false,
         lease: actors.settings.work.lease.value.0,
         limits: actors.settings.limits(),
+        max_cost: None,
         look_every: None,
         seed: None,
     };

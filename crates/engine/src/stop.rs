@@ -12,7 +12,8 @@ pub struct StopSwitch {
 }
 
 impl StopSwitch {
-    pub(crate) fn is_thrown(&self) -> bool {
+    /// Whether it was told to stop, either way.
+    pub fn is_thrown(&self) -> bool {
         self.after_iteration.is_cancelled() || self.now.is_cancelled()
     }
 

@@ -6,6 +6,7 @@
 
 mod agents;
 mod attempt;
+mod chance;
 mod event;
 mod heart;
 mod holds;
@@ -24,7 +25,7 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
-use rehearsal_core::guard::{Hindrance, Limits};
+use rehearsal_core::guard::Limits;
 use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
@@ -41,6 +42,7 @@ pub(crate) use presence::{Alive, Presence};
 pub use agents::{Role, Roles};
 pub use event::{WorkEnd, WorkEvent, WorkSummary};
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
+pub use patient::open_patiently;
 pub use recover::forget_dead_workers;
 
 /// Told of everything that happens in a worker. Must not block.
@@ -109,6 +111,8 @@ pub struct WorkOptions {
     pub until_idle: bool,
     /// End after one task.
     pub once: bool,
+    /// Begin nothing more once the runs have cost so much, in dollars.
+    pub max_cost: Option<f64>,
     /// For how long a claim holds without a word from its worker.
     pub lease: Duration,
     /// What the configuration allows.
@@ -175,7 +179,7 @@ impl Worker {
     pub async fn run(self) -> Result<WorkSummary, WorkError> {
         let began = self.clock.now();
         let desk = Arc::new(Desk::new(self));
-        let _presence = Presence::announce(&desk.worker.state_dir, &desk.id)?;
+        let presence = Presence::announce(&desk.worker.state_dir, &desk.id)?;
         {
             let _turn = desk.worker.clock.turn().await;
             desk.tell(WorkEvent::WorkStarted {
@@ -189,7 +193,9 @@ impl Worker {
         let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&desk).beat()));
         let end = Box::pin(desk.work()).await?;
         let _turn = desk.worker.clock.turn().await;
-        Box::pin(desk.summary(end, began)).await
+        let summary = Box::pin(desk.summary(end, began)).await?;
+        presence.leave();
+        Ok(summary)
     }
 }
 
@@ -257,6 +263,9 @@ impl Desk {
                 if self.worker.options.once && began_one {
                     return Ok(WorkEnd::Once);
                 }
+                if self.is_spent() {
+                    return Ok(WorkEnd::BudgetReached);
+                }
                 if idle_until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
                     return Ok(WorkEnd::Idle);
                 }
@@ -275,28 +284,16 @@ impl Desk {
         }
     }
 
-    /// When something becomes claimable by itself: a wait is over then, an agent may begin its next run, or what ran out
-    /// may be taken over.
-    async fn next_chance(&self) -> Result<Option<Timestamp>, WorkError> {
-        let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
-        let wake = store.next_wake(now).await?;
-        let hindrance = match store.next_task(options.session.as_ref(), now).await? {
-            Some(task) => store.hindrance(&task, &options.limits, now).await?,
-            None => None,
-        };
-        let is_ours = |name: &AgentName| options.agents.as_ref().is_none_or(|agents| agents.contains(name));
-        let soon = match hindrance {
-            Some(Hindrance::TooSoon { agent, until }) if is_ours(&agent) => Some(until),
-            _ => None,
-        };
-        let allowed = self.began.plus(options.lease);
-        let ran_out = allowed > now && store.leases().await?.iter().any(|(_, until)| *until <= now);
-        Ok(wake.into_iter().chain(soon).chain(ran_out.then_some(allowed)).min())
-    }
-
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {
         let options = &self.worker.options;
-        !self.worker.stop.is_thrown() && busy < options.at_once as usize && !(options.once && began_one)
+        let is_over = self.worker.stop.is_thrown() || self.is_spent() || (options.once && began_one);
+        !is_over && busy < options.at_once as usize
+    }
+
+    /// Whether nothing more may be begun, by what it has cost.
+    fn is_spent(&self) -> bool {
+        let spent = self.tally(|tally| tally.cost_usd);
+        self.worker.options.max_cost.is_some_and(|most| spent >= most)
     }
 
     /// Returns when something may have become claimable by itself, or others may have changed something.

@@ -143,6 +143,9 @@ pub enum StoreError {
     /// No room. Nothing was written, nothing is broken.
     #[error("there is no space left to write the database")]
     DiskFull,
+    /// It may be read at most. Nothing was written.
+    #[error("the database cannot be written: it is read-only here")]
+    ReadOnly,
     /// Others change the same, again and again. Nothing was written.
     #[error("the database is busy: others keep changing the same")]
     Contended,
@@ -224,8 +227,17 @@ impl StoreError {
     pub const fn passes(&self) -> bool {
         match self {
             Self::Busy | Self::Contended | Self::Unreachable { .. } | Self::Unanswered => true,
-            Self::DiskFull | Self::Denied { .. } | Self::Corrupt { .. } | Self::Other(_) => false,
+            Self::DiskFull | Self::ReadOnly | Self::Denied { .. } | Self::Corrupt { .. } | Self::Other(_) => {
+                false
+            }
         }
+    }
+}
+
+impl OpenError {
+    /// Whether it can be opened later as it is.
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Store(error) if error.passes())
     }
 }
 

@@ -126,7 +126,17 @@ impl Scratch {
 
     /// Kills the server as a crash would, and starts it again. Whoever is connected loses the connection.
     pub fn crash_and_restart(&mut self) -> Result<(), ScratchError> {
-        self.end("stay")?;
+        self.crash()?;
+        self.restart()
+    }
+
+    /// Kills the server as a crash would.
+    pub fn crash(&mut self) -> Result<(), ScratchError> {
+        self.end("stay")
+    }
+
+    /// Starts a server again that crashed.
+    pub fn restart(&mut self) -> Result<(), ScratchError> {
         self.launch()
     }
 

@@ -39,6 +39,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// Whether there is one in a state directory.
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(open::FILE_NAME).exists()
+    }
+
     /// Opens the store in a state directory; makes both if they are not there.
     pub async fn open(directory: &Path) -> Result<Self, OpenError> {
         Ok(Self {

@@ -11,7 +11,7 @@ use rehearsal_core::Run;
 use rehearsal_core::config::{DriverKind, Overrides, Settings, without_password};
 use rehearsal_engine::LoopLock;
 use rehearsal_sandbox::SandboxReport;
-use rehearsal_store::StoreLocation;
+use rehearsal_store::{OpenError, StoreError, StoreLocation};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -244,12 +244,20 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
             "see whether the server runs and can be reached, and what `store:` says",
         ),
         StoreLocation::Directory(_) => {
-            (String::new(), "restore `.rehearsal/state` from a backup, or move it away")
+            (String::new(), "restore `.rehearsal/state` from a backup, or move it away and begin anew")
         }
     };
-    let store = match rehearsal_store::open(&location).await.map_err(CliError::from) {
+    let store = match rehearsal_store::open(&location).await {
         Ok(store) => store,
-        Err(error) => return checks.push(Check::bad("store", format!("{}{place}", error.in_a_line()), cure)),
+        Err(error) => {
+            let is_about_the_place = matches!(
+                error,
+                OpenError::Directory { .. } | OpenError::Store(StoreError::ReadOnly | StoreError::DiskFull)
+            );
+            let error = CliError::from(error);
+            let cure = error.first_hint().filter(|_| is_about_the_place).unwrap_or(cure);
+            return checks.push(Check::bad("store", format!("{}{place}", error.in_a_line()), cure));
+        }
     };
     match store.verify().await {
         Ok(findings) if findings.is_empty() => {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use rehearsal_core::config::Overrides;
-use rehearsal_core::{TaskId, WorkerId};
+use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_core::{Task, TaskId, WorkerId};
 use rehearsal_engine::forget_dead_workers;
-use rehearsal_forge::{Collected, GcEntry, GcMode, sweep_references};
+use rehearsal_forge::{Collected, GcEntry, GcMode, Git, Oid, Worktrees, remote_head, sweep_references};
 use rehearsal_store::{StatusFilter, Store, TaskQuery};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
-use crate::outlet::git_error;
+use crate::outlet::{Destination, git_error};
+use crate::project::Project;
 use crate::ui::harmless;
 use crate::words;
 
@@ -71,7 +72,8 @@ pub(crate) async fn run(args: GcArgs, context: &Context) -> Done {
     let store = project.store().await?;
     let mode = if args.dry_run { GcMode::DryRun } else { GcMode::Delete };
     let worktrees = open_worktrees(&settings, &project).await?;
-    let entries = worktrees.gc(&needed(&*store).await?, mode).await;
+    let saved = saved_elsewhere(&worktrees, &*store, &settings, &project).await?;
+    let entries = worktrees.gc(&needed(&*store).await?, &saved, mode).await;
     let entries = entries.map_err(|error| CliError::of(Exit::Git, &error))?;
     let references = sweep_references(&project.root, context.now(), mode).await;
     let document = GcDocument {
@@ -94,6 +96,29 @@ async fn needed(store: &dyn Store) -> Result<BTreeSet<TaskId>, CliError> {
         needed.insert(task.id);
     }
     Ok(needed)
+}
+
+/// The commits of tasks that are over which the remote has: on its base, or on a branch where they are still now.
+async fn saved_elsewhere(
+    worktrees: &Worktrees,
+    store: &dyn Store,
+    settings: &Settings,
+    project: &Project,
+) -> Result<Vec<Oid>, CliError> {
+    let git = Git::at(project.root.clone());
+    // Where there is no remote, nothing was pushed.
+    let destination = Destination::choose(settings, project).await.ok();
+    let mut saved = Vec::new();
+    for owner in worktrees.owners() {
+        let Some(task) = store.task(&owner).await?.filter(Task::is_ended) else { continue };
+        let delivery = task.delivery;
+        saved.extend(delivery.merged);
+        if let (Some(to), Some(branch), Some(pushed)) = (&destination, delivery.branch, delivery.pushed) {
+            let there = remote_head(&git, to.remote(), &branch).await.ok().flatten();
+            saved.extend(there.is_some_and(|there| there.as_str() == pushed).then_some(pushed));
+        }
+    }
+    Ok(saved.iter().filter_map(|commit| Oid::new(commit).ok()).collect())
 }
 
 fn view(entry: &GcEntry) -> WorktreeView {

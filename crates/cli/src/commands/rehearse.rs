@@ -1,6 +1,7 @@
 //! `rehearse`: plays scenarios, several at once, and says what is not as expected.
 
 mod play;
+mod progress;
 mod report;
 mod starter;
 

@@ -57,7 +57,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     agent: Option<AgentName>,
     /// Stop when the runs of this loop have cost so much
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = super::work::dollars)]
     max_cost: Option<f64>,
     /// Stop after so many failed runs in a row [default: 3]
     #[arg(long, value_name = "N")]

@@ -63,6 +63,11 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
         "task add, edit, done, block, unblock, cancel, retry; approve, reject",
         document::<task::TaskDocument>,
     ),
+    (
+        "task-report",
+        "task done, block, from inside a run that cannot see its tasks",
+        document::<task::TaskReport>,
+    ),
     ("task-list", "task list", document::<task::TaskList>),
     ("task-show", "task show", document::<task::TaskDetails>),
     ("task-import", "task import", document::<task::ImportDocument>),

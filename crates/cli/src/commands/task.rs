@@ -52,6 +52,15 @@ pub(crate) struct TaskDocument {
     reported: bool,
 }
 
+/// What an agent reported of a task that cannot be looked at from inside its run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TaskReport {
+    /// As it was given.
+    id: String,
+    /// That it was reported.
+    reported: bool,
+}
+
 impl TaskDocument {
     fn new(task: Task) -> Self {
         Self { status: task.status().to_owned(), task, reported: false }

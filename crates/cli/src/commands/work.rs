@@ -15,6 +15,7 @@ use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{
     Moments, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
+    open_patiently,
 };
 use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
@@ -41,6 +42,7 @@ pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as sho
   rehearsal work --until-idle                  # work on all that can be worked on, then end
   rehearsal work --workers 4                   # four tasks at once, until it is stopped
   rehearsal work --agent gatekeeper --once     # one review
+  rehearsal work --until-idle --max-cost 20    # begin nothing more after twenty dollars
   rehearsal work --json --follow               # every event as a line
 
 Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. \
@@ -64,12 +66,25 @@ pub(crate) struct WorkArgs {
     /// End after one task
     #[arg(long, conflicts_with = "until_idle")]
     once: bool,
+    /// Begin nothing more once the runs of this process have cost so much; what is under way is finished
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
     /// Let the agents do everything without being asked
     #[arg(long)]
     trust: bool,
     /// With --json: every event as a line, the summary last
     #[arg(long, requires = "json")]
     follow: bool,
+}
+
+/// A sum that is not negative.
+pub(crate) fn dollars(text: &str) -> Result<f64, String> {
+    let usd: f64 = text.parse().map_err(|_| "this is no number".to_owned())?;
+    if usd.is_finite() && usd >= 0.0 {
+        Ok(usd)
+    } else {
+        Err("it must be a number, and not negative".to_owned())
+    }
 }
 
 /// How often a worker looks for what other processes changed: promptly for a person, and a small read.
@@ -110,7 +125,11 @@ pub(crate) async fn work(
 ) -> Result<Worked, CliError> {
     let overrides = Overrides { workers: args.workers, ..Overrides::default() };
     let settings = project.settings(overrides)?;
-    let store = project.store().await?;
+    let stop = StopSwitch::default();
+    let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
+    let store = open_store(project, &stop, &reporter)
+        .await
+        .map_err(|error| if stop.is_thrown() { error.exiting(interruption.exit()) } else { error })?;
     check_wishes(args, &settings, &*store).await?;
     let roles = ConfiguredRoles::new(settings.clone(), args.trust, project, context)?;
     let destination = Destination::choose(&settings, project).await?;
@@ -129,14 +148,23 @@ pub(crate) async fn work(
         variables: crate::context::variables(),
         options: options(args, &settings),
         reporter,
-        stop: StopSwitch::default(),
+        stop,
         moments: moments()?,
     };
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
     process::become_subreaper()?;
-    let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
     let summary = Box::pin(worker.run()).await?;
     Ok(Worked { summary, destination, settings, store, interrupted: interruption.exit() })
+}
+
+/// A server that is away is waited for: a worker that is started with the machine may be earlier than its database.
+async fn open_store(
+    project: &Project,
+    stop: &StopSwitch,
+    reporter: &WorkReporter,
+) -> Result<Arc<dyn Store>, CliError> {
+    let location = project.prepare_store()?;
+    Ok(open_patiently(&location, stop, reporter).await?)
 }
 
 /// Nobody listens, unless a test wants the program to die at one of them.
@@ -155,6 +183,7 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
         session: args.session.clone(),
         until_idle: args.until_idle,
         once: args.once,
+        max_cost: args.max_cost,
         lease: settings.work.lease.value.0,
         limits: settings.limits(),
         look_every: Some(LOOK_EVERY),

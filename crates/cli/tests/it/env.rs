@@ -273,6 +273,17 @@ impl TestEnv {
         self.finish(&mut command, b"")
     }
 
+    /// The same repository, mounted so that it can only be read; none where one may not mount, which is said aloud.
+    pub(crate) fn read_only(&self) -> Option<ReadOnly<'_>> {
+        let this = ReadOnly { env: self };
+        let tried = this.command("/bin/true", &[]).output();
+        let works = tried.is_ok_and(|output| output.status.success());
+        if !works {
+            drop(writeln!(std::io::stderr(), "left out: nothing can be mounted here (it takes root)"));
+        }
+        works.then_some(this)
+    }
+
     /// Runs the program as an agent of a run would: with the variables of that run.
     pub(crate) fn run_inside(&self, run: &str, args: &[&str]) -> Output {
         let directory = self.run_dir(run);
@@ -355,6 +366,26 @@ impl TestEnv {
 
     pub(crate) fn stable(&self) -> Stable<'_> {
         Stable { env: self, tasks: self.tasks.borrow().clone() }
+    }
+}
+
+/// A repository on a file system that can only be read, for the processes that are started here.
+pub(crate) struct ReadOnly<'a> {
+    env: &'a TestEnv,
+}
+
+impl ReadOnly<'_> {
+    fn command(&self, program: &str, args: &[&str]) -> Command {
+        let script = "/bin/mount --bind \"$1\" \"$1\" && /bin/mount -o remount,ro,bind \"$1\" && \
+             cd \"$1\" && shift && exec \"$@\"";
+        let mut command = self.env.command("/usr/bin/unshare");
+        command.args(["--mount", "/bin/sh", "-c", script, "sh", self.env.repo.as_str(), program]).args(args);
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.env.finish(&mut self.command(PROGRAM, args), b"")
     }
 }
 

@@ -49,8 +49,11 @@ impl Recorded {
         let env = TestEnv::new();
         // Some commands run in a login shell, whose profile asks who one is: without `id` it complains in the output.
         assert!(env.has_tool("id"));
-        // A program of Node, which is not on the PATH of tests.
-        assert!(self.agent != "gemini" || env.has_tool("node"), "gemini is installed, and Node is not");
+        if self.agent == "gemini" {
+            // A program of Node that runs commands in bash; neither is on the PATH of tests.
+            assert!(env.has_tool("node"), "gemini is installed, and Node is not");
+            assert!(env.has_tool("bash"), "gemini is installed, and bash is not");
+        }
         env.file("turns.yaml", TASK).commit("A script");
         env
     }

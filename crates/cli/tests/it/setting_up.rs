@@ -140,7 +140,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
     bad   flows               .rehearsal/flows/mine.yaml:1:7: expected string scalar
           hint: `rehearsal flow check` shows it whole
     bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
-          hint: restore `.rehearsal/state` from a backup, or move it away
+          hint: restore `.rehearsal/state` from a backup, or move it away and begin anew
     ok    disk                [SIZE] free
     [SANDBOX]
     [exit 3]

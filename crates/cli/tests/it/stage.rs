@@ -22,7 +22,12 @@ impl<'a> OpenStage<'a> {
     pub(crate) fn open(env: &'a TestEnv, script: &str) -> Self {
         let path = env.scratch.join("stage.yaml");
         std::fs::write(&path, script).unwrap();
-        let running = env.start(&["stage", "--script", path.as_str(), "--json"]);
+        Self::start(env, &["--script", path.as_str()])
+    }
+
+    /// The same with other flags.
+    pub(crate) fn start(env: &'a TestEnv, flags: &[&str]) -> Self {
+        let running = env.start(&[&["stage", "--json"], flags].concat());
         running.until_it_says("\"event\":\"opened\"");
         let opened = serde_json::from_str(running.said().lines().next().unwrap()).unwrap();
         Self { running, opened }
@@ -37,8 +42,12 @@ impl<'a> OpenStage<'a> {
         self.opened["agents"].as_array().unwrap().iter().find(|setup| setup["name"] == agent).unwrap()
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.running.id()
+    }
+
     /// The status and the body of an answer.
-    fn ask(&self, path: &str, body: &str) -> (u16, String) {
+    pub(crate) fn ask(&self, path: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.url().trim_start_matches("http://")).unwrap();
         let length = body.len();
         let head = format!(
@@ -60,7 +69,8 @@ impl<'a> OpenStage<'a> {
     }
 }
 
-const ASKED: &str = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}"#;
+pub(crate) const ASKED: &str =
+    r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}"#;
 
 #[test]
 fn a_played_script_ends_well() {

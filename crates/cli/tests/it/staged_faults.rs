@@ -2,7 +2,7 @@
 
 use crate::env::TestEnv;
 use crate::real_agents::agents;
-use crate::staged_agents::{Actor, Played};
+use crate::staged_agents::{Actor, Played, more_agents};
 
 const ALL_WELL: &str = "  - say: Done.\n";
 
@@ -124,5 +124,62 @@ fn codex_does_not_wait_for_ever() {
 fn codex_stops_at_once_when_the_script_has_no_turn() {
     let Some(played) = codex("{ when: { contains: something else }, say: Never. }", "", &[]) else { return };
     let played = played.ends_with(1).after_requests(1).says("no turn for this request");
+    assert_eq!(played.stage_code, 3);
+}
+
+/// The CLIs that only `./test --all` installs.
+fn another(name: &'static str, fault: &str, then: &str) -> Option<Played> {
+    let directory = more_agents()?;
+    let env = TestEnv::new();
+    Some(Actor::new(&env, name, &directory).plays(&format!("turns:\n  - {fault}\n{then}")))
+}
+
+#[test]
+fn gemini_gives_up_on_a_key_that_is_refused() {
+    let fault = "{ fault: { status: { code: 401 } }, times: any }";
+    let Some(played) = another("gemini", fault, "") else { return };
+    // What is left of the status in an exit code.
+    played.ends_with(401 % 256).says("401");
+}
+
+#[test]
+fn gemini_tries_again_when_the_vendor_is_overloaded() {
+    let Some(played) = another("gemini", "fault: { status: { code: 529 } }", ALL_WELL) else { return };
+    played.ends_with(0).says("Done.");
+}
+
+#[test]
+fn gemini_stops_at_once_when_the_script_has_no_turn() {
+    let fault = "{ when: { contains: something else }, say: Never. }";
+    let Some(played) = another("gemini", fault, "") else { return };
+    let played = played.ends_with(400 % 256).says("no turn for this request");
+    assert_eq!(played.stage_code, 3);
+}
+
+#[test]
+fn opencode_gives_up_on_a_key_that_is_refused() {
+    let fault = "{ fault: { status: { code: 401 } }, times: any }";
+    let Some(played) = another("opencode", fault, "") else { return };
+    played.ends_with(1).says("401");
+}
+
+#[test]
+fn opencode_tries_again_when_the_vendor_is_overloaded() {
+    let Some(played) = another("opencode", "fault: { status: { code: 529 } }", ALL_WELL) else { return };
+    played.ends_with(0).says("Done.");
+}
+
+#[test]
+fn opencode_asks_again_after_a_cut_stream() {
+    let fault = "{ say: a few words that never end, fault: { cut: 3 } }";
+    let Some(played) = another("opencode", fault, ALL_WELL) else { return };
+    played.ends_with(0).says("Done.");
+}
+
+#[test]
+fn opencode_stops_at_once_when_the_script_has_no_turn() {
+    let fault = "{ when: { contains: something else }, say: Never. }";
+    let Some(played) = another("opencode", fault, "") else { return };
+    let played = played.ends_with(1).says("no turn for this request");
     assert_eq!(played.stage_code, 3);
 }

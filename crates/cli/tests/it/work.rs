@@ -74,7 +74,7 @@ fn a_task_goes_from_incoming_to_merged_where_there_is_no_remote() {
     env.run(&["doctor", "--store"]).ends_with(0);
 }
 
-fn own_remote(env: &TestEnv) -> String {
+pub(crate) fn own_remote(env: &TestEnv) -> String {
     let remotes = env.scratch.join("home/.local/share/rehearsal/remotes");
     let first = std::fs::read_dir(remotes).unwrap().next().unwrap().unwrap();
     first.path().to_str().unwrap().to_owned()

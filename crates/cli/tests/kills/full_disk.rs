@@ -1,63 +1,15 @@
 //! No space left for the state.
 
-use std::process::Command;
-
-use camino::Utf8PathBuf;
-
 use crate::ledger::Ledger;
-use crate::processes::eventually;
+use crate::small_disk::SmallDisk;
 use crate::stage::{DILIGENT, SESSION, Stage, told};
-
-/// A small file system in place of the state directory.
-struct SmallDisk {
-    path: Utf8PathBuf,
-}
-
-impl SmallDisk {
-    /// None where one may not mount.
-    fn mount(path: Utf8PathBuf, size: &str) -> Option<Self> {
-        let options = format!("size={size}");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs", path.as_str()]).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self { path })
-    }
-
-    /// Leaves no room. This process may still be closing the database, whose files give room back, also when
-    /// they are removed already: that is waited for.
-    fn fill(&self) {
-        eventually("the database is closed", || {
-            let open = fs_err::read_dir("/proc/self/fd").unwrap().flatten();
-            !open.flat_map(|entry| entry.path().read_link()).any(|file| file.starts_with(&self.path))
-        });
-        let mut chunk = 64 << 10;
-        let mut file = fs_err::File::create(self.path.join("ballast")).unwrap();
-        while chunk > 0 {
-            if std::io::Write::write_all(&mut file, &vec![b'x'; chunk]).is_err() {
-                chunk /= 2;
-            }
-        }
-    }
-
-    fn free(&self) {
-        fs_err::remove_file(self.path.join("ballast")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.path.as_str()).status();
-    }
-}
 
 /// A stage whose state lives on a small disk; none where one may not mount.
 fn on_a_small_disk(script: &str) -> Option<(Stage, SmallDisk)> {
     let stage = Stage::new(script);
     fs_err::remove_dir_all(stage.state_dir()).unwrap();
     fs_err::create_dir(stage.state_dir()).unwrap();
-    let Some(disk) = SmallDisk::mount(stage.state_dir(), "2m") else {
-        println!("SKIPPED: a small file system cannot be mounted here (it takes root)");
-        return None;
-    };
+    let disk = SmallDisk::mount(stage.state_dir(), "2m")?;
     stage.succeed(&["session", "new", SESSION]);
     stage.add_tasks(&["one".to_owned(), "two".to_owned()]);
     Some((stage, disk))

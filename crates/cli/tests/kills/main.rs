@@ -9,5 +9,6 @@ mod full_disk;
 mod ledger;
 mod loop_killed;
 mod processes;
+mod small_disk;
 mod stage;
 mod supervisor_killed;

@@ -175,3 +175,14 @@ fn a_real_run_becomes_a_scenario_that_passes() {
     let again = stage.run(&["promote", &run, "--name", "promoted"]);
     assert_eq!((again.code, again.stderr.contains("is already there")), (2, true), "{}", again.stderr);
 }
+
+#[test]
+fn a_terminal_shows_what_is_being_played() {
+    let stage = Stage::new();
+    stage.write("greet.yaml", GREET);
+    let Some(shown) = stage.run_in_a_terminal("rehearse greet.yaml") else { return };
+    assert!(shown.contains("0 of 1 scenarios played · greet"), "{shown}");
+    assert!(shown.contains("ok     greet"), "{shown}");
+    // Elsewhere there is nothing but what came of it.
+    assert_eq!(stage.run(&["rehearse", "greet.yaml"]).stderr, "");
+}

@@ -119,6 +119,7 @@ scenarios!(workers {
     killed_before_every_step
     killed_at_the_end
     a_task_that_kills_its_workers
+    a_step_that_loses_its_workers
     drain_and_go_on
 });
 
@@ -131,6 +132,13 @@ scenarios!(people {
     edited_before_the_next_run
     paused_and_resumed
     overlapping_touches
+});
+
+scenarios!(stores {
+    store_restarts
+    store_restarts_under_a_working_agent
+    disk_full_for_the_store
+    disk_full_for_the_agents
 });
 
 #[test]
@@ -185,4 +193,4 @@ macro_rules! on_postgres {
     };
 }
 
-on_postgres! { agents git limits matrix people workers }
+on_postgres! { agents git limits matrix people stores workers }

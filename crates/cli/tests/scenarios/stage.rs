@@ -50,6 +50,21 @@ impl Stage {
         }
     }
 
+    /// All that is seen in a terminal; none where there is no program to make one, which is said aloud.
+    #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+    pub(crate) fn run_in_a_terminal(&self, args: &str) -> Option<String> {
+        let call = format!("{} {args}", env!("CARGO_BIN_EXE_rehearsal"));
+        let mut script = self.command("script");
+        script.args(["--quiet", "--return", "--command", &call, "/dev/null"]).env("TERM", "xterm");
+        match script.stdin(std::process::Stdio::null()).output() {
+            Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Err(_) => {
+                eprintln!("left out: `script`, which makes a terminal, is not installed");
+                None
+            }
+        }
+    }
+
     pub(crate) fn git(&self, args: &[&str]) {
         let who = ["-c", "user.name=Ada", "-c", "user.email=ada@localhost"];
         let done = self.command("git").args(who).args(args).status().unwrap();

@@ -40,6 +40,8 @@ pub(super) struct Actors {
     pub(super) settings: Settings,
     pub(super) roles: BTreeMap<AgentName, RoleScript>,
     pub(super) seed: u64,
+    /// There is no room for what agents say until then.
+    pub(super) full_until: AtomicI64,
     /// One process after another can serve the same role, whichever worker asks.
     pub(super) processes: Mutex<BTreeMap<(DriverKind, String), Arc<ProcessAgent>>>,
 }
@@ -63,6 +65,15 @@ impl Problems {
 }
 
 impl Actors {
+    /// What agents say cannot be kept for so long.
+    pub(super) fn fill_disk(&self, span: Duration) {
+        self.full_until.store(self.clock.now().plus(span).0, Ordering::SeqCst);
+    }
+
+    fn is_disk_full(&self) -> bool {
+        Timestamp(self.full_until.load(Ordering::SeqCst)) > self.clock.now()
+    }
+
     /// The process behind a role.
     fn process(&self, name: &AgentName) -> Arc<ProcessAgent> {
         let role = self.roles.get(name).map(|role| role.0.clone()).unwrap_or_default();
@@ -163,6 +174,10 @@ impl Agent for StageAgent {
             self.actors.problems.tell("an agent was run by someone who did not have the turn");
             return cancelled();
         };
+        if self.actors.is_disk_full() {
+            // Its first word would find no room, and it would be ended: so it is not begun.
+            return hindered(Outcome::DiskFull { path: request.run_dir.join("stdout.log").to_string() });
+        }
         let Some(request) = self.as_told(request) else { return cancelled() };
         let (began, run) = (stage.awake(), request.run.clone());
         let heard = Arc::new(AtomicI64::new(began.0));
@@ -249,8 +264,13 @@ fn heard_by(watch: Watch, clock: StageClock, heard: Arc<AtomicI64>) -> Watch {
 
 /// The report of a run that the rehearsal itself stopped.
 fn cancelled() -> RunReport {
+    hindered(Outcome::Cancelled)
+}
+
+/// The report of a run that did not begin.
+fn hindered(outcome: Outcome) -> RunReport {
     let evidence = rehearsal_core::Evidence {
-        stop: Some(Stop::Hindered(Outcome::Cancelled)),
+        stop: Some(Stop::Hindered(outcome)),
         ..rehearsal_core::Evidence::default()
     };
     RunReport {

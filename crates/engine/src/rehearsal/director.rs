@@ -1,22 +1,22 @@
 //! Plays a scenario: starts the workers, lets time go on, and replaces who dies.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use rehearsal_core::Timestamp;
 use rehearsal_core::seed::mix;
-use rehearsal_core::{Timestamp, WorkerId};
-use rehearsal_store::Store;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use super::actors::{Actors, StageRoles};
 use super::clock::{Next, WorkerClock};
+use super::frail::Frail;
 use super::meanwhile::{Listener, Order, World};
 use super::scenario::Kill;
 use super::stage::StageError;
 use super::timeline::Timeline;
-use crate::{StopSwitch, WorkError, WorkEvent, WorkOptions, WorkSummary, Worker};
+use crate::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker};
 
 /// Real time that a rehearsal may take: one that stands still is a defect of ours.
 const SAFETY: Duration = Duration::from_secs(120);
@@ -25,7 +25,7 @@ const SAFETY: Duration = Duration::from_secs(120);
 pub(super) struct Director {
     pub(super) world: Arc<World>,
     pub(super) actors: Arc<Actors>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<Frail>,
     pub(super) timeline: Arc<Timeline>,
     pub(super) orders: mpsc::UnboundedReceiver<Order>,
     pub(super) options: WorkOptions,
@@ -42,7 +42,6 @@ pub(super) struct Member {
     generation: u64,
     task: Option<(Id, AbortHandle)>,
     stop: StopSwitch,
-    id: Arc<Mutex<Option<WorkerId>>>,
     /// How it is to die.
     dies: Option<Kill>,
     /// It was told to stop; another one comes after so long.
@@ -106,8 +105,9 @@ impl Director {
         if self.workers.is_empty() {
             return Ok(true);
         }
-        let wakes = self.store.next_wake(self.world.stage.clock.now()).await?.is_some();
-        Ok(!wakes && self.store.leases().await?.is_empty())
+        let store = self.store.itself();
+        let wakes = store.next_wake(self.world.stage.clock.now()).await?.is_some();
+        Ok(!wakes && store.leases().await?.is_empty())
     }
 
     /// Lets time go on; whether it can.
@@ -129,9 +129,9 @@ impl Director {
         let generation = self.cast.get(&number).map_or(0, |member| member.generation + 1);
         let seed = mix(self.seed ^ mix(number as u64) ^ mix(generation << 32));
         let stage = &self.world.stage;
-        let (stop, id) = (StopSwitch::default(), Arc::new(Mutex::new(None)));
+        let stop = StopSwitch::default();
         let worker = Worker {
-            store: Arc::clone(&self.store),
+            store: Arc::<Frail>::clone(&self.store),
             clock: Arc::new(WorkerClock { stage: stage.clock.clone(), worker: number }),
             roles: Arc::new(StageRoles { actors: Arc::clone(&self.actors), worker: number }),
             worktrees: Arc::clone(&stage.worktrees),
@@ -140,23 +140,18 @@ impl Director {
             testing: self.actors.settings.testing.clone(),
             variables: self.actors.variables.clone(),
             options: WorkOptions { seed: Some(seed), ..self.options.clone() },
-            reporter: self.reporter(number, Arc::clone(&id)),
+            reporter: self.reporter(number),
             stop: stop.clone(),
             moments: Arc::new(Listener { world: Arc::clone(&self.world), worker: number }),
         };
         let handle = self.workers.spawn(Box::pin(worker.run()));
         let task = Some((handle.id(), handle));
-        self.cast.insert(number, Member { generation, task, stop, id, dies: None, drains: None });
+        self.cast.insert(number, Member { generation, task, stop, dies: None, drains: None });
     }
 
-    fn reporter(&self, number: usize, id: Arc<Mutex<Option<WorkerId>>>) -> crate::WorkReporter {
+    fn reporter(&self, number: usize) -> crate::WorkReporter {
         let timeline = Arc::clone(&self.timeline);
-        Arc::new(move |event| {
-            if let WorkEvent::WorkStarted { worker, .. } = &event {
-                *id.lock().unwrap_or_else(PoisonError::into_inner) = Some(worker.clone());
-            }
-            timeline.worker(number, &event);
-        })
+        Arc::new(move |event| timeline.worker(number, &event))
     }
 
     fn obey(&mut self, order: Order) {
@@ -201,22 +196,20 @@ impl Director {
                     self.world.replace(number, after);
                 }
             }
+            Some(Err(error)) if let Some(span) = self.store.full_for() => {
+                self.timeline.world(format!("worker {number} ends: {error}"));
+                self.world.replace(number, span);
+            }
             Some(Err(error)) => {
                 self.actors.problems.tell(format!("worker {number} cannot go on: {error}"));
             }
         }
     }
 
-    /// Leaves what a killed process leaves: the file that says that it was there, and nobody who holds it.
+    /// What a killed process leaves is left: the file that says that it was there, and nobody who holds it.
     fn died(&mut self, number: usize) {
         let Some(member) = self.cast.get_mut(&number) else { return };
         let kill = member.dies.take().unwrap_or_default();
-        if let Some(id) = member.id.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let trace = self.world.stage.state_dir().join("workers").join(id.as_str());
-            if let Err(error) = fs_err::write(trace, "") {
-                self.actors.problems.tell(error.to_string());
-            }
-        }
         if !kill.for_good {
             self.world.replace(number, kill.restart.map_or(Duration::ZERO, |after| after.0));
         }

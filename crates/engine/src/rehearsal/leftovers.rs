@@ -121,7 +121,7 @@ async fn untested(
 async fn worktrees(stage: &Stage, came: &Came) -> Result<Vec<String>, StageError> {
     let live: BTreeSet<TaskId> =
         came.tasks.values().filter(|came| !came.task.is_ended()).map(|came| came.task.id.clone()).collect();
-    let entries = stage.worktrees.gc(&live, GcMode::DryRun).await?;
+    let entries = stage.worktrees.gc(&live, &[], GcMode::DryRun).await?;
     let stray = entries.into_iter().filter_map(|entry| match (entry.collected, entry.task) {
         (Collected::Removed, Some(task)) => Some(format!("the worktree of task {task} was not given back")),
         (Collected::Busy, task) => Some(format!(

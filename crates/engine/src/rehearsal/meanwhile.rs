@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Actor, Hold, HoldCause, Lane, TaskId};
-use rehearsal_store::{Change, Store};
+use rehearsal_core::{Hold, HoldCause, Lane, TaskId};
+use rehearsal_store::Change;
 use serde_saphyr::Spanned;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::actors::Actors;
 use super::clock::Who;
-use super::scenario::{Act, Deed, Kill, When};
+use super::frail::Frail;
+use super::scenario::{Act, Deed, DiskFull, DiskOf, Kill, When};
 use super::stage::{Stage, StageError};
 use super::timeline::Timeline;
 use crate::{Moment, Moments, Reaction};
@@ -32,7 +33,7 @@ pub(super) enum Order {
 /// Everything that can happen, and what it needs.
 pub(super) struct World {
     pub(super) stage: Arc<Stage>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<Frail>,
     pub(super) timeline: Arc<Timeline>,
     pub(super) actors: Arc<Actors>,
     pub(super) orders: mpsc::UnboundedSender<Order>,
@@ -147,6 +148,17 @@ impl World {
                 self.timeline.world("workers are told to stop");
                 let _ = self.orders.send(Order::Drain(span.0));
             }
+            Deed::RestartStore(refuses) => {
+                self.timeline.world("the database restarts");
+                self.noted(self.store.restart(*refuses).await.map_err(StageError::from));
+            }
+            Deed::DiskFull(DiskFull { of, span }) => {
+                self.timeline.world(format!("the disk of the {} is full for {span}", of.as_str()));
+                match of {
+                    DiskOf::Agents => self.actors.fill_disk(span.0),
+                    DiskOf::Store => self.store.fill(span.0),
+                }
+            }
             Deed::RemoteGone(span) => self.take_remote_away(span.0),
             Deed::Commit(commit) => {
                 let branch = commit.branch.as_deref().unwrap_or(super::stage::BASE);
@@ -218,8 +230,7 @@ impl World {
             _ => return Ok(()),
         };
         self.timeline.world(told);
-        self.store.commit(Actor::User, self.stage.clock.now(), vec![change]).await?;
-        Ok(())
+        Ok(self.store.commit_by_hand(change).await?)
     }
 }
 

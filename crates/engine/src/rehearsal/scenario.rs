@@ -187,6 +187,10 @@ pub enum Deed {
     SleepHost(HumanDuration),
     /// Workers are told to stop: they finish what is under way.
     Drain(HumanDuration),
+    /// The database restarts: so many who ask find nobody, and then it is over new connections.
+    RestartStore(u32),
+    /// There is no room on a disk.
+    DiskFull(DiskFull),
     /// The remote is away, for so long.
     RemoteGone(HumanDuration),
     /// Someone commits to a branch of the remote.
@@ -231,6 +235,36 @@ pub struct Pause {
     /// For how long.
     #[serde(rename = "for")]
     pub span: HumanDuration,
+}
+
+/// Which disk has no room, and for how long.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskFull {
+    /// Whose.
+    pub of: DiskOf,
+    /// For how long.
+    #[serde(rename = "for")]
+    pub span: HumanDuration,
+}
+
+/// Whose disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskOf {
+    /// The agents': what they say cannot be kept.
+    Agents,
+    /// The database's: nothing can be written to it. Workers end, and are started again when there is room.
+    Store,
+}
+
+impl DiskOf {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agents => "agents",
+            Self::Store => "store",
+        }
+    }
 }
 
 /// A commit that is none of the agents'.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::config::Profile;
-use rehearsal_core::{Actor, Budget, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict};
+use rehearsal_core::{
+    Actor, Blame, Budget, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
+};
 use rehearsal_forge::{CheckoutPrint, Git, Worktree};
 use rehearsal_store::{Change, FindError};
 
@@ -221,7 +223,7 @@ impl Slot<'_> {
         let actor = Actor::Run(start.id.clone());
         let reported = Reported::of(report, &start.task);
         let written = ledger.write(actor, start, &end, reported, Meaning::TheWholeState).await?;
-        desk.count_run(&end);
+        desk.count_run(start, &end);
         let outcome = report.verdict.outcome.clone();
         desk.tell(WorkEvent::RunEnded {
             task: start.task.clone(),
@@ -239,12 +241,19 @@ impl Slot<'_> {
 }
 
 impl Desk {
-    fn count_run(&self, end: &RunEnd) {
+    fn count_run(&self, start: &RunStart, end: &RunEnd) {
         self.tally(|tally| {
             tally.runs += 1;
             tally.cost_usd += end.cost_usd.unwrap_or(0.0);
             tally.runs_without_cost += u32::from(end.cost_usd.is_none());
         });
+        let ran = end.verdict.outcome.blame() != Blame::System;
+        if let (Some(limit), None, true) = (self.worker.options.max_cost, end.cost_usd, ran) {
+            let run = &start.id;
+            self.warn(format!(
+                "run {run} did not tell what it cost: the limit of ${limit:.2} holds only what is told"
+            ));
+        }
     }
 
     pub(super) fn touch(&self, task: &rehearsal_core::TaskId) {

@@ -147,6 +147,8 @@ pub enum WorkEnd {
     Idle,
     /// It was told to do one task.
     Once,
+    /// Its runs have cost what they may cost.
+    BudgetReached,
     /// It was told to stop.
     Interrupted,
 }

@@ -1,6 +1,8 @@
 //! The worker's store, which waits: a database that is away or busy is asked again until it answers, so that a worker
 //! outlives its restart, however long that takes.
 //!
+//! So is one that is away when the worker begins.
+//!
 //! Only what is known not to have happened is asked for again. Of a commit whose answer was lost nothing is known: what
 //! became of it is for `recover` to see, by what is there.
 
@@ -15,29 +17,65 @@ use rehearsal_core::{
     Actor, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
 };
 use rehearsal_store::{
-    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, RunQuery, Scope, SessionSummary,
-    Store, StoreError, TaskQuery, TestQuery, Tested,
+    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
+    SessionSummary, Store, StoreError, StoreLocation, TaskQuery, TestQuery, Tested,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{WorkEvent, WorkReporter};
+use crate::StopSwitch;
 
 /// The first pause before another try, and the longest: a database that is back should not wait for its workers.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
+/// Opens a store for a worker. One that is away is waited for until it answers, or the worker is stopped.
+pub async fn open_patiently(
+    location: &StoreLocation,
+    stop: &StopSwitch,
+    reporter: &WorkReporter,
+) -> Result<Arc<dyn Store>, OpenError> {
+    // Nothing is under way yet: whoever stops it gently does not want to wait either.
+    let waiting = Waiting::new(stop.after_iteration.clone(), Arc::clone(reporter));
+    let mut tries = 0;
+    loop {
+        match rehearsal_store::open(location).await {
+            Err(error) if error.passes() => {
+                if !waiting.wait(&error, &mut tries).await {
+                    return Err(error);
+                }
+            }
+            opened => {
+                waiting.answered();
+                return opened;
+            }
+        }
+    }
+}
+
 /// A store that is waited for until it answers, or the worker is stopped now.
 pub(super) struct Patient {
     store: Arc<dyn Store>,
+    waiting: Waiting,
+}
+
+impl Patient {
+    pub(super) fn new(store: Arc<dyn Store>, stop: CancellationToken, reporter: WorkReporter) -> Self {
+        Self { store, waiting: Waiting::new(stop, reporter) }
+    }
+}
+
+/// How a worker waits for its store, and what it says about that.
+struct Waiting {
     stop: CancellationToken,
     reporter: WorkReporter,
     /// Whether someone was told that the store does not answer.
     told: AtomicBool,
 }
 
-impl Patient {
-    pub(super) fn new(store: Arc<dyn Store>, stop: CancellationToken, reporter: WorkReporter) -> Self {
-        Self { store, stop, reporter, told: AtomicBool::new(false) }
+impl Waiting {
+    fn new(stop: CancellationToken, reporter: WorkReporter) -> Self {
+        Self { stop, reporter, told: AtomicBool::new(false) }
     }
 
     fn answered(&self) {
@@ -74,10 +112,10 @@ macro_rules! patiently {
         loop {
             let answer = $ask.await;
             match &answer {
-                Err(error) if error.passes() && $self.wait(error, &mut tries).await => {}
+                Err(error) if error.passes() && $self.waiting.wait(error, &mut tries).await => {}
                 Err(error) if error.passes() => return answer,
                 _ => {
-                    $self.answered();
+                    $self.waiting.answered();
                     return answer;
                 }
             }

@@ -321,7 +321,7 @@ impl Desk {
     /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
     pub(super) async fn give_worktree_back(&self, task: &Task) {
         let delivery = &task.delivery;
-        let saved = [&delivery.head, &delivery.pushed, &delivery.merged];
+        let saved = [&delivery.pushed, &delivery.merged];
         let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
         let mut saved: Vec<Oid> = saved
             .into_iter()

@@ -164,6 +164,7 @@ impl Studio {
                 once: false,
                 lease: Duration::from_secs(90),
                 limits: self.limits.clone(),
+                max_cost: None,
                 look_every: None,
                 seed: None,
             },

@@ -7,7 +7,7 @@ use rehearsal_core::TaskId;
 
 use super::slot::{Record, Slot};
 use super::{Unsaved, WorktreeError, Worktrees};
-use crate::git::GitError;
+use crate::git::{GitError, Oid};
 
 /// Whether to do it or only to say what would be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,13 +44,19 @@ pub enum Collected {
 
 impl Worktrees {
     /// Removes the worktrees that no task in `live` needs, warm ones too, unless they have work that is nowhere else.
-    pub async fn gc(&self, live: &BTreeSet<TaskId>, mode: GcMode) -> Result<Vec<GcEntry>, WorktreeError> {
+    /// The commits in `saved` are known to be elsewhere, such as on a branch of the remote.
+    pub async fn gc(
+        &self,
+        live: &BTreeSet<TaskId>,
+        saved: &[Oid],
+        mode: GcMode,
+    ) -> Result<Vec<GcEntry>, WorktreeError> {
         self.repository.heal().await;
         let mut entries = Vec::new();
         for (slot, record) in self.slots()? {
             let task = record.as_ref().and_then(Record::owner).map(|owner| owner.task.clone());
             let collected = match record {
-                Some(record) => self.collect(&slot, &record, live, mode).await?,
+                Some(record) => self.collect(&slot, &record, live, saved, mode).await?,
                 None => Collected::Kept(vec![Unsaved::Unreadable { reason: "its record is broken".into() }]),
             };
             entries.push(GcEntry { path: slot.path(), task, collected });
@@ -63,6 +69,7 @@ impl Worktrees {
         slot: &Slot,
         record: &Record,
         live: &BTreeSet<TaskId>,
+        saved: &[Oid],
         mode: GcMode,
     ) -> Result<Collected, WorktreeError> {
         if record.owner().is_some_and(|owner| live.contains(&owner.task)) {
@@ -75,7 +82,7 @@ impl Worktrees {
         if slot.record().map_err(cannot)?.as_ref() != Some(record) {
             return Ok(Collected::Busy);
         }
-        if let Some(unsaved) = self.unsaved(slot, record, &[]).await {
+        if let Some(unsaved) = self.unsaved(slot, record, saved).await {
             return Ok(Collected::Kept(unsaved));
         }
         if mode == GcMode::Delete {

@@ -173,7 +173,7 @@ async fn helper_prepares_and_clears() {
         worktrees.prepare(&task("t1"), Fence(fence), "main").await.unwrap();
         worktrees.release(&task("t1"), Fence(fence), &[]).await.unwrap();
         if fence % 3 == 0 {
-            worktrees.gc(&BTreeSet::new(), GcMode::Delete).await.unwrap();
+            worktrees.gc(&BTreeSet::new(), &[], GcMode::Delete).await.unwrap();
         }
     }
 }
@@ -242,7 +242,7 @@ async fn a_kill_at_any_moment_is_healed() {
         assert_eq!(head(&healed.path), head(&env.repo), "round {round}");
         worktrees.release(&task("t1"), Fence(i64::MAX), &[]).await.unwrap();
     }
-    let all = env.worktrees().await.gc(&BTreeSet::new(), GcMode::Delete).await.unwrap();
+    let all = env.worktrees().await.gc(&BTreeSet::new(), &[], GcMode::Delete).await.unwrap();
     assert!(all.iter().all(|entry| entry.collected == Collected::Removed), "{all:?}");
     assert_eq!(git(&env.repo, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(env.leftover_locks(), Vec::<String>::new());

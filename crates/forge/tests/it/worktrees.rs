@@ -111,7 +111,7 @@ async fn work_that_is_nowhere_else_is_not_given_up() {
     let commit = agent_commits(&worktree.path, "new.txt", "x");
     let unpushed = format!("1 commit that nothing else has, up to {commit:.10}");
     assert_eq!(refusal().await, format!("{told}{unpushed}"));
-    let plan = worktrees.gc(&BTreeSet::new(), GcMode::Delete).await.unwrap();
+    let plan = worktrees.gc(&BTreeSet::new(), &[], GcMode::Delete).await.unwrap();
     assert!(matches!(&plan[0].collected, Collected::Kept(unsaved) if unsaved[0].to_string() == unpushed));
 
     fs_err::write(worktree.path.join("new.txt"), "y").unwrap();
@@ -164,11 +164,11 @@ async fn clearing_up_says_what_it_would_do_and_then_does_it() {
         (None, Collected::Removed),
     ];
     for mode in [GcMode::DryRun, GcMode::Delete] {
-        let plan = worktrees.gc(&live, mode).await.unwrap();
+        let plan = worktrees.gc(&live, &[], mode).await.unwrap();
         let plan: Vec<_> = plan.into_iter().map(|entry| (entry.task, entry.collected)).collect();
         assert_eq!(plan, expected);
     }
-    assert_eq!(worktrees.gc(&live, GcMode::DryRun).await.unwrap().len(), 1);
+    assert_eq!(worktrees.gc(&live, &[], GcMode::DryRun).await.unwrap().len(), 1);
     assert_eq!(git(&env.repo, &["worktree", "list"]).lines().count(), 2);
 }
 

@@ -18,7 +18,8 @@ use crate::template::{BUILT_IN, Template, strings_of};
 const MOST_REGEX: usize = 1024 * 1024;
 
 pub(super) fn parse(text: &str) -> Result<Script, SourceError> {
-    let file: StageScriptFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
+    let file: StageScriptFile =
+        serde_saphyr::from_str(text).map_err(|error| with_form(yaml_error(&error), text))?;
     let mut known: BTreeSet<String> = file.vars.keys().cloned().collect();
     known.extend(BUILT_IN.iter().map(|name| (*name).to_owned()));
     let mut turns = Vec::with_capacity(file.turns.len());
@@ -41,6 +42,31 @@ pub(super) fn parse(text: &str) -> Result<Script, SourceError> {
         turns,
     })
 }
+
+/// A list that was not written as one: the right form of its key.
+fn with_form(error: SourceError, text: &str) -> SourceError {
+    if error.message != "expected sequence start" {
+        return error;
+    }
+    // The value stands after its key, or below it.
+    let upto = error.place.map_or(0, |place| usize::try_from(place.line).unwrap_or(usize::MAX));
+    let mut lines = text.lines().take(upto).collect::<Vec<_>>().into_iter().rev();
+    let words_of = |line: &str| line.split([' ', '{', ',']).map(str::to_owned).collect::<Vec<_>>();
+    let key_in = |line: &str| {
+        let words = words_of(line);
+        LISTS.into_iter().find(|(key, _)| words.iter().any(|word| word.strip_suffix(':') == Some(*key)))
+    };
+    let form = lines.find_map(key_in).map_or("- …", |(_, form)| form);
+    SourceError { message: "expected a list".into(), ..error }.hint(format!("write `{form}`"))
+}
+
+/// The keys that take a list, and how that is written.
+const LISTS: [(&str, &str); 4] = [
+    ("do", "do: [{ run: make test }]"),
+    ("tools", "tools: [Bash]"),
+    ("models", "models: [gpt-6]"),
+    ("turns", "turns: [{ say: Done. }]"),
+];
 
 fn read_turn(turn: Spanned<TurnFile>, known: &mut BTreeSet<String>) -> Result<Turn, SourceError> {
     let place = place_of(&turn);

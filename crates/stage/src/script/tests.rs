@@ -22,6 +22,16 @@ fn a_mistake_is_shown_with_its_place_and_advice() {
     insta::assert_snapshot!(error_of("{}"), @"1:1: missing field `turns`");
 }
 
+#[test]
+fn what_should_be_a_list_is_shown_as_one() {
+    insta::assert_snapshot!(error_of("turns:\n  - do: { run: make }\n"), @"2:9: expected a list [write `do: [{ run: make test }]`]");
+    insta::assert_snapshot!(error_of("turns:\n  - say: hi\n    do:\n      run: make\n"), @"4:7: expected a list [write `do: [{ run: make test }]`]");
+    insta::assert_snapshot!(error_of("turns: { say: hi }\n"), @"1:8: expected a list [write `turns: [{ say: Done. }]`]");
+    insta::assert_snapshot!(error_of("turns:\n  say: what to do\n"), @"2:3: expected a list [write `turns: [{ say: Done. }]`]");
+    insta::assert_snapshot!(error_of("turns:\n  - { when: { tools: Bash }, say: hi }\n"), @"2:22: expected a list [write `tools: [Bash]`]");
+    insta::assert_snapshot!(error_of("models: gpt\nturns: []\n"), @"1:9: expected a list [write `models: [gpt-6]`]");
+}
+
 const EVERYTHING: &str = include_str!("everything.yaml");
 
 #[test]

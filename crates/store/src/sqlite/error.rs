@@ -8,6 +8,7 @@ use crate::StoreError;
 // <https://www.sqlite.org/rescode.html>; the low byte of an extended code is the primary one.
 const SQLITE_BUSY: i32 = 5;
 const SQLITE_LOCKED: i32 = 6;
+const SQLITE_READONLY: i32 = 8;
 const SQLITE_CORRUPT: i32 = 11;
 const SQLITE_FULL: i32 = 13;
 const SQLITE_NOTADB: i32 = 26;
@@ -21,6 +22,7 @@ pub(crate) fn meaning(error: &SqliteError) -> Option<StoreError> {
         _ if code == SQLITE_IOERR_SHMSIZE => Some(StoreError::DiskFull),
         SQLITE_BUSY | SQLITE_LOCKED => Some(StoreError::Busy),
         SQLITE_FULL => Some(StoreError::DiskFull),
+        SQLITE_READONLY => Some(StoreError::ReadOnly),
         SQLITE_CORRUPT | SQLITE_NOTADB => Some(StoreError::Corrupt { what: error.message().to_owned() }),
         _ => None,
     }

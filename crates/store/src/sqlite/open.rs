@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use sqlx::pool::{PoolConnection, PoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions, Pool, Sqlite};
@@ -22,7 +23,7 @@ use crate::link::Link;
 use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, PAGES_OF_WAL, READERS};
 use crate::{OpenError, StoreError};
 
-const FILE_NAME: &str = "rehearsal.db";
+pub(super) const FILE_NAME: &str = "rehearsal.db";
 const LOCK_NAME: &str = "rehearsal.lock";
 
 /// An open database: some connections that read, one that writes.
@@ -92,6 +93,9 @@ pub(super) async fn open(directory: &Path) -> Result<Database, OpenError> {
     if let Some(kind) = network::kind_of(directory).map_err(unusable)? {
         return Err(OpenError::NetworkFileSystem { path: directory.to_owned(), kind });
     }
+    if path.is_dir() {
+        return Err(OpenError::NotOurs { place: path.display().to_string() });
+    }
     let options = options(&path);
     let database = Database {
         readers: readers(options.clone()),
@@ -132,8 +136,17 @@ async fn is_current(database: &Database, path: &Path) -> Result<bool, OpenError>
         let mut reader = database.readers.acquire().await?;
         migrate::look(&mut reader).await
     };
-    let found = looked.await.map_err(|error| not_ours_or(error, path))?;
+    let found = looked.await.map_err(|error| {
+        if is_read_only(path) { StoreError::ReadOnly.into() } else { not_ours_or(error, path) }
+    })?;
     found.check(path)
+}
+
+/// Who only reads writes too: SQLite keeps an index of the log beside the file, and says no more than that it cannot
+/// open the file where it may not make one.
+fn is_read_only(path: &Path) -> bool {
+    let directory = path.parent().unwrap_or(path);
+    matches!(rustix::fs::access(directory, rustix::fs::Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS))
 }
 
 /// A file full of something else shows only when its first page is read.

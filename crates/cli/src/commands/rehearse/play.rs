@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
+use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
-use rehearsal_engine::rehearsal::{Performance, Rehearsal, Scenario, StageError};
+use rehearsal_engine::rehearsal::{OpensStore, Performance, Rehearsal, Scenario, StageError};
 use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
-use rehearsal_store::{PostgresStore, SqliteStore, Store, TimeSource};
+use rehearsal_store::{OpenError, PostgresStore, SqliteStore, Store, TimeSource};
 
+use super::progress::Progress;
 use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
 use crate::context::{Context, variables};
 use crate::error::CliError;
@@ -52,14 +54,18 @@ pub(super) fn all(
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let jobs = args.jobs.map_or(cores, |jobs| jobs as usize).min(found.len());
+    let progress = Progress::new(context.ui, found.len());
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             let sender = sender.clone();
-            let (hall, flows) = (&hall, &flows);
+            let (hall, flows, progress) = (&hall, &flows, &progress);
             scope.spawn(move || {
                 while let Some(at) = hall.take(found.len()) {
+                    let name = &found[at].scenario.name.value;
+                    progress.began(name);
                     let played = hall.play(&found[at], Arc::clone(&flows[at]));
+                    progress.ended(name);
                     // Nobody listens any more once one of them could not be played.
                     if sender.send((at, played)).is_err() {
                         return;
@@ -68,7 +74,7 @@ pub(super) fn all(
             });
         }
         drop(sender);
-        in_order(&receiver, args, context)
+        in_order(&receiver, args, &progress)
     })
 }
 
@@ -76,13 +82,13 @@ pub(super) fn all(
 fn in_order(
     receiver: &mpsc::Receiver<(usize, Result<Played, CliError>)>,
     args: &RehearseArgs,
-    context: &Context,
+    progress: &Progress,
 ) -> Result<Vec<Played>, CliError> {
     let (mut early, mut all) = (BTreeMap::new(), Vec::new());
     for (at, played) in receiver {
         early.insert(at, played?);
         while let Some(mut played) = early.remove(&all.len()) {
-            context.ui.say(report::told(&played, args.trace));
+            progress.say(report::told(&played, args.trace));
             if !args.trace {
                 played.rehearsed.timeline.clear();
                 played.rehearsed.log.clear();
@@ -114,7 +120,7 @@ impl Hall<'_> {
         let began = Instant::now();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let rehearsed = runtime.block_on(async {
-            let store = self.store(&place).await?;
+            let store = Arc::new(self.store(&place).await?);
             let performance = Performance {
                 scenario,
                 flow,
@@ -136,15 +142,29 @@ impl Hall<'_> {
 }
 
 impl Hall<'_> {
-    /// A store for one scenario. Its clock is the scenario's, also on a server.
-    async fn store(&self, place: &Place) -> Result<Arc<dyn Store>, CliError> {
-        let Some(server) = &self.server else {
-            let directory = place.path.join("state");
-            fs_err::create_dir_all(&directory)?;
-            return Ok(Arc::new(SqliteStore::open(directory.as_std_path()).await?));
-        };
-        let url = server.database().await.map_err(|error| no_server(&error))?;
-        Ok(Arc::new(PostgresStore::open(&url, TimeSource::Given).await?))
+    /// Where the tasks of one scenario live.
+    async fn store(&self, place: &Place) -> Result<Shelf, CliError> {
+        match &self.server {
+            None => Ok(Shelf::Directory(place.path.join("state"))),
+            Some(server) => Ok(Shelf::Server(server.database().await.map_err(|error| no_server(&error))?)),
+        }
+    }
+}
+
+/// Where the tasks of a scenario live. Its clock is the scenario's, also on a server.
+enum Shelf {
+    Directory(Utf8PathBuf),
+    /// By its address.
+    Server(String),
+}
+
+#[async_trait]
+impl OpensStore for Shelf {
+    async fn open(&self) -> Result<Arc<dyn Store>, OpenError> {
+        Ok(match self {
+            Self::Directory(directory) => Arc::new(SqliteStore::open(directory.as_std_path()).await?),
+            Self::Server(url) => Arc::new(PostgresStore::open(url, TimeSource::Given).await?),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use rehearsal_core::{Budget, TaskEdit};
 use rehearsal_store::{Change, Committed};
 
 use super::add::{PriorityArg, whole_ids};
-use super::{Done, TaskDocument};
+use super::{Done, TaskDocument, TaskReport};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -122,8 +122,15 @@ async fn report_or_change(
     let Some(inside) = InsideRun::detect() else {
         return change(prefix, input, what, context).await;
     };
-    // The agent learns at once of a wrong id; the store is only read.
-    let task = context.store().await?.find_task(prefix).await?;
+    // The agent learns at once of a wrong id; the store is only read. One that cannot be read from here, for want of its
+    // address or of a network, does not stand in the way: the engine checks the report anyway.
+    let Ok(store) = context.store().await else {
+        inside.report(&line)?;
+        context.ui.say(format!("noted: {prefix} {what}; it is checked and counts when the run is over"));
+        context.ui.document(TaskReport { id: prefix.to_owned(), reported: true });
+        return Ok(Exit::Ok);
+    };
+    let task = store.find_task(prefix).await?;
     inside.report(&line)?;
     context.ui.say(format!("noted: {} {what}; it counts when the run is over", task.id));
     context.ui.document(TaskDocument { reported: true, ..TaskDocument::new(task) });

@@ -13,6 +13,7 @@ use crate::commands::work::shown_pull_request;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::project::Project;
 use crate::ui::{BOLD, DIM, harmless, one_line, styled, table};
 use crate::words;
 
@@ -149,6 +150,9 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
         Some(session) => ui.say(format!("session {session}, flow {}, added {added}", task.flow)),
         None => ui.say(format!("flow {}, added {added}", task.flow)),
     }
+    if let Some(line) = flow_since(&task, &context.project()?) {
+        ui.say(line);
+    }
     let lease_until = lease_of(&task, &*store).await?;
     for line in whereabouts(&task, &*store.flow(&task.flow_version).await?, lease_until, context.now()) {
         ui.say(harmless(&line));
@@ -186,6 +190,19 @@ async fn lease_of(task: &Task, store: &dyn Store) -> Result<Option<Timestamp>, C
     }
     let leases = store.leases().await?;
     Ok(leases.into_iter().find(|(leased, _)| leased.id == task.id).map(|(_, until)| until))
+}
+
+/// What became of the flow that the task began with, if it is another one now.
+fn flow_since(task: &Task, project: &Project) -> Option<String> {
+    if task.is_ended() {
+        return None;
+    }
+    let stays = format!("the task stays with version {}", task.flow_version);
+    match project.flow(task.flow.as_str()) {
+        Ok(now) if now.version == task.flow_version => None,
+        Ok(now) => Some(format!("the flow has changed since (now version {}): {stays}", now.version)),
+        Err(_) => Some(format!("the flow cannot be read any more: {stays}")),
+    }
 }
 
 /// Where it is on its way, who has it, what waits for what, and what is out already.

@@ -8,6 +8,7 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::{PermissionMode, Profile, Settings};
 use rehearsal_core::{AgentName, Clock};
+use rehearsal_engine::prompt::check_task_template;
 use rehearsal_engine::{AgentSetup, Role, Roles, SetupError};
 use tokio::sync::Mutex;
 
@@ -28,7 +29,7 @@ pub(super) struct ConfiguredRoles {
 }
 
 impl ConfiguredRoles {
-    /// Reads their templates; a profile that asks for trust needs the word of whoever works.
+    /// Reads their templates, and tries them out before an agent is paid for; a profile that asks for trust needs the word of whoever works.
     pub(super) fn new(
         settings: Settings,
         trust: bool,
@@ -42,6 +43,10 @@ impl ConfiguredRoles {
             }
             let path = project.directory().join("prompts").join(format!("{name}.md"));
             if let Some(template) = read_text(&path)? {
+                check_task_template(&template).map_err(|error| {
+                    CliError::in_template(&error, &project.shown(&path))
+                        .hint("mend it, or remove it: then the shipped one is used")
+                })?;
                 templates.insert(name, template);
             }
         }

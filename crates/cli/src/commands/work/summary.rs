@@ -224,6 +224,9 @@ fn what_happened(document: &WorkDocument) -> String {
     let done = document.tasks.iter().filter(|task| task.end == Some(End::Success)).count() as u64;
     let (style, text) = match document.end {
         WorkEnd::Interrupted => (ODD, "stopped on request; nothing is lost".to_owned()),
+        WorkEnd::BudgetReached => {
+            (ODD, format!("{done} done; nothing more is begun: that was all that it may cost"))
+        }
         WorkEnd::Idle if document.open == 0 && document.tasks.is_empty() => {
             (ODD, "there is nothing to do".to_owned())
         }
@@ -276,6 +279,9 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
     if document.end == WorkEnd::Interrupted {
         return interrupted;
     }
+    if document.end == WorkEnd::BudgetReached {
+        return Exit::Budget;
+    }
     if document.tasks.iter().any(|task| task.end == Some(End::Failure)) {
         return Exit::Agent;
     }
@@ -289,7 +295,7 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
     }
     let needs_human = match document.end {
         WorkEnd::Once => document.tasks.iter().any(|task| task.waits_for == Some(WaitFor::Human)),
-        WorkEnd::Idle | WorkEnd::Interrupted => document.blocked > 0,
+        WorkEnd::Idle | WorkEnd::BudgetReached | WorkEnd::Interrupted => document.blocked > 0,
     };
     if needs_human { Exit::NeedsHuman } else { Exit::Ok }
 }

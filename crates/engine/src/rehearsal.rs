@@ -78,6 +78,8 @@ pub struct Performance<'a> {
     pub scenario: &'a Scenario,
     /// Its flow.
     pub flow: Arc<Flow>,
+    /// The flows of tasks that have one of their own, by name.
+    pub other_flows: BTreeMap<String, Arc<Flow>>,
     /// An empty directory that is for nothing else.
     pub directory: &'a Utf8Path,
     /// An empty store that is for nothing else.
@@ -126,10 +128,11 @@ impl Scenario {
 impl Rehearsal {
     /// Plays a scenario. Needs a runtime of one thread for itself: only so does what happens have one order.
     pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, StageError> {
-        let Performance { scenario, flow, directory, store, seed, workers } = performance;
+        let Performance { scenario, flow, other_flows, directory, store, seed, workers } = performance;
+        let flows = Flows { usual: flow, others: other_flows };
         let seed = seed.unwrap_or(scenario.seed);
         let clock = StageClock::starting_at(BEGINNING, seed);
-        let settings = self.settings(scenario, &flow)?;
+        let settings = self.settings(scenario, &flows)?;
         let directory = directory.canonicalize_utf8()?;
         let worktrees = WorktreeSettings {
             setup: settings.work.setup.value.clone(),
@@ -149,7 +152,7 @@ impl Rehearsal {
         );
         let timeline = Arc::new(Timeline::new(clock.clone(), &directory));
         let (mut problems, mut mismatches) = (Vec::new(), Vec::new());
-        let refused = self.add_tasks(scenario, flow, &*store).await?;
+        let refused = add_tasks(scenario, &flows, &*store).await?;
         match (&refused, &scenario.expect.refused) {
             (Some(error), None) => problems.push(format!("the tasks were refused: {error}")),
             (found, Some(expected)) if !found.as_ref().is_some_and(|found| found.contains(expected)) => {
@@ -167,7 +170,8 @@ impl Rehearsal {
             problems.extend(played);
         }
         let events = store.events(&EventQuery::default()).await?;
-        let came = Came::gather(&stage, &*store, &events, &timeline).await?;
+        let limits = actors.settings.limits();
+        let came = Came::gather(&stage, &*store, &events, &timeline, &limits).await?;
         mismatches.extend(scenario.expect.held_against(&came));
         let broken = leftovers::broken(&stage, &*store, &events, &came, &actors).await?;
         let lines = events.iter().map(|event| serde_json::to_string(event).map_err(std::io::Error::other));
@@ -186,10 +190,12 @@ impl Rehearsal {
     }
 
     /// The settings: the project's if it begins with the project, and the scenario's own on top.
-    fn settings(&self, scenario: &Scenario, flow: &Flow) -> Result<Settings, SourceError> {
+    fn settings(&self, scenario: &Scenario, flows: &Flows) -> Result<Settings, SourceError> {
         let is_project = scenario.repository.template.is_some();
         let mut own = scenario.config.clone();
-        let played = scenario.agents.keys().chain(flow.agents.iter().map(|(name, _)| name));
+        let by_flow = flows.all().flat_map(|flow| flow.agents.iter().map(|(name, _)| name));
+        let by_task = scenario.tasks.iter().filter_map(|task| task.value.agent.as_ref());
+        let played = scenario.agents.keys().chain(by_flow).chain(by_task);
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
             own.agents.entry(name).or_default();
@@ -202,32 +208,6 @@ impl Rehearsal {
         let agent = layers.iter().rev().find_map(|layer| layer.file.agent.clone());
         let flags = Overrides { agent, ..Overrides::default() };
         config::resolve(layers, Overrides::default(), flags)
-    }
-
-    /// Adds the tasks; the words in which they were refused.
-    async fn add_tasks(
-        &self,
-        scenario: &Scenario,
-        flow: Arc<Flow>,
-        store: &dyn Store,
-    ) -> Result<Option<String>, StageError> {
-        let mut changes = Vec::new();
-        let mut sessions: Vec<_> =
-            scenario.tasks.iter().filter_map(|task| task.value.session.clone()).collect();
-        sessions.sort();
-        sessions.dedup();
-        for name in sessions {
-            let (description, context, criteria) = Default::default();
-            changes.push(Change::AddSession(NewSession { name, description, context, criteria }));
-        }
-        let ids = read::task_ids(scenario)?;
-        let tasks = ids.into_iter().zip(&scenario.tasks).map(|(id, task)| (id, new_task(&task.value)));
-        changes.push(Change::AddTasks { tasks: tasks.collect(), flow });
-        match store.commit(Actor::User, BEGINNING, changes).await {
-            Ok(_) => Ok(None),
-            Err(CommitError::Store(error)) => Err(error.into()),
-            Err(error) => Ok(Some(error.to_string())),
-        }
     }
 
     fn actors(
@@ -253,10 +233,64 @@ impl Rehearsal {
     }
 }
 
+/// The flows of a scenario's tasks.
+struct Flows {
+    usual: Arc<Flow>,
+    others: BTreeMap<String, Arc<Flow>>,
+}
+
+impl Flows {
+    fn all(&self) -> impl Iterator<Item = &Arc<Flow>> {
+        std::iter::once(&self.usual).chain(self.others.values())
+    }
+
+    fn of(&self, task: &ScenarioTask) -> &Arc<Flow> {
+        task.flow.as_ref().and_then(|name| self.others.get(name)).unwrap_or(&self.usual)
+    }
+}
+
+/// Adds the tasks; the words in which they were refused.
+async fn add_tasks(
+    scenario: &Scenario,
+    flows: &Flows,
+    store: &dyn Store,
+) -> Result<Option<String>, StageError> {
+    let mut changes = Vec::new();
+    let mut sessions: Vec<_> = scenario.tasks.iter().filter_map(|task| task.value.session.clone()).collect();
+    sessions.sort();
+    sessions.dedup();
+    for name in sessions {
+        let (description, context, criteria) = Default::default();
+        changes.push(Change::AddSession(NewSession { name, description, context, criteria }));
+    }
+    let ids = read::task_ids(scenario)?;
+    let tasks: Vec<_> = ids.into_iter().zip(scenario.tasks.iter().map(|task| &task.value)).collect();
+    for of_a_flow in tasks.chunk_by(|(_, a), (_, b)| a.flow == b.flow) {
+        let Some((_, first)) = of_a_flow.first() else { continue };
+        let tasks = of_a_flow.iter().map(|(id, task)| (id.clone(), new_task(task))).collect();
+        changes.push(Change::AddTasks { tasks, flow: Arc::clone(flows.of(first)) });
+    }
+    match store.commit(Actor::User, BEGINNING, changes).await {
+        Ok(_) => Ok(None),
+        Err(CommitError::Store(error)) => Err(error.into()),
+        Err(error) => Ok(Some(error.to_string())),
+    }
+}
+
 fn new_task(task: &ScenarioTask) -> NewTask {
-    let ScenarioTask { title, body, criteria, priority, depends_on, touches, budget, session, id: _ } =
-        task.clone();
-    NewTask { session, title, body, criteria, priority, labels: Vec::new(), depends_on, touches, budget }
+    let task = task.clone();
+    NewTask {
+        session: task.session,
+        title: task.title,
+        body: task.body,
+        criteria: task.criteria,
+        priority: task.priority,
+        labels: Vec::new(),
+        depends_on: task.depends_on,
+        touches: task.touches,
+        author: task.agent,
+        budget: task.budget,
+    }
 }
 
 /// Lets the workers work; what went wrong with the rehearsal itself.

@@ -126,6 +126,7 @@ pub(crate) async fn work(
         outlet,
         state_dir: project.state_dir(),
         testing: settings.testing.clone(),
+        quality: settings.quality.rules(),
         variables: crate::context::variables(),
         options: options(args, &settings),
         reporter,

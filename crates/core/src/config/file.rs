@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckConfig, ForgeConfig, HumanDuration, SandboxConfig, TestingConfig, WorkConfig, WorktreesConfig,
+    CheckConfig, ForgeConfig, HumanDuration, QualityConfig, SandboxConfig, TestingConfig, WorkConfig,
+    WorktreesConfig,
 };
 use crate::source::{nearest, yaml_error};
 use crate::{AgentName, Budget, SourceError};
@@ -41,6 +42,8 @@ pub struct ConfigFile {
     pub testing: TestingConfig,
     /// How the repository is built and linted.
     pub check: CheckConfig,
+    /// Which changes need a review, in flows with the step `assess`.
+    pub quality: QualityConfig,
 }
 
 /// An agent: a role, and how it is run.

@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::{
     AgentConfig, CheckConfig, CheckSettings, ConfigFile, DriverKind, ForgeConfig, HumanDuration, LoopConfig,
-    PermissionMode, SandboxSettings, TestingConfig, TestingSettings, WorkConfig, WorkSettings,
-    WorktreesConfig,
+    PermissionMode, QualityConfig, QualitySettings, SandboxSettings, TestingConfig, TestingSettings,
+    WorkConfig, WorkSettings, WorktreesConfig,
 };
 use crate::{AgentName, Budget, SourceError};
 
@@ -102,6 +102,7 @@ impl Overrides {
             },
             testing: TestingConfig { command: self.test_command, ..TestingConfig::default() },
             check: CheckConfig::default(),
+            quality: QualityConfig::default(),
             store: self.store,
             flow: None,
             work: WorkConfig { workers: self.workers, ..WorkConfig::default() },
@@ -135,6 +136,8 @@ pub struct Settings {
     pub testing: TestingSettings,
     /// How the repository is built and linted.
     pub check: CheckSettings,
+    /// Which changes need a review.
+    pub quality: QualitySettings,
     /// How workers work.
     pub work: WorkSettings,
 }
@@ -215,6 +218,7 @@ pub fn resolve(
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
         testing: TestingSettings::of(&layers),
         check: CheckSettings::of(&layers),
+        quality: QualitySettings::of(&layers),
         work: WorkSettings::of(&layers),
     })
 }
@@ -336,6 +340,9 @@ impl Settings {
         }
         for (key, value, origin) in self.check.lines() {
             put(format!("check.{key}"), value, origin);
+        }
+        for (key, value, origin) in self.quality.lines() {
+            put(format!("quality.{key}"), value, origin);
         }
         for (name, profile) in &self.agents {
             for (key, value, origin) in profile.lines() {

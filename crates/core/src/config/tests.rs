@@ -141,3 +141,19 @@ fn an_agent_is_confined_only_if_somebody_says_so_and_then_with_its_own_defaults(
     assert!(sandbox.allow_network.value);
     assert_eq!((sandbox.max_memory.value, sandbox.max_cpus.value), (None, Some(4.0)));
 }
+
+#[test]
+fn a_user_says_which_changes_are_reviewed_and_a_pattern_that_is_none_is_told_at_its_place() {
+    let settings = resolve(
+        vec![project("quality: { risky_paths: [ledger] }")],
+        Overrides::default(),
+        Overrides::default(),
+    )
+    .unwrap();
+    assert_eq!(settings.quality.risky_paths.value, ["ledger"]);
+    assert_eq!(settings.quality.most_files.value, 2);
+    assert!(settings.quality.risky_words.value.contains(&"password".to_owned()));
+    let error = parse("quality:\n  risky_paths: ['a[']\n").unwrap_err();
+    assert_eq!(error.message, "`a[` is not a pattern: unclosed character class; missing ']'");
+    assert_eq!(error.place.unwrap().line, 2);
+}

@@ -110,6 +110,10 @@ pub struct ScenarioTask {
     pub budget: Budget,
     /// The session it goes to.
     pub session: Option<SessionName>,
+    /// Who does it, instead of the agent that its flow begins with.
+    pub agent: Option<AgentName>,
+    /// Its flow, by name, if it is not the one of the others.
+    pub flow: Option<String>,
 }
 
 /// Where pull requests live.

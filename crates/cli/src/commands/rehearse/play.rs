@@ -24,8 +24,8 @@ pub(super) fn all(
     project: Option<&Project>,
     context: &Context,
 ) -> Result<Vec<Played>, CliError> {
-    let flows: Vec<Arc<Flow>> =
-        found.iter().map(|written| flow_of(written, project)).collect::<Result<_, _>>()?;
+    let flows: Vec<Flows> =
+        found.iter().map(|written| flows_of(written, project)).collect::<Result<_, _>>()?;
     let layers = match project {
         Some(project) => project.layers()?,
         None => Vec::new(),
@@ -59,7 +59,7 @@ pub(super) fn all(
             let (hall, flows) = (&hall, &flows);
             scope.spawn(move || {
                 while let Some(at) = hall.take(found.len()) {
-                    let played = hall.play(&found[at], Arc::clone(&flows[at]));
+                    let played = hall.play(&found[at], &flows[at]);
                     // Nobody listens any more once one of them could not be played.
                     if sender.send((at, played)).is_err() {
                         return;
@@ -108,7 +108,7 @@ impl Hall<'_> {
         (at < count).then_some(at)
     }
 
-    fn play(&self, written: &Written, flow: Arc<Flow>) -> Result<Played, CliError> {
+    fn play(&self, written: &Written, flows: &Flows) -> Result<Played, CliError> {
         let scenario = &written.scenario;
         let place = Place::new(self.keep.as_deref(), scenario)?;
         let began = Instant::now();
@@ -117,7 +117,8 @@ impl Hall<'_> {
             let store = self.store(&place).await?;
             let performance = Performance {
                 scenario,
-                flow,
+                flow: Arc::clone(&flows.usual),
+                other_flows: flows.others.clone(),
                 directory: &place.path,
                 store,
                 seed: self.args.seed,
@@ -190,19 +191,30 @@ fn of_stage(error: StageError, written: &Written) -> CliError {
     }
 }
 
-/// The flow of a scenario: its own, the project's, or a shipped one.
-fn flow_of(written: &Written, project: Option<&Project>) -> Result<Arc<Flow>, CliError> {
+/// The flows of a scenario's tasks.
+struct Flows {
+    usual: Arc<Flow>,
+    others: BTreeMap<String, Arc<Flow>>,
+}
+
+/// The flow of a scenario: its own, the project's, or a shipped one; and those that its tasks name.
+fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliError> {
     let scenario = &written.scenario;
-    if let Some(flow) = scenario.inline_flow() {
-        return flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file));
-    }
-    let name = &scenario.flow.value;
-    match project {
+    let named = |name: &str| match project {
         Some(project) => project.flow(name).map(Arc::new),
         None => Flow::shipped(name).map(Arc::new).ok_or_else(|| {
             CliError::in_file(scenario.flow_error(format!("there is no flow `{name}`")), &written.file)
         }),
+    };
+    let usual = match scenario.inline_flow() {
+        Some(flow) => flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file))?,
+        None => named(&scenario.flow.value)?,
+    };
+    let mut others = BTreeMap::new();
+    for name in scenario.tasks.iter().filter_map(|task| task.value.flow.as_ref()) {
+        others.insert(name.clone(), named(name)?);
     }
+    Ok(Flows { usual, others })
 }
 
 fn own_program() -> Result<Utf8PathBuf, CliError> {

@@ -11,6 +11,7 @@ pub mod check;
 mod claude;
 mod codex;
 mod command;
+mod crew;
 mod explain;
 mod fault;
 mod flags;
@@ -28,6 +29,7 @@ mod wait;
 pub use claude::ClaudeDriver;
 pub use codex::CodexDriver;
 pub use command::CommandDriver;
+pub use crew::{CrewDriver, CrewLine, CrewOrder};
 pub use explain::{EXPLANATION_VERSION, ExplainFacts, Explanation, explain, parse_exit};
 pub use flags::Capabilities;
 pub use gemini::GeminiDriver;
@@ -37,7 +39,7 @@ pub use program::Program;
 
 /// A kind of agent.
 pub trait Driver: Send + Sync {
-    /// Its name: `claude`, `codex`, `gemini`, `opencode`, `command`.
+    /// Its name: `claude`, `codex`, `gemini`, `opencode`, `crew`, `command`.
     fn name(&self) -> &'static str;
 
     /// The command line for a request.

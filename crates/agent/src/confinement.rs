@@ -163,7 +163,8 @@ impl OwnPlaces {
                 let kept = vec![xdg("XDG_DATA_HOME", ".local/share")];
                 Self { kept, known: vec![settings.clone()], obeyed: vec![settings] }
             }
-            DriverKind::Command => Self::default(),
+            // It keeps nothing.
+            DriverKind::Crew | DriverKind::Command => Self::default(),
         }
     }
 }

@@ -97,12 +97,23 @@ const GEMINI: &[&str] = &[
     "GOOGLE_APPLICATION_CREDENTIALS",
 ];
 
+/// The crew asks vendors by their keys alone.
+const CREW: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "GEMINI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+];
+
 /// The variables that a kind of agent needs to reach its model, by the driver's name.
 pub fn default_grants(driver: &str) -> Vec<String> {
     let lists: &[&[&str]] = match driver {
         "claude" => &[CLAUDE],
         "codex" => &[CODEX],
         "gemini" => &[GEMINI],
+        "crew" => &[CREW],
         "opencode" => &[CLAUDE, CODEX, GEMINI, &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]],
         _ => &[],
     };
@@ -226,6 +237,7 @@ mod tests {
         assert_eq!(names(&ours, "codex", &[]), ["OPENAI_API_KEY"]);
         assert_eq!(names(&ours, "gemini", &[]), ["GEMINI_API_KEY"]);
         assert_eq!(names(&ours, "opencode", &[]).len(), 3);
+        assert_eq!(names(&ours, "crew", &[]).len(), 3);
         assert!(names(&ours, "command", &[]).is_empty());
     }
 

@@ -11,6 +11,8 @@
 mod conversation;
 mod endpoint;
 mod permission;
+pub mod plan;
+pub mod planner;
 mod prompt;
 mod role;
 mod surroundings;

@@ -1,1 +1,73 @@
+use super::*;
 
+fn roles() -> Roles {
+    Roles::built_in().unwrap()
+}
+
+/// The built-in roles with one more file.
+fn with(name: &str, text: &str) -> Result<Roles, RoleError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = Utf8Path::from_path(directory.path()).unwrap();
+    fs_err::write(path.join(name), text).unwrap();
+    roles().with_those_in(path)
+}
+
+fn wrong(name: &str, text: &str) -> String {
+    match with(name, text).unwrap_err() {
+        RoleError::Wrong { error, .. } => {
+            let place = error.place.map_or_else(|| "nowhere".to_owned(), |place| place.to_string());
+            format!("{place}: {}\n{}", error.message, error.hint.unwrap_or_default())
+        }
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn a_file_changes_only_the_keys_that_it_has() {
+    let changed = with("code.yaml", "turns: 7\nmodel: openai:gpt\n").unwrap();
+    let (code, was) = (changed.get("code").unwrap().clone(), roles().get("code").unwrap().clone());
+    assert_eq!((code.turns, code.model.as_deref()), (7, Some("openai:gpt")));
+    assert_eq!(Role { turns: was.turns, model: None, ..code }, was);
+    let origin = changed.iter().find(|(role, _)| role.name == "code").unwrap().1;
+    assert!(matches!(origin, RoleOrigin::Changed(path) if path.ends_with("code.yaml")));
+}
+
+#[test]
+fn a_role_of_ones_own_is_listed_after_those_that_are_built_in() {
+    let text = "about: Looks for holes\nprompt: Look.\ntools: [read_file, grep]\npermissions: { read: true }\n";
+    let own = with("audit.yaml", text).unwrap();
+    let names: Vec<&str> = own.iter().map(|(role, _)| role.name.as_str()).collect();
+    assert_eq!(names, ["search", "research", "code", "review", "test", "qa", "docs", "init", "audit"]);
+    assert!(own.get("audit").unwrap().project_context);
+}
+
+#[test]
+fn a_directory_that_is_not_there_has_no_roles() {
+    assert_eq!(roles().with_those_in("/there/is/nothing".into()).unwrap(), roles());
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_with_its_place() {
+    insta::assert_snapshot!(wrong("code.yaml", "turns: 7\ntimeuot: 3m\n"), @"");
+    insta::assert_snapshot!(wrong("search.yaml", "tools:\n  - read_file\n  - write_file\n"), @"");
+    insta::assert_snapshot!(wrong("search.yaml", "tools: [read_fiel]\n"), @"");
+    insta::assert_snapshot!(wrong("search.yaml", "permissions: { read: false }\n"), @"");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: 0\n"), @"");
+    insta::assert_snapshot!(wrong("code.yaml", "max_timeout: 1m\n"), @"");
+    insta::assert_snapshot!(wrong("audit.yaml", "about: Looks for holes\n"), @"");
+    insta::assert_snapshot!(wrong("Not A Name.yaml", "turns: 1\n"), @"");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: many\n"), @"");
+}
+
+#[test]
+fn a_slip_of_the_finger_in_a_role_is_understood() {
+    let RoleError::Unknown { near, .. } = roles().get("reviw").unwrap_err() else { panic!() };
+    assert_eq!(near.as_deref(), Some("review"));
+    assert_eq!(roles().get("cook").unwrap_err().to_string(), "there is no role `cook`");
+}
+
+#[test]
+fn a_pipe_or_a_giant_in_the_directory_is_refused_and_not_read() {
+    let error = with("big.yaml", &"#".repeat(300 << 10)).unwrap_err();
+    assert!(error.to_string().ends_with("big.yaml` cannot be read"), "{error}");
+}

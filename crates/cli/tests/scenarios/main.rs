@@ -133,6 +133,19 @@ scenarios!(people {
     overlapping_touches
 });
 
+scenarios!(plan {
+    search_then_code
+    two_searches_then_code
+    many_files_are_reviewed_and_checked
+    a_rejected_change_is_mended_and_reviewed_again
+    after_the_second_mending_a_person_looks
+    a_failed_task_stops_only_what_depends_on_it
+    search_then_code_then_test
+    a_single_harmless_file_needs_nobody_else
+    a_user_says_what_is_risky
+    work_that_changes_nothing_is_not_reviewed
+});
+
 #[test]
 fn the_matrix_holds_with_three_workers() {
     let stage = Stage::new();

@@ -88,7 +88,7 @@ fn a_key_that_nobody_knows_is_not_passed_over_because_it_may_be_a_dependency() {
     assert_eq!(
         refused(r#"{"tasks": [{"id": "a", "agent": "code", "description": "x", "dependsOn": []}]}"#),
         "it is not a plan: unknown field `dependsOn`, expected one of `id`, `agent`, `description`, `depends_on`, \
-         `touches` at line 1 column 68"
+         `touches` at line 1 column 71"
     );
     assert_eq!(refused("[]"), "it is not a plan: invalid length 0, expected struct PlanFile with 1 element at line 1 column 2");
     assert_eq!(refused(""), "it is not a plan: there is nothing");

@@ -220,6 +220,20 @@ fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {
     view::live(context)
 }
 
+/// Works on the tasks of a session until nothing more can be done, and shows what came of it.
+pub(crate) async fn until_idle(
+    session: &SessionName,
+    project: &Project,
+    context: &Context,
+) -> Result<(WorkDocument, Exit), CliError> {
+    let args = WorkArgs { session: Some(session.clone()), ..WorkArgs::until_idle() };
+    let worked = work(&args, project, context, view::live(context)).await?;
+    let document = summary::document(&worked, Some(session), project, context).await?;
+    summary::show(&document, context);
+    let exit = summary::exit_of(&document, worked.interrupted);
+    Ok((document, exit))
+}
+
 impl WorkArgs {
     /// To work on all that can be worked on.
     pub(crate) fn until_idle() -> Self {

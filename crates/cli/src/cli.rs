@@ -87,6 +87,9 @@ pub(crate) enum Command {
     /// Agents, and whether they work
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),
+    /// Our own agents: roles that need nothing but a model's address
+    #[command(subcommand)]
+    Crew(commands::crew::CrewCommand),
     /// Run an agent, and record what it asks and is answered
     Record(commands::record::RecordArgs),
     /// Run an agent on recorded answers: no vendor, no tokens

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod cassette;
 pub(crate) mod check;
 pub(crate) mod config;
+pub(crate) mod crew;
 pub(crate) mod decide;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -80,6 +81,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Why(args) => wait_for(why::run(args, &context)),
         Command::Runs(command) => wait_for(runs::run(command, &context)),
         Command::Agent(command) => wait_for(agent::run(command, &context)),
+        Command::Crew(command) => wait_for(crew::run(command, &context)),
         Command::Record(args) => wait_for(record::run(args, &context)),
         Command::Replay(args) => wait_for(replay::run(args, &context)),
         Command::Cassette(command) => wait_for(cassette::run(command, &context)),

@@ -10,15 +10,19 @@
 
 mod conversation;
 mod endpoint;
+mod limits;
 mod permission;
 pub mod plan;
 pub mod planner;
 mod prompt;
 mod role;
+mod shell;
 mod surroundings;
 mod tokens;
+mod toolbox;
 mod tools;
 mod turns;
+mod worktree;
 
 pub use conversation::{Conversation, TRUNCATED};
 pub use endpoint::{ChoiceError, ModelChoice, any_vendor};
@@ -27,5 +31,7 @@ pub use prompt::{Prompt, PromptBuilder, SYSTEM_BUDGET, Section, system_prompt};
 pub use role::{Role, RoleError, RoleFile, RoleOrigin, Roles};
 pub use surroundings::Surroundings;
 pub use tokens::estimate;
+pub use toolbox::{TOOL_NAMES, Toolbox, ToolboxError, Workplace};
 pub use tools::{CallEnd, Called, Tools};
 pub use turns::{Assignment, CONTEXT, Limits, Witness, run};
+pub use worktree::AccessError;

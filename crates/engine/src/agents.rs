@@ -7,7 +7,9 @@ use rehearsal_agent::driver::{CrewDriver, CrewOrder, Program, driver_with};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::process::{Launcher, SpawnError};
-use rehearsal_agent::{Agent, CommandLine, Confinement, Driver, ProcessAgent, Retrying, RunRequest};
+use rehearsal_agent::{
+    Agent, CommandLine, Confinement, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying, RunRequest,
+};
 use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Origin, Profile};
 
@@ -90,7 +92,7 @@ impl AgentSetup {
 /// A confined agent cannot change what says how it is confined.
 fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
     let confinement = Confinement::new(profile.sandbox.as_ref()?, profile.driver.value)?;
-    let obeyed = ["config.yaml", "flows", "prompts", AGENTS].map(|name| project.join(".rehearsal").join(name));
+    let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
     Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
 }
 

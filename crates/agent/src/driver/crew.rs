@@ -5,12 +5,14 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, Timestamp, WireEnd, WireReport};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
 use super::json::describe;
 use super::stream::{Close, Format, JsonLines, Reading, may_be_object};
 use super::{CommandLine, Driver, DriverKind, Program, WireParser};
+use crate::redact::Redactor;
 use crate::{Permission, RunRequest};
 
 /// Drives `rehearsal crew run`.
@@ -51,7 +53,7 @@ impl Driver for CrewDriver {
 
     fn command(&self, request: &RunRequest) -> CommandLine {
         let mut offer = self.program.offer(DriverKind::Crew);
-        offer.args(&["crew", "run", "--role", &self.order.role]);
+        offer.args(&["crew", "run", "--json", "--role", &self.order.role]);
         offer.option("--agents-dir", self.order.agents_dir.as_ref().map(|dir| dir.as_str()));
         let timeout = self.order.timeout.map(|limit| HumanDuration(limit).to_string());
         offer.option("--timeout", timeout.as_deref());
@@ -76,8 +78,8 @@ impl Driver for CrewDriver {
 }
 
 /// A line of the crew's output: what it does as it does it, and at last one report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CrewLine {
     /// Something that it did.
     Activity(Activity),
@@ -106,6 +108,35 @@ impl CrewLine {
                 Self::Report(report)
             }
         }
+    }
+
+    /// Without secrets.
+    pub fn redacted(self, redactor: &Redactor) -> Self {
+        match self {
+            Self::Activity(activity) => Self::Activity(redactor.redact_activity(activity)),
+            Self::Report(mut report) => {
+                redactor.redact_in_place(&mut report.final_text);
+                report.denials.iter_mut().for_each(|denial| redactor.redact_in_place(&mut denial.detail));
+                if let Some(WireEnd::Error(error)) = &mut report.end {
+                    redactor.redact_in_place(&mut error.message);
+                }
+                Self::Report(report)
+            }
+        }
+    }
+}
+
+/// A line as it is read: one of the two, and what later versions add.
+#[derive(Deserialize)]
+struct AnyLine {
+    activity: Option<Activity>,
+    report: Option<Box<WireReport>>,
+}
+
+impl AnyLine {
+    fn line(self) -> Option<CrewLine> {
+        let report = self.report.map(CrewLine::Report);
+        self.activity.map(CrewLine::Activity).or(report).map(CrewLine::bounded)
     }
 }
 
@@ -157,16 +188,17 @@ impl Format for CrewFormat {
         if !may_be_object(line) {
             return Reading::Foreign;
         }
-        match serde_json::from_str::<CrewLine>(line).map(CrewLine::bounded) {
-            Ok(CrewLine::Activity(activity)) => {
+        match serde_json::from_str::<AnyLine>(line).map(AnyLine::line) {
+            Ok(Some(CrewLine::Activity(activity))) => {
                 self.note(&activity);
                 out.push(activity);
                 Reading::Event
             }
-            Ok(CrewLine::Report(report)) => {
+            Ok(Some(CrewLine::Report(report))) => {
                 self.report = Some(*report);
                 Reading::Event
             }
+            Ok(None) => Reading::Foreign,
             Err(error) => Reading::Broken(describe(&error)),
         }
     }

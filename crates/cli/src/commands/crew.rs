@@ -2,6 +2,7 @@
 
 mod run;
 mod show;
+mod workplace;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;

@@ -5,7 +5,9 @@ use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
+use rehearsal_agent::driver::CrewLine;
 use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_crew::RoleFile;
 use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
 use rehearsal_stage::StageScriptFile;
@@ -13,7 +15,7 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote,
+    Done, agent, cassette, check, config, crew, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote,
     record, rehearse, replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
@@ -41,6 +43,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
     ("scenario", ".rehearsal/scenarios/*.yaml", || schema_for!(Scenario)),
+    ("role", ".rehearsal/agents/*.yaml", || schema_for!(RoleFile)),
     ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
     ("stage-script", "`stage --script FILE`", || schema_for!(StageScriptFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
@@ -94,6 +97,9 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("agent-list", "agent list", document::<agent::AgentList>),
     ("agent-check", "agent check", document::<agent::CheckDocument>),
     ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
+    ("crew-run", "a line of crew run", document::<CrewLine>),
+    ("crew-list", "crew list", document::<crew::RoleList>),
+    ("crew-show", "crew show", document::<crew::RoleDocument>),
     ("record", "record", document::<record::RecordDocument>),
     ("replay", "replay", document::<replay::ReplayDocument>),
     ("cassette-show", "cassette show", document::<cassette::ShowDocument>),

@@ -53,6 +53,10 @@ impl Offline {
                 set("OPENCODE_CONFIG_CONTENT", opencode_config(&base));
                 set("OPENCODE_DISABLE_MODELS_FETCH", "1".into());
             }
+            DriverKind::Crew => {
+                set("ANTHROPIC_API_KEY", "not-a-key".into());
+                set("ANTHROPIC_BASE_URL", base);
+            }
             DriverKind::Command => {}
         }
         Ok(Self { env, args, home: Some(home) })

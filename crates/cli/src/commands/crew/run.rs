@@ -211,7 +211,7 @@ impl Stdout {
     fn write(&self, line: CrewLine) {
         self.note();
         if self.ui.json {
-            self.ui.document(self.redactor.redact_line(line.bounded()));
+            self.ui.document(line.redacted(&self.redactor).bounded());
         }
     }
 

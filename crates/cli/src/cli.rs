@@ -43,6 +43,8 @@ pub(crate) enum Command {
     /// Pieces of work
     #[command(subcommand)]
     Task(commands::task::TaskCommand),
+    /// Make tasks of a wish, show them, and add them once they are approved
+    Plan(commands::plan::PlanArgs),
     /// Work through a session's tasks, a fresh agent each time
     Run(commands::run::RunArgs),
     /// Work on tasks of any flow, several at once, each in a worktree of its own

@@ -18,6 +18,7 @@ pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
 pub(crate) mod performance;
+pub(crate) mod plan;
 pub(crate) mod promote;
 pub(crate) mod record;
 pub(crate) mod rehearse;
@@ -61,6 +62,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Doctor(args) => wait_for(doctor::run(args, &context)),
         Command::Session(command) => wait_for(session::run(command, &context)),
         Command::Task(command) => wait_for(task::run(command, &context)),
+        Command::Plan(args) => wait_for(plan::run(args, &context)),
         Command::Run(args) => wait_for(run::run(args, &context)),
         Command::Work(args) => wait_for(work::run(args, &context)),
         Command::Pause(args) => wait_for(lane::pause(args, &context)),

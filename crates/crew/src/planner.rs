@@ -123,8 +123,12 @@ pub fn system_prompt(members: &[Member], known: &Surroundings) -> String {
         format!("- `{}`: {}{looks}", member.name, member.about)
     };
     let members: Vec<String> = members.iter().map(member).collect();
-    let section =
-        |title, text: &str, at: usize| Section { title, text: text.to_owned(), priority: PRIORITIES[at], most: SYSTEM_BUDGET / 2 };
+    let section = |title, text: &str, at: usize| Section {
+        title,
+        text: text.to_owned(),
+        priority: PRIORITIES[at],
+        most: SYSTEM_BUDGET / 2,
+    };
     PromptBuilder::new(SYSTEM_BUDGET)
         .section(section(None, PROMPT, 0))
         .section(section(Some("Agents"), &members.join("\n"), 1))

@@ -134,7 +134,10 @@ pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
     document.plan = Some(plan.file());
     if !is_approved {
         let kept = approval::keep(&plan, &project)?;
-        context.ui.say(format!("\nthe plan waits for your approval: nothing was added\nnext: {}", approve(&kept, &args)));
+        context.ui.say(format!(
+            "\nthe plan waits for your approval: nothing was added\nnext: {}",
+            approve(&kept, &args)
+        ));
         document.kept = Some(kept);
         context.ui.document(document);
         return Ok(Exit::NeedsHuman);
@@ -193,7 +196,11 @@ fn shown(plan: &Plan) -> String {
         .in_order()
         .iter()
         .map(|step| {
-            let after = if step.task.depends_on.is_empty() { "-".to_owned() } else { step.task.depends_on.join(", ") };
+            let after = if step.task.depends_on.is_empty() {
+                "-".to_owned()
+            } else {
+                step.task.depends_on.join(", ")
+            };
             let indent = "  ".repeat(step.depth.min(8));
             vec![
                 format!("{indent}{}", step.task.id),

@@ -1,13 +1,14 @@
 //! `schema NAME`.
 
 use clap::Args;
+use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
-use rehearsal_agent::driver::CrewLine;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
+use rehearsal_crew::plan::PlanFile;
 use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
 use rehearsal_stage::StageScriptFile;
@@ -15,8 +16,8 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, crew, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote,
-    record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+    Done, agent, cassette, check, config, crew, demo, doctor, flow, gc, generate, init, lane, logs, mcp,
+    plan, promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -67,6 +68,8 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("task-list", "task list", document::<task::TaskList>),
     ("task-show", "task show", document::<task::TaskDetails>),
     ("task-import", "task import", document::<task::ImportDocument>),
+    ("plan", "a plan, as `plan --from FILE` takes it", || schema_for!(PlanFile)),
+    ("plan-document", "plan", document::<plan::PlanDocument>),
     ("run", "run", document::<LoopSummary>),
     ("run-event", "a line of run --follow", document::<LoopEvent>),
     ("run-dry", "run --dry-run", document::<run::DryRun>),

@@ -31,7 +31,9 @@ fn a_plan_knows_its_order_and_who_only_looks() {
     let order: Vec<String> = plan
         .in_order()
         .iter()
-        .map(|step| format!("{} {} {}", step.depth, step.task.id, if step.only_looks { "looks" } else { "works" }))
+        .map(|step| {
+            format!("{} {} {}", step.depth, step.task.id, if step.only_looks { "looks" } else { "works" })
+        })
         .collect();
     assert_eq!(order, ["0 a looks", "0 b looks", "1 c works", "2 t works"]);
     assert_eq!(PlanFile::read(&serde_json::to_string(&plan.file()).unwrap()).unwrap(), plan.file());
@@ -78,7 +80,8 @@ fn a_plan_is_not_empty_and_not_endless() {
         refused(&format!(r#"{{"tasks": [{}]}}"#, many.join(","))),
         "it has 51 tasks, at most 50: plan a part of it"
     );
-    let long = format!(r#"{{"tasks": [{{"id": "t", "agent": "code", "description": "{}"}}]}}"#, "x".repeat(10_001));
+    let long =
+        format!(r#"{{"tasks": [{{"id": "t", "agent": "code", "description": "{}"}}]}}"#, "x".repeat(10_001));
     assert_eq!(refused(&long), "task `t` has a description of 10001 characters, at most 10000");
     assert_eq!(refused(&" ".repeat(600_000)), "it is 600000 bytes long, at most 524288 are read");
 }
@@ -90,7 +93,10 @@ fn a_key_that_nobody_knows_is_not_passed_over_because_it_may_be_a_dependency() {
         "it is not a plan: unknown field `dependsOn`, expected one of `id`, `agent`, `description`, `depends_on`, \
          `touches` at line 1 column 71"
     );
-    assert_eq!(refused("[]"), "it is not a plan: invalid length 0, expected struct PlanFile with 1 element at line 1 column 2");
+    assert_eq!(
+        refused("[]"),
+        "it is not a plan: invalid length 0, expected struct PlanFile with 1 element at line 1 column 2"
+    );
     assert_eq!(refused(""), "it is not a plan: there is nothing");
 }
 

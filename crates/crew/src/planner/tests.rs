@@ -28,7 +28,8 @@ async fn planned(model: &ScriptedModel) -> Result<Planned, PlannerError> {
 #[tokio::test]
 async fn a_plan_is_found_bare_fenced_and_among_words() {
     let fenced = format!("```json\n{PLAN}\n```");
-    let in_words = format!("The key \"tasks\" is first. Here is the plan:\n\n{PLAN}\n\nI hope {{this}} helps.");
+    let in_words =
+        format!("The key \"tasks\" is first. Here is the plan:\n\n{PLAN}\n\nI hope {{this}} helps.");
     for answer in [PLAN.to_owned(), fenced, in_words, format!("{PLAN}\n\n{PLAN}")] {
         let model = ScriptedModel::from_strings([answer.clone()]);
         let Reply::Plan(plan) = planned(&model).await.unwrap().reply else { panic!("{answer}") };
@@ -87,7 +88,9 @@ async fn a_plan_that_was_cut_is_asked_for_again_and_shorter() {
     let whole = ChatResponse { parts: vec![Part::text(PLAN)], finish: FinishReason::Stop, ..cut.clone() };
     let model = ScriptedModel::new([Ok(cut), Ok(whole)]);
     assert_eq!(planned(&model).await.unwrap().requests, 2);
-    assert!(model.calls()[1].request.last_user_text().contains("- it is not a plan: it was cut: make it shorter"));
+    assert!(
+        model.calls()[1].request.last_user_text().contains("- it is not a plan: it was cut: make it shorter")
+    );
 }
 
 #[tokio::test]

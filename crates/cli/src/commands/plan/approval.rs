@@ -84,7 +84,8 @@ fn ask() -> Result<Option<Word>, CliError> {
 /// Lets a person change the plan, and checks it again. What they wrote is kept also if it cannot be used.
 fn edit(plan: &Plan, members: &[Member], project: &Project) -> Result<Plan, CliError> {
     let path = project.root.join(keep(plan, project)?);
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let editor =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
     // An editor may have arguments, as git and others allow.
     let ended = Command::new("/bin/sh")
@@ -96,8 +97,8 @@ fn edit(plan: &Plan, members: &[Member], project: &Project) -> Result<Plan, CliE
             .hint("set EDITOR to the editor that you use"));
     }
     let shown = project.shown(&path);
-    let text = read_text(&path)?
-        .ok_or_else(|| CliError::usage(format!("`{shown}` is not there any more")))?;
+    let text =
+        read_text(&path)?.ok_or_else(|| CliError::usage(format!("`{shown}` is not there any more")))?;
     let edited = checked(&text, members).map_err(|error| {
         error.at(&shown).hint(format!("it is kept: mend it, then `rehearsal plan --from {shown}`"))
     })?;

@@ -28,7 +28,8 @@ pub(super) async fn ask(
     context: &Context,
 ) -> Result<Planned, CliError> {
     if wish.trim().is_empty() {
-        return Err(CliError::usage("there is nothing to plan").hint("say what you want: rehearsal plan 'Fix the login'"));
+        return Err(CliError::usage("there is nothing to plan")
+            .hint("say what you want: rehearsal plan 'Fix the login'"));
     }
     let roles = roles_in(&agents_dir(&project.root))?;
     let role = roles.get(ROLE).map_err(role_error)?;
@@ -60,8 +61,9 @@ fn planner_error(error: &PlannerError) -> CliError {
             told(Exit::Agent).hint("look at the vendor's key, such as ANTHROPIC_API_KEY")
         }
         PlannerError::Model(_) => told(Exit::Agent).hint("nothing was added"),
-        PlannerError::Malformed { .. } | PlannerError::Silent => told(Exit::Agent)
-            .hint("ask again, with other words or another `--model`; a plan of your own goes in with `--from FILE`"),
+        PlannerError::Malformed { .. } | PlannerError::Silent => told(Exit::Agent).hint(
+            "ask again, with other words or another `--model`; a plan of your own goes in with `--from FILE`",
+        ),
     }
 }
 

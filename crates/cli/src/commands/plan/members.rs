@@ -25,7 +25,8 @@ pub(super) fn of(settings: &Settings, project: &Project) -> Result<Vec<Member>, 
 
 /// Whether someone wrote of this agent. The one that `run` uses is there also if nobody did.
 fn is_written(profile: &Profile) -> bool {
-    let origins = [&profile.driver.origin, &profile.program.origin, &profile.model.origin, &profile.args.origin];
+    let origins =
+        [&profile.driver.origin, &profile.program.origin, &profile.model.origin, &profile.args.origin];
     origins.into_iter().any(|origin| *origin != Origin::Default)
 }
 

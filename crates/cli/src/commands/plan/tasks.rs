@@ -51,7 +51,9 @@ pub(super) async fn add(
         draws += 1;
         let name = match session {
             Some(session) => session.clone(),
-            None => SessionName::new(format!("plan-{}", TaskId::from_random(rehearsal_engine::random_bits())))?,
+            None => {
+                SessionName::new(format!("plan-{}", TaskId::from_random(rehearsal_engine::random_bits())))?
+            }
         };
         let mut changes: Vec<Change> = new_session(&*store, &name, wish, plan).await?.into_iter().collect();
         let (adding, tasks) = tasks_of(plan, &name, &flows);
@@ -94,7 +96,12 @@ async fn new_session(
     };
     // A wish of one line is told by the description.
     let context = if wish == description { String::new() } else { wish.to_owned() };
-    Ok(Some(Change::AddSession(NewSession { name: name.clone(), description, context, criteria: Vec::new() })))
+    Ok(Some(Change::AddSession(NewSession {
+        name: name.clone(),
+        description,
+        context,
+        criteria: Vec::new(),
+    })))
 }
 
 fn tasks_of(plan: &Plan, session: &SessionName, flows: &Flows) -> (Vec<Change>, Vec<AddedTask>) {

@@ -19,16 +19,18 @@ mod runs;
 mod scenario;
 mod stage;
 mod timeline;
+mod vendor;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
-use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
+use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp, place_of};
 use rehearsal_forge::WorktreeSettings;
+use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,6 +46,7 @@ use outcome::Came;
 use runs::Calls;
 use stage::Stage;
 use timeline::Timeline;
+use vendor::Vendor;
 
 pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
 pub use read::parse;
@@ -80,6 +83,8 @@ pub struct Performance<'a> {
     pub flow: Arc<Flow>,
     /// The flows of tasks that have one of their own, by name.
     pub other_flows: BTreeMap<String, Arc<Flow>>,
+    /// What a model answers, if the scenario has a stage.
+    pub script: Option<Script>,
     /// An empty directory that is for nothing else.
     pub directory: &'a Utf8Path,
     /// An empty store that is for nothing else.
@@ -128,7 +133,7 @@ impl Scenario {
 impl Rehearsal {
     /// Plays a scenario. Needs a runtime of one thread for itself: only so does what happens have one order.
     pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, StageError> {
-        let Performance { scenario, flow, other_flows, directory, store, seed, workers } = performance;
+        let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } = performance;
         let flows = Flows { usual: flow, others: other_flows };
         let seed = seed.unwrap_or(scenario.seed);
         let clock = StageClock::starting_at(BEGINNING, seed);
@@ -164,7 +169,8 @@ impl Rehearsal {
             }
             _ => {}
         }
-        let actors = Arc::new(self.actors(scenario, settings, &stage, seed)?);
+        let vendor = script.map(Vendor::open).transpose()?;
+        let actors = Arc::new(self.actors(scenario, settings, &stage, vendor, seed)?);
         if refused.is_none() {
             let played = play(scenario, &stage, &store, &timeline, &actors, (seed, workers)).await?;
             problems.extend(played);
@@ -198,7 +204,11 @@ impl Rehearsal {
         let played = scenario.agents.keys().chain(by_flow).chain(by_task);
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
-            own.agents.entry(name).or_default();
+            let is_staged = vendor::is_staged(&name, scenario);
+            let agent = own.agents.entry(name).or_default();
+            if is_staged {
+                agent.driver = Some(DriverKind::Crew);
+            }
         }
         if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
             own.testing.command = Some(stage::TEST_COMMAND.to_owned());
@@ -215,6 +225,7 @@ impl Rehearsal {
         scenario: &Scenario,
         settings: Settings,
         stage: &Stage,
+        vendor: Option<Vendor>,
         seed: u64,
     ) -> Result<Actors, StageError> {
         Ok(Actors {
@@ -227,6 +238,8 @@ impl Rehearsal {
             variables: self.variables.clone(),
             settings,
             roles: scenario.agents.clone(),
+            staged: scenario.agents.keys().filter(|name| vendor::is_staged(name, scenario)).cloned().collect(),
+            vendor,
             seed,
             processes: Mutex::default(),
         })
@@ -345,6 +358,7 @@ async fn play(
     if problems.is_empty() {
         problems.extend(world.missed());
         problems.extend(actors.calls.unused());
+        problems.extend(actors.vendor.iter().flat_map(Vendor::problems));
     }
     Ok(problems)
 }

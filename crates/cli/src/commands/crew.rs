@@ -6,7 +6,7 @@ mod workplace;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
-use rehearsal_crew::{RoleError, Roles};
+use rehearsal_crew::{ChoiceError, RoleError, Roles};
 
 use super::Done;
 use crate::context::Context;
@@ -66,5 +66,16 @@ pub(crate) fn role_error(error: RoleError) -> CliError {
             }
         }
         RoleError::Unreadable { .. } => CliError::of(Exit::Usage, &error),
+    }
+}
+
+/// Why no model can be asked, and what to do about it.
+pub(crate) fn choice_error(error: &ChoiceError) -> CliError {
+    let told = CliError::of(Exit::Usage, error);
+    match error {
+        ChoiceError::NoName { .. } => told.hint("write `VENDOR:NAME`, such as `anthropic:claude-sonnet-4-5`"),
+        ChoiceError::NoVendor => told.hint("set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or the address of your own server in ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL"),
+        ChoiceError::SeveralVendors { .. } => told.hint("say which: `--model anthropic:NAME`, `openai:NAME`, `responses:NAME` or `gemini:NAME`; or `model:` of the agent or of the role"),
+        ChoiceError::Endpoint { .. } => told.hint("look at the vendor's variables"),
     }
 }

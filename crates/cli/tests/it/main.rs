@@ -18,6 +18,7 @@ mod json;
 mod lanes;
 mod mcp;
 mod meanwhile;
+mod planning;
 mod prompt;
 mod real_agents;
 mod recorded_agents;

@@ -10,13 +10,14 @@ use rehearsal_agent::redact::Redactor;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 use rehearsal_crew::{
-    Assignment, CONTEXT, ChoiceError, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness, system_prompt,
+    Assignment, CONTEXT, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness,
+    system_prompt,
 };
 use rehearsal_llm::clients::{Client, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Done, agents_dir, role_error, roles_in};
+use super::{Done, agents_dir, choice_error, role_error, roles_in};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -108,7 +109,8 @@ fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     }
     let variables = variables();
     let choice = ModelChoice::new(args.model.as_deref(), &role, |name| variables.get(name).cloned());
-    let choice = choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
+    let choice =
+        choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
     let client = Client::new(choice.endpoint, Settings::default(), std::sync::Arc::clone(&context.clock))
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let known = Surroundings::of(&context.directory);
@@ -123,7 +125,9 @@ fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     let task = read_stdin()?;
     if task.trim().is_empty() {
         let error = CliError::usage("there is no task on standard input");
-        return Err(error.hint("for example: echo 'Where is main?' | rehearsal crew run --role search").into());
+        return Err(error
+            .hint("for example: echo 'Where is main?' | rehearsal crew run --role search")
+            .into());
     }
     let assignment = Assignment { model: choice.model, system, task, limits };
     Ok(Work { assignment, client, tools, _scratch: scratch })
@@ -152,16 +156,6 @@ impl Work {
             report = working => report,
             report = listening => report,
         })
-    }
-}
-
-fn choice_error(error: &ChoiceError) -> CliError {
-    let told = CliError::of(Exit::Usage, error);
-    match error {
-        ChoiceError::NoName { .. } => told.hint("write `VENDOR:NAME`, such as `anthropic:claude-sonnet-4-5`"),
-        ChoiceError::NoVendor => told.hint("set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or the address of your own server in ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL"),
-        ChoiceError::SeveralVendors { .. } => told.hint("say which: `--model anthropic:NAME`, `openai:NAME`, `responses:NAME` or `gemini:NAME`; or `model:` of the agent or of the role"),
-        ChoiceError::Endpoint { .. } => told.hint("look at the vendor's variables"),
     }
 }
 
@@ -244,7 +238,9 @@ fn told(activity: &Activity) -> Option<String> {
         Activity::ToolCalled { tool, detail } => {
             Some(styled(DIM, format!("{} {}", harmless(tool), one_line(detail, 100))))
         }
-        Activity::ToolReturned { tool, is_error: true } => Some(styled(ODD, format!("{} failed", harmless(tool)))),
+        Activity::ToolReturned { tool, is_error: true } => {
+            Some(styled(ODD, format!("{} failed", harmless(tool))))
+        }
         Activity::Retrying { message } => Some(styled(ODD, format!("retrying: {}", one_line(message, 120)))),
         Activity::Started { .. }
         | Activity::Turn { .. }

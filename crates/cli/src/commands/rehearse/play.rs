@@ -8,6 +8,7 @@ use std::time::Instant;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
 use rehearsal_engine::rehearsal::{Performance, Rehearsal, Scenario, StageError};
+use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
 use rehearsal_store::{PostgresStore, SqliteStore, Store, TimeSource};
 
@@ -15,7 +16,7 @@ use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
+use crate::project::{Project, read_text};
 
 /// Plays all of them.
 pub(super) fn all(
@@ -110,6 +111,7 @@ impl Hall<'_> {
 
     fn play(&self, written: &Written, flows: &Flows) -> Result<Played, CliError> {
         let scenario = &written.scenario;
+        let script = script_of(written)?;
         let place = Place::new(self.keep.as_deref(), scenario)?;
         let began = Instant::now();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -119,6 +121,7 @@ impl Hall<'_> {
                 scenario,
                 flow: Arc::clone(&flows.usual),
                 other_flows: flows.others.clone(),
+                script,
                 directory: &place.path,
                 store,
                 seed: self.args.seed,
@@ -195,6 +198,20 @@ fn of_stage(error: StageError, written: &Written) -> CliError {
 struct Flows {
     usual: Arc<Flow>,
     others: BTreeMap<String, Arc<Flow>>,
+}
+
+/// What a scenario's model answers.
+fn script_of(written: &Written) -> Result<Option<Script>, CliError> {
+    let Some(stage) = &written.scenario.stage else { return Ok(None) };
+    let (text, file) = if stage.value.contains('\n') {
+        (stage.value.clone(), format!("the stage of scenario `{}`", written.scenario.name.value))
+    } else {
+        let path = written.path.parent().unwrap_or(&written.path).join(&stage.value);
+        let text = read_text(&path)?
+            .ok_or_else(|| CliError::usage(format!("there is no file `{path}`")).at(&written.file))?;
+        (text, path.to_string())
+    };
+    Script::parse(&text).map(Some).map_err(|error| CliError::in_file(error, &file))
 }
 
 /// The flow of a scenario: its own, the project's, or a shipped one; and those that its tasks name.

@@ -16,6 +16,7 @@ use rehearsal_llm::clients::{Client, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::workplace::{Tools, tools};
 use super::{Done, agents_dir, role_error, roles_in};
 use crate::context::{Context, variables};
 use crate::error::CliError;
@@ -60,7 +61,7 @@ pub(crate) struct RunArgs {
 
 pub(super) async fn run(args: RunArgs, context: &Context) -> Done {
     let stdout = Stdout::new(context.ui);
-    let report = match prepare(&args, context) {
+    let report = match prepare(&args, context).await {
         Ok(work) => work.done(&stdout).await?,
         Err(error) => {
             // Who started it as an agent reads the report; who started it by hand, the error.
@@ -91,12 +92,10 @@ impl From<CliError> for NotBegun {
 struct Work {
     assignment: Assignment,
     client: Client,
-    tools: rehearsal_crew::Toolbox,
-    /// Where a run that nobody watches puts its report.
-    _scratch: Option<tempfile::TempDir>,
+    tools: Tools,
 }
 
-fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
+async fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     let directory = args.agents_dir.clone().unwrap_or_else(|| {
         let root = context.project().map_or_else(|_| context.directory.clone(), |project| project.root);
         agents_dir(&root)
@@ -119,14 +118,13 @@ fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
         tokens: args.max_tokens,
         context: CONTEXT,
     };
-    let (tools, scratch) = super::workplace::open(&role, context)?;
     let task = read_stdin()?;
     if task.trim().is_empty() {
         let error = CliError::usage("there is no task on standard input");
         return Err(error.hint("for example: echo 'Where is main?' | rehearsal crew run --role search").into());
     }
     let assignment = Assignment { model: choice.model, system, task, limits };
-    Ok(Work { assignment, client, tools, _scratch: scratch })
+    Ok(Work { assignment, client, tools: tools(&role, context).await? })
 }
 
 /// Nothing that changes anything.
@@ -147,7 +145,7 @@ impl Work {
             cancel.cancel();
             std::future::pending().await
         };
-        let working = rehearsal_crew::run(self.assignment, &self.client, &self.tools, stdout, &cancel);
+        let working = rehearsal_crew::run(self.assignment, &self.client, &self.tools.toolbox, stdout, &cancel);
         Ok(tokio::select! {
             report = working => report,
             report = listening => report,

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
 mod claims;
+mod crew;
 mod junit;
 mod looping;
 mod parsing;
@@ -35,6 +36,9 @@ fn main() {
     }
     if is_wanted("claims") {
         claims::measure();
+    }
+    if is_wanted("crew") {
+        crew::measure();
     }
     if is_wanted("parse") {
         parsing::measure();

@@ -10,7 +10,9 @@
 
 mod conversation;
 mod endpoint;
+mod hooks;
 mod limits;
+mod mcp;
 mod permission;
 pub mod plan;
 pub mod planner;
@@ -26,12 +28,16 @@ mod worktree;
 
 pub use conversation::{Conversation, TRUNCATED};
 pub use endpoint::{ChoiceError, ModelChoice, any_vendor};
+pub use hooks::{Hook, Hooks, MatcherError};
+pub use mcp::McpServer;
 pub use permission::{Permission, Permissions};
 pub use prompt::{Prompt, PromptBuilder, SYSTEM_BUDGET, Section, system_prompt};
 pub use role::{Role, RoleError, RoleFile, RoleOrigin, Roles};
 pub use surroundings::Surroundings;
 pub use tokens::estimate;
-pub use toolbox::{TOOL_NAMES, Toolbox, ToolboxError, Workplace};
+pub use toolbox::{
+    TOOL_NAMES, TestRunError, TestRunner, Toolbox, ToolboxError, WebSearch, WebSearchError, Workplace,
+};
 pub use tools::{CallEnd, Called, Tools};
 pub use turns::{Assignment, CONTEXT, Limits, Witness, run};
 pub use worktree::AccessError;

@@ -21,7 +21,7 @@ pub(crate) const READ_REACH: u64 = 64 << 20;
 pub(crate) const BINARY_HEAD: usize = 8000;
 
 /// The largest file that is edited: it is in memory a few times over.
-pub(crate) const MAX_EDITED: u64 = 8 << 20;
+pub(crate) const MAX_EDITED: u64 = 4 << 20;
 
 /// Files and lines that a search answers with.
 pub(crate) const MAX_FOUND_FILES: usize = 500;
@@ -32,7 +32,7 @@ pub(crate) const FOUND_LINE_BYTES: usize = 300;
 /// Larger files are not searched: they are data.
 pub(crate) const MAX_SEARCHED: u64 = 32 << 20;
 /// Larger ignore files are none.
-pub(crate) const MAX_IGNORE_FILE: u64 = 1 << 20;
+pub(crate) const MAX_IGNORE_FILE: u64 = 64 << 10;
 /// How long a search may take: a repository of a million files is searched in less.
 pub(crate) const SEARCH_TAKES: Duration = Duration::from_secs(60);
 

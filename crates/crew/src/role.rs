@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::SourceError;
 use rehearsal_core::nearest;
 
-use crate::Permissions;
+use crate::{Hooks, McpServer, Permissions, WebSearch};
 pub use file::RoleFile;
 
 /// A member of the crew.
@@ -39,6 +39,12 @@ pub struct Role {
     pub model_suffix: Option<String>,
     /// Whether it is told what is known of the project.
     pub project_context: bool,
+    /// Commands around each call of a tool.
+    pub hooks: Hooks,
+    /// Servers of more tools, by name.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// Where it searches the web; none: it does not.
+    pub web_search: Option<WebSearch>,
 }
 
 impl Role {

@@ -2,10 +2,20 @@
 
 mod bash;
 mod blocking;
+mod edit_file;
+mod git_diff;
+mod glob;
+mod grep;
 mod head_tail;
 mod read_file;
+mod report;
+mod run_tests;
 mod tool;
+mod walk;
+mod web_search;
+mod write_file;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -18,19 +28,46 @@ use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::hooks::{Before, HookRunner, HookedCall, Hooks, MatcherError};
 use crate::limits::{MAX_ARGUMENTS, RESULT_HEAD, RESULT_TAIL};
+use crate::mcp::{self, McpServer};
 use crate::shell::{Leave, Shell};
 use crate::tools::{CallEnd, Called, Tools};
 use crate::worktree::{AccessError, Worktree};
 use crate::{Permission, Permissions};
 use bash::Bash;
+use edit_file::EditFile;
+use git_diff::GitDiff;
+use glob::Glob;
+use grep::Grep;
 pub(crate) use head_tail::HeadTail;
 use head_tail::capped;
 use read_file::ReadFile;
-use tool::{Tool, ToolError, Typed};
+use report::{Decide, Progress, Report, TaskBlock, TaskDone};
+use run_tests::RunTests;
+pub use run_tests::{TestRunError, TestRunner};
+use tool::Typed;
+pub(crate) use tool::{Checked, Tool, ToolError};
+use web_search::Search;
+pub use web_search::{WebSearch, WebSearchError};
+use write_file::WriteFile;
 
 /// The names of all tools of ours, in the order in which a model is told of them.
-pub const TOOL_NAMES: [&str; 2] = ["read_file", "bash"];
+pub const TOOL_NAMES: [&str; 13] = [
+    "read_file",
+    "glob",
+    "grep",
+    "git_diff",
+    "edit_file",
+    "write_file",
+    "bash",
+    "run_tests",
+    "web_search",
+    "task_done",
+    "task_block",
+    "progress",
+    "decide",
+];
 
 /// For whom and where tools are.
 #[derive(Debug, Clone)]
@@ -53,6 +90,16 @@ pub struct Workplace {
     pub variables: Variables,
     /// What to do when commands cannot be confined.
     pub demand: Demand,
+    /// The branch or commit that the work began from.
+    pub base: Option<String>,
+    /// Commands around each call.
+    pub hooks: Hooks,
+    /// Servers of more tools, by name.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// Where the web is searched. None: there is no `web_search`.
+    pub web_search: Option<WebSearch>,
+    /// Who runs tests. None: there is no `run_tests`.
+    pub tests: Option<Arc<dyn TestRunner>>,
 }
 
 /// Why there is no toolbox.
@@ -69,6 +116,12 @@ pub enum ToolboxError {
     /// The worktree cannot be used.
     #[error("the worktree cannot be used: {0}")]
     Worktree(#[from] AccessError),
+    /// A hook says for no tools that it is.
+    #[error(transparent)]
+    Matcher(#[from] MatcherError),
+    /// The endpoint for searches is none.
+    #[error("the web cannot be searched: {0}")]
+    WebSearch(#[from] WebSearchError),
 }
 
 /// The tools of one role in one worktree for one run.
@@ -77,12 +130,14 @@ pub struct Toolbox {
     permissions: Permissions,
     /// Those that the role has, in the fixed order, whether it may use them or not.
     tools: Vec<Box<dyn Tool>>,
+    hooks: HookRunner,
     redactor: Redactor,
+    notes: Vec<String>,
 }
 
 impl Toolbox {
-    /// The tools that a role has in its workplace.
-    pub fn open(place: &Workplace) -> Result<Self, ToolboxError> {
+    /// The tools that a role has in its workplace. Waits for servers of tools to start; one that does not is told in [`notes`](Self::notes).
+    pub async fn open(place: &Workplace) -> Result<Self, ToolboxError> {
         for name in &place.tools {
             if !TOOL_NAMES.contains(&name.as_str()) {
                 let near = nearest(name, TOOL_NAMES).map(str::to_owned);
@@ -91,18 +146,19 @@ impl Toolbox {
         }
         let redactor = Redactor::new(&place.variables);
         let worktree = Arc::new(Worktree::open(&place.worktree)?);
-        let shell = Arc::new(shell(place, &worktree, &redactor));
-        let all: [Box<dyn Tool>; 2] = [
-            Box::new(Typed::new(ReadFile { worktree: Arc::clone(&worktree) })),
-            Box::new(Typed::new(Bash { shell: Arc::clone(&shell) })),
-        ];
-        let tools = all.into_iter().filter(|tool| place.tools.iter().any(|name| name == tool.name()));
-        Ok(Self {
-            role: place.role.clone(),
-            permissions: place.permissions,
-            tools: tools.collect(),
-            redactor,
-        })
+        let env = tool_environment_in_run(&place.variables, identity(place, &worktree));
+        let shell = Arc::new(shell(place, &worktree, &env, &redactor, Leave::of_role(place)));
+        let hooks = HookRunner::new(&place.hooks, Arc::clone(&shell), &place.role)?;
+        let mut tools = built_in(place, &worktree, &env, &redactor, &shell)?;
+        tools.retain(|tool| place.tools.iter().any(|name| name == tool.name()));
+        let (more, notes) = mcp::tools_of(&place.mcp, worktree.path(), &env).await;
+        tools.extend(more);
+        Ok(Self { role: place.role.clone(), permissions: place.permissions, tools, hooks, redactor, notes })
+    }
+
+    /// What could not be had, in words for people.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     fn tool(&self, name: &str) -> Option<&dyn Tool> {
@@ -127,7 +183,11 @@ impl Toolbox {
             return Ok(tool);
         }
         if TOOL_NAMES.contains(&name) {
-            return Err(Refusal::denied(format!("the role `{}` does not have the tool `{name}`", self.role)));
+            // One that the role has, and that is not set up, is no better for the model.
+            return Err(Refusal::denied(format!(
+                "the role `{}` does not have the tool `{name}` here",
+                self.role
+            )));
         }
         let usable = self.usable().map(|tool| tool.name());
         let near = did_you_mean(nearest(name, usable));
@@ -145,7 +205,19 @@ impl Toolbox {
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled.into());
         }
-        Ok(tool.call(&arguments, cancel).await?)
+        let hooked = HookedCall { tool: tool.name(), arguments: call.arguments.as_str() };
+        let mut notes = match self.hooks.before(hooked, cancel).await {
+            Before::Allowed(notes) => notes,
+            Before::Refused(why) => return Err(Refusal::denied(why)),
+        };
+        let called = tool.call(&arguments, cancel).await.map_err(Refusal::from);
+        let (text, failed) = match &called {
+            Ok(text) => (text, false),
+            Err(refusal) => (&refusal.text, true),
+        };
+        notes.extend(self.hooks.after(hooked, &self.redactor.redact(text), failed, cancel).await);
+        let with_notes = |text: String| notes.iter().fold(text, |text, note| format!("{text}\n[{note}]"));
+        called.map(with_notes).map_err(|refusal| Refusal { text: with_notes(refusal.text), ..refusal })
     }
 }
 
@@ -196,25 +268,69 @@ impl From<ToolError> for Refusal {
     }
 }
 
-/// Without the permission to write, what commands write is thrown away: builds and tests work, and change nothing.
-fn shell(place: &Workplace, worktree: &Worktree, redactor: &Redactor) -> Shell {
-    let identity = RunIdentity {
-        task: &place.task,
-        run: &place.run,
-        run_dir: &place.run_dir,
-        working_dir: worktree.path(),
-    };
-    let leave = Leave {
-        mode: if place.permissions.allow(Permission::Write) {
-            ProjectMode::Writable
-        } else {
-            ProjectMode::Overlay
-        },
-        network: if place.permissions.allow(Permission::Web) { Network::Allowed } else { Network::Private },
-        demand: place.demand,
-    };
-    let env = tool_environment_in_run(&place.variables, identity);
-    Shell::new(worktree.path(), &place.run_dir, env, redactor.clone(), leave)
+impl Leave {
+    /// Without the permission to write, what commands write is thrown away: builds and tests work, and change nothing.
+    fn of_role(place: &Workplace) -> Self {
+        let may = |permission| place.permissions.allow(permission);
+        Self {
+            mode: if may(Permission::Write) { ProjectMode::Writable } else { ProjectMode::Overlay },
+            network: if may(Permission::Web) { Network::Allowed } else { Network::Private },
+            demand: place.demand,
+        }
+    }
+
+    /// To look, and nothing else.
+    fn to_read(place: &Workplace) -> Self {
+        Self { mode: ProjectMode::ReadOnly, network: Network::Private, demand: place.demand }
+    }
+}
+
+fn identity<'a>(place: &'a Workplace, worktree: &'a Worktree) -> RunIdentity<'a> {
+    RunIdentity { task: &place.task, run: &place.run, run_dir: &place.run_dir, working_dir: worktree.path() }
+}
+
+fn shell(
+    place: &Workplace,
+    worktree: &Worktree,
+    env: &Variables,
+    redactor: &Redactor,
+    leave: Leave,
+) -> Shell {
+    Shell::new(worktree.path(), &place.run_dir, env.clone(), redactor.clone(), leave)
+}
+
+/// All tools of ours that can be had here, in the order of their names in [`TOOL_NAMES`].
+fn built_in(
+    place: &Workplace,
+    worktree: &Arc<Worktree>,
+    env: &Variables,
+    redactor: &Redactor,
+    shell_of_role: &Arc<Shell>,
+) -> Result<Vec<Box<dyn Tool>>, ToolboxError> {
+    let worktree = || Arc::clone(worktree);
+    let to_read = Arc::new(shell(place, &worktree(), env, redactor, Leave::to_read(place)));
+    let report = Arc::new(Report { run_dir: place.run_dir.clone(), task: place.task.clone() });
+    let report = || Arc::clone(&report);
+    let mut tools: Vec<Box<dyn Tool>> = vec![
+        Box::new(Typed::new(ReadFile { worktree: worktree() })),
+        Box::new(Typed::new(Glob { worktree: worktree() })),
+        Box::new(Typed::new(Grep { worktree: worktree() })),
+        Box::new(Typed::new(GitDiff { worktree: worktree(), shell: to_read, base: place.base.clone() })),
+        Box::new(Typed::new(EditFile { worktree: worktree() })),
+        Box::new(Typed::new(WriteFile { worktree: worktree() })),
+        Box::new(Typed::new(Bash { shell: Arc::clone(shell_of_role) })),
+    ];
+    if let Some(runner) = &place.tests {
+        tools.push(Box::new(Typed::new(RunTests { runner: Arc::clone(runner) })));
+    }
+    if let Some(settings) = &place.web_search {
+        tools.push(Box::new(Typed::new(Search::new(settings)?)));
+    }
+    tools.push(Box::new(Typed::new(TaskDone(report()))));
+    tools.push(Box::new(Typed::new(TaskBlock(report()))));
+    tools.push(Box::new(Typed::new(Progress(report()))));
+    tools.push(Box::new(Typed::new(Decide(report()))));
+    Ok(tools)
 }
 
 /// Giant ones are not even looked at.

@@ -87,6 +87,11 @@ impl AccessError {
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
+
+    /// Whether it is something else than the directory that was wanted.
+    pub(crate) fn is_no_directory(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory)
+    }
 }
 
 /// A regular file that was opened to be read.
@@ -145,6 +150,13 @@ impl Worktree {
         Ok(content)
     }
 
+    /// Opens a directory that was found by its real path, to list it.
+    pub(crate) fn open_directory(&self, found: &Wanted) -> Result<OwnedFd, AccessError> {
+        let (opened, real) = self.resolve(found, open::DIRECTORY.difference(OFlags::NOFOLLOW))?;
+        // Somebody has put a link there meanwhile.
+        if real == *found { Ok(opened) } else { Err(AccessError::Outside(found.to_string())) }
+    }
+
     /// The directory that a path leads to, below the worktree and without links.
     pub(crate) fn directory(&self, wanted: &Wanted) -> Result<Wanted, AccessError> {
         let (_, real) = self.resolve(wanted, OFlags::PATH | OFlags::DIRECTORY)?;
@@ -174,3 +186,6 @@ fn in_words(error: &io::Error) -> String {
         _ => format!("cannot be used: {error}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,14 @@ mod workplace;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
+use rehearsal_core::config::{DriverKind, Profile};
 use rehearsal_crew::{ChoiceError, RoleError, Roles};
 
 use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::project::Project;
 
 pub(crate) use show::{RoleDocument, RoleList};
 
@@ -35,12 +37,12 @@ pub(crate) async fn run(command: CrewCommand, context: &Context) -> Done {
 }
 
 /// Where the roles of a repository are.
-pub(crate) fn agents_dir(root: &Utf8Path) -> Utf8PathBuf {
+fn agents_dir(root: &Utf8Path) -> Utf8PathBuf {
     root.join(".rehearsal").join("agents")
 }
 
 /// Those that are built in, and those of a directory.
-pub(crate) fn roles_in(directory: &Utf8Path) -> Result<Roles, CliError> {
+fn roles_in(directory: &Utf8Path) -> Result<Roles, CliError> {
     Roles::built_in().and_then(|roles| roles.with_those_in(directory)).map_err(role_error)
 }
 
@@ -50,7 +52,17 @@ fn roles_here(context: &Context) -> Result<Roles, CliError> {
     roles_in(&agents_dir(&root))
 }
 
-pub(crate) fn role_error(error: RoleError) -> CliError {
+/// Whether the role of an agent of the crew is there: no run should have to find out.
+pub(crate) fn check_role(profile: &Profile, project: &Project) -> Result<(), CliError> {
+    match &profile.role.value {
+        Some(role) if profile.driver.value == DriverKind::Crew => {
+            roles_in(&agents_dir(&project.root))?.get(role).map(drop).map_err(role_error)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn role_error(error: RoleError) -> CliError {
     match error {
         RoleError::Wrong { path, error } => {
             CliError::in_file(error, path.as_str()).hint("`rehearsal schema role` has the form of the file")

@@ -1,5 +1,7 @@
 //! A role's YAML.
 
+use std::collections::BTreeMap;
+
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{nearest, place_of, yaml_error};
 use rehearsal_core::{Place, SourceError};
@@ -8,7 +10,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::Role;
-use crate::{Permission, Permissions};
+use crate::{Hooks, McpServer, Permission, Permissions, WebSearch};
 
 /// `.rehearsal/agents/NAME.yaml`: a role of your own, or what is different about one that is built in.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -37,6 +39,12 @@ pub struct RoleFile {
     model_suffix: Option<String>,
     /// Whether it is told what is known of the project.
     project_context: Option<bool>,
+    /// Commands before and after each call of a tool; one before it that ends with 2 refuses the call.
+    hooks: Option<Hooks>,
+    /// Servers of the Model Context Protocol, by name: it has their tools too.
+    mcp: Option<BTreeMap<String, McpServer>>,
+    /// Where `web_search` asks; without it there is no such tool.
+    web_search: Option<WebSearch>,
 }
 
 /// A role that says nothing about time has as much as one that searches.
@@ -76,6 +84,9 @@ pub(super) fn read(name: &str, text: &str, base: Option<&Role>) -> Result<Role, 
         project_context: file
             .project_context
             .unwrap_or_else(|| base.is_none_or(|base| base.project_context)),
+        hooks: file.hooks.clone().or_else(|| base.map(|base| base.hooks.clone())).unwrap_or_default(),
+        mcp: file.mcp.clone().or_else(|| base.map(|base| base.mcp.clone())).unwrap_or_default(),
+        web_search: file.web_search.clone().or_else(|| base.and_then(|base| base.web_search.clone())),
     };
     check(&role, &file)?;
     Ok(role)

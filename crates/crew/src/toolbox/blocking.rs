@@ -37,3 +37,11 @@ pub(super) async fn blocking<T: Send + 'static>(
         Some(Err(_)) => Err(ToolError::failed("the tool did not come to its end")),
     }
 }
+
+/// Does it on a thread of its own, and waits for it whatever happens: what changes files is not left to go on unseen.
+pub(super) async fn to_its_end<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(ToolError::failed("the tool did not come to its end")))
+}

@@ -12,7 +12,7 @@ use super::AccessError;
 const LONGEST: usize = 4096;
 
 /// A path below the worktree: relative, of plain names only. Empty: the worktree itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wanted {
     path: Utf8PathBuf,
 }
@@ -69,8 +69,16 @@ impl Wanted {
     }
 
     /// A name below it.
-    pub(super) fn join(&self, name: &str) -> Self {
+    pub(crate) fn join(&self, name: &str) -> Self {
         Self { path: self.path.join(name) }
+    }
+
+    /// The directories above it, from the worktree itself on.
+    pub(crate) fn ancestors(&self) -> Vec<Self> {
+        let mut above: Vec<Self> =
+            self.path.ancestors().skip(1).map(|path| Self { path: path.to_owned() }).collect();
+        above.reverse();
+        above
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {

@@ -10,7 +10,6 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::open::DIRECTORY;
 use super::{AccessError, Wanted, Worktree, no_file};
 
 /// The place of a file that is to be written.
@@ -62,11 +61,7 @@ impl Worktree {
         };
         real.may_be_written()?;
         let (parent, name) = real.split().ok_or_else(|| wanted.io(Errno::ISDIR))?;
-        let (directory, found) = self.resolve(&parent, DIRECTORY.difference(OFlags::NOFOLLOW))?;
-        if found != parent {
-            // Somebody has put a link there meanwhile.
-            return Err(AccessError::Outside(wanted.to_string()));
-        }
+        let directory = self.open_directory(&parent)?;
         let mode = mode_of(&directory, name, wanted)?;
         Ok(Place { directory, path: real, mode })
     }
@@ -87,7 +82,7 @@ impl Worktree {
     fn make_directory(&self, parent: &Wanted, name: &str) -> Result<Wanted, AccessError> {
         let made = parent.join(name);
         made.may_be_written()?;
-        let (directory, _) = self.resolve(parent, DIRECTORY.difference(OFlags::NOFOLLOW))?;
+        let directory = self.open_directory(parent)?;
         match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
             Ok(()) => Ok(made),
             // Not found and yet there: a link to nothing.

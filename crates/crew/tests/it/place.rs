@@ -1,10 +1,11 @@
 //! A repository with a toolbox, and something outside that nobody may see.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{RunId, TaskId};
-use rehearsal_crew::{Called, Permissions, TOOL_NAMES, Toolbox, Tools, Workplace};
+use rehearsal_crew::{Called, Hooks, Permissions, TOOL_NAMES, Toolbox, Tools, Workplace};
 use rehearsal_llm::chat::{Arguments, ToolCall};
 use rehearsal_sandbox::Demand;
 use serde_json::Value;
@@ -52,6 +53,11 @@ impl Place {
             run_dir,
             variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             demand: Demand::BestEffort,
+            base: None,
+            hooks: Hooks::default(),
+            mcp: BTreeMap::new(),
+            web_search: None,
+            tests: None,
         };
         let place = Self { _dir: dir, root, outside, workplace };
         place.git(&["init", "-q", "-b", "main"]);
@@ -83,13 +89,13 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub(crate) fn toolbox(&self) -> Toolbox {
-        Toolbox::open(&self.workplace).unwrap()
+    pub(crate) async fn toolbox(&self) -> Toolbox {
+        Toolbox::open(&self.workplace).await.unwrap()
     }
 
     /// One call of a fresh toolbox.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Called {
-        let called = self.toolbox().call(&call(tool, &arguments), &CancellationToken::new()).await;
+        let called = self.toolbox().await.call(&call(tool, &arguments), &CancellationToken::new()).await;
         assert!(!called.text.contains(SECRET), "a key is in the answer: {}", called.text);
         called
     }

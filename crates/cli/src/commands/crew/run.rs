@@ -10,13 +10,13 @@ use rehearsal_agent::redact::Redactor;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 use rehearsal_crew::{
-    Assignment, CONTEXT, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness,
-    system_prompt,
+    Assignment, CONTEXT, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness, system_prompt,
 };
 use rehearsal_llm::clients::{Client, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::workplace::{Tools, tools};
 use super::{Done, agents_dir, choice_error, role_error, roles_in};
 use crate::context::{Context, variables};
 use crate::error::CliError;
@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
 
 pub(super) async fn run(args: RunArgs, context: &Context) -> Done {
     let stdout = Stdout::new(context.ui);
-    let report = match prepare(&args, context) {
+    let report = match prepare(&args, context).await {
         Ok(work) => work.done(&stdout).await?,
         Err(error) => {
             // Who started it as an agent reads the report; who started it by hand, the error.
@@ -92,12 +92,10 @@ impl From<CliError> for NotBegun {
 struct Work {
     assignment: Assignment,
     client: Client,
-    tools: rehearsal_crew::Toolbox,
-    /// Where a run that nobody watches puts its report.
-    _scratch: Option<tempfile::TempDir>,
+    tools: Tools,
 }
 
-fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
+async fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     let directory = args.agents_dir.clone().unwrap_or_else(|| {
         let root = context.project().map_or_else(|_| context.directory.clone(), |project| project.root);
         agents_dir(&root)
@@ -109,8 +107,7 @@ fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     }
     let variables = variables();
     let choice = ModelChoice::new(args.model.as_deref(), &role, |name| variables.get(name).cloned());
-    let choice =
-        choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
+    let choice = choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
     let client = Client::new(choice.endpoint, Settings::default(), std::sync::Arc::clone(&context.clock))
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let known = Surroundings::of(&context.directory);
@@ -121,16 +118,13 @@ fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
         tokens: args.max_tokens,
         context: CONTEXT,
     };
-    let (tools, scratch) = super::workplace::open(&role, context)?;
     let task = read_stdin()?;
     if task.trim().is_empty() {
         let error = CliError::usage("there is no task on standard input");
-        return Err(error
-            .hint("for example: echo 'Where is main?' | rehearsal crew run --role search")
-            .into());
+        return Err(error.hint("for example: echo 'Where is main?' | rehearsal crew run --role search").into());
     }
     let assignment = Assignment { model: choice.model, system, task, limits };
-    Ok(Work { assignment, client, tools, _scratch: scratch })
+    Ok(Work { assignment, client, tools: tools(&role, context).await? })
 }
 
 /// Nothing that changes anything.
@@ -151,7 +145,7 @@ impl Work {
             cancel.cancel();
             std::future::pending().await
         };
-        let working = rehearsal_crew::run(self.assignment, &self.client, &self.tools, stdout, &cancel);
+        let working = rehearsal_crew::run(self.assignment, &self.client, &self.tools.toolbox, stdout, &cancel);
         Ok(tokio::select! {
             report = working => report,
             report = listening => report,
@@ -238,9 +232,7 @@ fn told(activity: &Activity) -> Option<String> {
         Activity::ToolCalled { tool, detail } => {
             Some(styled(DIM, format!("{} {}", harmless(tool), one_line(detail, 100))))
         }
-        Activity::ToolReturned { tool, is_error: true } => {
-            Some(styled(ODD, format!("{} failed", harmless(tool))))
-        }
+        Activity::ToolReturned { tool, is_error: true } => Some(styled(ODD, format!("{} failed", harmless(tool)))),
         Activity::Retrying { message } => Some(styled(ODD, format!("retrying: {}", one_line(message, 120)))),
         Activity::Started { .. }
         | Activity::Turn { .. }

@@ -1,33 +1,46 @@
 //! Where a member of the crew works, and with which tools.
 
-use camino::Utf8PathBuf;
-use rehearsal_core::{RunId, TaskId};
-use rehearsal_crew::{Role, Toolbox, Workplace};
-use rehearsal_sandbox::Demand;
+use std::fmt;
+use std::sync::Arc;
 
+use async_trait::async_trait;
+use camino::Utf8PathBuf;
+use rehearsal_agent::git;
+use rehearsal_core::{RunId, TaskId};
+use rehearsal_crew::{Role, TestRunError, TestRunner, Toolbox, Workplace};
+use rehearsal_sandbox::Demand;
+use rehearsal_testing::{RunTestsAnswer, RunTestsParameters};
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::test::{Choices, answered};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::inside::InsideRun;
 
+/// The tools of a role, and where its report goes if nobody waits for it.
+pub(super) struct Tools {
+    pub(super) toolbox: Toolbox,
+    /// Deleted when it is over.
+    _scratch: Option<tempfile::TempDir>,
+}
+
 /// The tools of a role in this directory. By hand there is no run: then its report goes to a directory that is thrown away.
-pub(super) fn open(
-    role: &Role,
-    context: &Context,
-) -> Result<(Toolbox, Option<tempfile::TempDir>), CliError> {
+pub(super) async fn tools(role: &Role, context: &Context) -> Result<Tools, CliError> {
     let inside = InsideRun::detect();
-    let scratch = if inside.is_none() { Some(tempfile::tempdir()?) } else { None };
-    let run_dir = match (&inside, &scratch) {
-        (Some(inside), _) => inside.directory().to_owned(),
-        (None, Some(scratch)) => utf8(scratch.path())?,
-        (None, None) => context.directory.clone(),
+    let (run_dir, scratch) = match &inside {
+        Some(inside) => (inside.directory().to_owned(), None),
+        None => {
+            let scratch = tempfile::Builder::new().prefix("rehearsal-").tempdir()?;
+            (utf8(scratch.path())?, Some(scratch))
+        }
     };
     let random = rehearsal_engine::random_bits();
-    let run = inside.as_ref().and_then(|inside| RunId::new(inside.run()).ok());
+    let run = inside.and_then(|inside| RunId::new(inside.run()).ok());
     let task = std::env::var("REHEARSAL_TASK_ID").ok().and_then(|task| TaskId::new(task).ok());
-    let tools = Toolbox::open(&Workplace {
+    let place = Workplace {
         role: role.name.clone(),
-        tools: role.tools.iter().filter(|tool| rehearsal_crew::TOOL_NAMES.contains(&tool.as_str())).cloned().collect(),
+        tools: role.tools.clone(),
         permissions: role.permissions,
         worktree: context.directory.clone(),
         task: task.unwrap_or_else(|| TaskId::from_random(random)),
@@ -35,12 +48,41 @@ pub(super) fn open(
         run_dir,
         variables: variables(),
         demand: Demand::BestEffort,
-    });
-    let tools = tools.map_err(|error| CliError::of(Exit::Usage, &error))?;
-    Ok((tools, scratch))
+        base: git::base_branch(&context.directory).await.ok(),
+        hooks: role.hooks.clone(),
+        mcp: role.mcp.clone(),
+        web_search: role.web_search.clone(),
+        tests: Some(Arc::new(TestsHere(context.clone()))),
+    };
+    let toolbox = Toolbox::open(&place).await.map_err(|error| CliError::of(Exit::Usage, &error))?;
+    for note in toolbox.notes() {
+        context.ui.aside(format!("warning: {note}"));
+    }
+    Ok(Tools { toolbox, _scratch: scratch })
 }
 
 fn utf8(path: &std::path::Path) -> Result<Utf8PathBuf, CliError> {
     let wrong = |path: std::path::PathBuf| CliError::usage(format!("`{}` is not UTF-8", path.display()));
-    Utf8PathBuf::from_path_buf(path.to_owned()).map_err(wrong)
+    Utf8PathBuf::from_path_buf(path.canonicalize()?).map_err(wrong)
+}
+
+/// Runs the tests as `rehearsal test --action` does.
+struct TestsHere(Context);
+
+impl fmt::Debug for TestsHere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TestsHere").field(&self.0.directory).finish()
+    }
+}
+
+#[async_trait]
+impl TestRunner for TestsHere {
+    async fn run_tests(
+        &self,
+        parameters: &RunTestsParameters,
+        cancel: &CancellationToken,
+    ) -> Result<RunTestsAnswer, TestRunError> {
+        let answered = answered(parameters.clone(), Choices::default(), &self.0, cancel).await;
+        answered.map(|(answer, _)| answer).map_err(|error| TestRunError(error.in_a_line()))
+    }
 }

@@ -7,8 +7,9 @@ use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Place, SourceError};
 use rehearsal_engine::Wanted;
 use rehearsal_testing::{
-    FailureAnalysis, RunTests, RunTestsAnswer, RunTestsParameters, RunWatcher, TestReport,
+    FailureAnalysis, RunTests, RunTestsAnswer, RunTestsParameters, RunWatcher, TestReport, Verdict,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::TestArgs;
 use super::answer::exit_of;
@@ -22,20 +23,30 @@ use crate::ui::{Document, emit};
 
 pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) -> Done {
     let RunTests { parameters, .. } = read(request, context)?;
-    let RunTestsParameters { test_pattern, framework, timeout_seconds } = parameters;
-    let given = args.choices();
+    let stop = Stop::listen()?;
+    let (answer, verdict) = answered(parameters, args.choices(), context, &stop.now).await?;
+    // The answer itself is what was asked for, with and without `--json`.
+    emit(&Document::new(answer));
+    Ok(stop.exit().unwrap_or_else(|| exit_of(verdict)))
+}
+
+/// Does what an action asks for.
+pub(crate) async fn answered(
+    asked: RunTestsParameters,
+    given: Choices,
+    context: &Context,
+    cancel: &CancellationToken,
+) -> Result<(RunTestsAnswer, Verdict), CliError> {
+    let RunTestsParameters { test_pattern, framework, timeout_seconds } = asked;
     let timeout = timeout_seconds.map(|seconds| HumanDuration(Duration::from_secs(seconds)));
     let choices =
         Choices { framework: framework.or(given.framework), timeout: timeout.or(given.timeout), ..given };
     let wanted = Wanted { patterns: test_pattern.into_iter().collect(), ..Wanted::default() };
     let tester = tester(choices, context).await?;
-    let stop = Stop::listen()?;
-    let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), &stop.now).await?)?;
+    let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), cancel).await?)?;
     let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
     let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
-    // The answer itself is what was asked for, with and without `--json`.
-    emit(&Document::new(RunTestsAnswer::new(&report, &analysis)));
-    Ok(stop.exit().unwrap_or_else(|| exit_of(report.verdict)))
+    Ok((RunTestsAnswer::new(&report, &analysis), report.verdict))
 }
 
 fn read(request: &Utf8Path, context: &Context) -> Result<RunTests, CliError> {

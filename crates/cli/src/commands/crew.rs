@@ -37,12 +37,12 @@ pub(crate) async fn run(command: CrewCommand, context: &Context) -> Done {
 }
 
 /// Where the roles of a repository are.
-fn agents_dir(root: &Utf8Path) -> Utf8PathBuf {
+pub(crate) fn agents_dir(root: &Utf8Path) -> Utf8PathBuf {
     root.join(".rehearsal").join("agents")
 }
 
 /// Those that are built in, and those of a directory.
-fn roles_in(directory: &Utf8Path) -> Result<Roles, CliError> {
+pub(crate) fn roles_in(directory: &Utf8Path) -> Result<Roles, CliError> {
     Roles::built_in().and_then(|roles| roles.with_those_in(directory)).map_err(role_error)
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn check_role(profile: &Profile, project: &Project) -> Result<(), Cli
     }
 }
 
-fn role_error(error: RoleError) -> CliError {
+pub(crate) fn role_error(error: RoleError) -> CliError {
     match error {
         RoleError::Wrong { path, error } => {
             CliError::in_file(error, path.as_str()).hint("`rehearsal schema role` has the form of the file")

@@ -18,6 +18,7 @@ mod json;
 mod lanes;
 mod mcp;
 mod meanwhile;
+mod planned_crew;
 mod planning;
 mod prompt;
 mod real_agents;

@@ -133,6 +133,13 @@ scenarios!(people {
     overlapping_touches
 });
 
+scenarios!(crew {
+    the_crew_makes_a_test_green
+    a_tool_that_fails_is_called_again_in_another_way
+    a_model_that_answers_junk_or_is_cut_or_limited_is_asked_again
+    work_that_does_not_pass_its_tests_goes_back_to_the_crew
+});
+
 scenarios!(plan {
     search_then_code
     two_searches_then_code

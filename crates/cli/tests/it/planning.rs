@@ -45,15 +45,37 @@ fn nobody_is_asked_who_does_not_sit_at_a_terminal() {
     let output = plans(&env, &says(&[PLAN]), &["plan", "Say hi"]);
     let shown = output.stdout.replace(&kept(&env), "PLAN.json");
     assert_eq!(output.code, 7, "{output}");
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    TASK      AGENT   AFTER  WHAT
+    find      search  -      Find the greeting
+      change  code    find   Change the greeting
+
+    the plan waits for your approval: nothing was added
+    next: rehearsal plan --from PLAN.json --yes
+    ");
     assert_eq!(tasks(&env).len(), 0);
 
     let approved = env.run(&["plan", "--from", &kept(&env), "--yes", "--session", "hi"]);
     assert_eq!(approved.code, 0, "{approved}");
-    assert_snapshot!(approved.stdout, @"");
+    assert_snapshot!(approved.stdout, @"
+    TASK      AGENT   AFTER  WHAT
+    find      search  -      Find the greeting
+      change  code    find   Change the greeting
+
+    2 tasks added to session `hi`
+    next: rehearsal work --session hi --until-idle
+    ");
     env.know_all_tasks();
-    assert_snapshot!(env.run(&["task", "list", "--all"]), @"");
-    assert_snapshot!(env.run(&["why", &env.task_id(2)]), @"");
+    assert_snapshot!(env.run(&["task", "list", "--all"]), @"
+    ID        STATUS    FLOW/STATE     AGENT   PULL REQUEST  PRIORITY  SESSION  TITLE
+    [TASK-1]  looking   look/looking   search  -             medium    hi       Find the greeting
+    [TASK-2]  incoming  plan/incoming  code    -             medium    hi       Change the greeting
+    ");
+    assert_snapshot!(env.run(&["why", &env.task_id(2)]), @"
+    [TASK-2]  Change the greeting is incoming
+    - it depends on [TASK-1] (Find the greeting), which is looking
+    next: rehearsal why [TASK-1]
+    ");
 }
 
 #[test]
@@ -96,7 +118,12 @@ fn a_plan_is_edited_and_checked_again() {
     };
     let wrong = edits(r#"{"tasks": [{"id": "a", "agent": "cod", "description": "Say hi"}]}"#);
     assert_eq!(wrong.code, 2, "{wrong}");
-    assert_snapshot!(wrong.stderr.replace(&kept(&env), "PLAN.json"), @"");
+    assert_snapshot!(wrong.stderr.replace(&kept(&env), "PLAN.json"), @"
+    error: the plan cannot be used: task `a` is for agent `cod`, and there is none: did you mean `code`?
+      --> PLAN.json
+    hint: `rehearsal schema plan` has its form, and `rehearsal crew list` the agents
+    hint: it is kept: mend it, then `rehearsal plan --from PLAN.json`
+    ");
     assert_eq!(tasks(&env).len(), 0);
     let right = edits(r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#);
     assert_eq!(right.code, 0, "{right}");
@@ -107,11 +134,33 @@ fn a_plan_is_edited_and_checked_again() {
 fn a_model_that_cannot_plan_is_told_and_nothing_is_added() {
     let env = TestEnv::new();
     let wrong = r#"{"tasks": [{"id": "a", "agent": "gardener", "description": "x"}]}"#;
-    assert_snapshot!(plans(&env, &says(&[wrong, wrong]), &["plan", "Say hi", "--yes"]), @"");
+    assert_snapshot!(plans(&env, &says(&[wrong, wrong]), &["plan", "Say hi", "--yes"]), @"
+    [stderr]
+    error: the model's plan cannot be used, also not the mended one: task `a` is for agent `gardener`, and there is none: there are code, docs, init, research, search, test
+    hint: ask again, with other words or another `--model`; a plan of your own goes in with `--from FILE`
+    [exit 6]
+    ");
     let refused = "turns:\n  - fault: { status: { code: 401, message: no such key } }\n";
-    assert_snapshot!(plans(&env, refused, &["plan", "Say hi", "--yes"]), @"");
-    assert_snapshot!(env.run(&["plan", "Say hi"]), @"");
-    assert_snapshot!(env.run(&["plan", " "]), @"");
+    assert_snapshot!(plans(&env, refused, &["plan", "Say hi", "--yes"]), @"
+    [stderr]
+    error: the model gives no plan
+      because: the vendor refuses the key: no such key
+    hint: look at the vendor's key, such as ANTHROPIC_API_KEY
+    [exit 6]
+    ");
+    assert_snapshot!(env.run(&["plan", "Say hi"]), @"
+    [stderr]
+    error: no model can be asked: no vendor's key or address is set
+    hint: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or the address of your own server in ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL
+    hint: a plan of your own needs no model: `rehearsal plan --from FILE`
+    [exit 2]
+    ");
+    assert_snapshot!(env.run(&["plan", " "]), @"
+    [stderr]
+    error: there is nothing to plan
+    hint: say what you want: rehearsal plan 'Fix the login'
+    [exit 2]
+    ");
     assert_eq!(tasks(&env).len(), 0);
 }
 
@@ -126,7 +175,21 @@ fn what_an_agent_of_the_plan_found_is_told_to_the_next_and_the_change_is_merged(
     let output = env.run(&["plan", "Say hi", "--from", plan.as_str(), "--yes", "--work", "--session", "hi"]);
     env.know_all_tasks();
     assert_eq!(output.code, 0, "{output}");
-    assert_snapshot!(env.stable().text(&output.stdout), @"");
+    assert_snapshot!(env.stable().text(&output.stdout), @"
+    TASK      AGENT   AFTER  WHAT
+    find      search  -      Find the greeting
+      change  code    find   Change the greeting
+
+    2 tasks added to session `hi`
+
+    TASK      STATUS  BRANCH              PULL REQUEST  MERGED      RUNS  COST   TITLE
+    [TASK-1]  done    -                   -             -           1     $0.00  Find the greeting
+    [TASK-2]  done    rehearsal/[TASK-2]  #1            [COMMIT10]  1     $0.00  Change the greeting
+
+    2 runs in [TIME], cost $0.00
+    2 tasks done
+    next: git pull [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
+    ");
     assert!(env.prompt(2).contains("The greeting is in greet.sh."), "{}", env.prompt(2));
     assert_eq!(env.outcomes(), ["no_changes", "done"]);
 }

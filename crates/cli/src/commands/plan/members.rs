@@ -1,7 +1,7 @@
 //! Who can be given a task of a plan.
 
 use rehearsal_core::AgentName;
-use rehearsal_core::config::{DriverKind, Origin, PermissionMode, Profile, Settings};
+use rehearsal_core::config::{Origin, PermissionMode, Profile, Settings};
 use rehearsal_crew::Roles;
 use rehearsal_crew::plan::Member;
 
@@ -30,19 +30,13 @@ fn is_written(profile: &Profile) -> bool {
     origins.into_iter().any(|origin| *origin != Origin::Default)
 }
 
+/// An agent with the name of a role is for what the role is for, also if another driver runs it.
 fn member(name: &AgentName, profile: &Profile, roles: &Roles) -> Member {
-    let role = profile.role.value.as_deref().and_then(|role| roles.get(role).ok());
+    let role = profile.role.value.as_deref().unwrap_or(name.as_str());
     let by_permission = profile.permission.value == PermissionMode::Plan;
-    match role.filter(|_| profile.driver.value == DriverKind::Crew) {
-        Some(role) => Member {
-            name: name.clone(),
-            about: role.about.clone(),
-            only_looks: by_permission || !role.permissions.write,
-        },
-        None => Member {
-            name: name.clone(),
-            about: format!("An agent of this project's configuration ({})", profile.driver.value),
-            only_looks: by_permission,
-        },
-    }
+    let (about, by_role) = match roles.get(role) {
+        Ok(role) => (role.about.clone(), !role.permissions.write),
+        Err(_) => (format!("An agent of this project's configuration ({})", profile.driver.value), false),
+    };
+    Member { name: name.clone(), about, only_looks: by_permission || by_role }
 }

@@ -67,3 +67,23 @@ fn a_wish_becomes_a_merged_green_change() {
     assert_eq!(closed["clean"], true, "{closed}\n{output}");
     is_merged_and_green(&env, &output);
 }
+
+#[test]
+fn the_same_wish_goes_through_from_a_cassette() {
+    let (Some(env), Some(again)) = (failing(), failing()) else { return };
+    let cassette = env.scratch.join("wish.jsonl");
+    let vendor = OpenStage::open(&env, &script());
+    let recorder = OpenStage::start(&env, &["--record", cassette.as_str(), "--upstream", vendor.url()]);
+    let output = plans(&env, recorder.url());
+    let (recorded, _) = recorder.close();
+    assert_eq!(recorded["requests"], 7, "{recorded}\n{output}");
+    vendor.close();
+    is_merged_and_green(&env, &output);
+
+    // The ids of tasks are drawn anew, and stand in the prompts.
+    let player = OpenStage::start(&again, &["--replay", cassette.as_str(), "--relaxed", "texts"]);
+    let output = plans(&again, player.url());
+    let (played, _) = player.close();
+    assert_eq!((&played["played"], &played["missed"]), (&json!(7), &json!(0)), "{played}\n{output}");
+    is_merged_and_green(&again, &output);
+}

@@ -22,7 +22,12 @@ impl<'a> OpenStage<'a> {
     pub(crate) fn open(env: &'a TestEnv, script: &str) -> Self {
         let path = env.scratch.join("stage.yaml");
         std::fs::write(&path, script).unwrap();
-        let running = env.start(&["stage", "--script", path.as_str(), "--json"]);
+        Self::start(env, &["--script", path.as_str()])
+    }
+
+    /// The same with whatever is to be played.
+    pub(crate) fn start(env: &'a TestEnv, what: &[&str]) -> Self {
+        let running = env.start(&[&["stage", "--json"], what].concat());
         running.until_it_says("\"event\":\"opened\"");
         let opened = serde_json::from_str(running.said().lines().next().unwrap()).unwrap();
         Self { running, opened }

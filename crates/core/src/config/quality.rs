@@ -14,7 +14,7 @@ pub struct QualityConfig {
     /// A change of more files is reviewed.
     pub most_files: Option<u32>,
     /// A change of these files is reviewed: a word (`auth` is in `src/user_auth.py`), or a pattern (`*.sql`, `deploy/**`). Instead of
-    /// the list that ships, which `config show` prints.
+    /// the list that ships, which `config show --json` prints.
     #[serde(deserialize_with = "possible_patterns")]
     pub risky_paths: Option<Vec<String>>,
     /// A change of a line with one of these words is reviewed. Instead of the list that ships.

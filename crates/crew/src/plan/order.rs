@@ -13,9 +13,9 @@ pub(super) fn depths(tasks: &[PlannedTask]) -> Result<Vec<usize>, Vec<String>> {
     // Each round settles those that wait only for settled ones; there are no more rounds than tasks.
     for round in 0..=tasks.len() {
         let settled = depths.clone();
-        for at in 0..tasks.len() {
-            if depths[at].is_none() && waits_for(at).all(|on| settled[on].is_some()) {
-                depths[at] = Some(round);
+        for (at, depth) in depths.iter_mut().enumerate() {
+            if depth.is_none() && waits_for(at).all(|on| settled[on].is_some()) {
+                *depth = Some(round);
             }
         }
     }

@@ -131,7 +131,7 @@ pub(super) fn show(args: &ShowArgs, context: &Context) -> Done {
 fn describe(role: &RoleView, context: &Context) {
     let ui = context.ui;
     ui.say(format!("{}: {}", styled(BOLD, harmless(&role.name)), harmless(&role.about)));
-    let mut line = |name: &str, value: String| ui.say(format!("{name:<10} {}", harmless(&value)));
+    let line = |name: &str, value: String| ui.say(format!("{name:<10} {}", harmless(&value)));
     line("may", allowed(role.permissions));
     line("tools", role.tools.join(", "));
     line("time", format!("{}, at most 3 times {}", role.timeout, role.max_timeout));

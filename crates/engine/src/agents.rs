@@ -108,10 +108,7 @@ fn driver_of(profile: &Profile, probed: &Probed, project: &Utf8Path) -> Box<dyn 
     let timeout = Some(profile.timeout.value.0).filter(|_| profile.timeout.origin != Origin::Default);
     // Those of the project and not of the worktree, which the agent could change.
     let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
-    Box::new(CrewDriver::new(
-        Program::from(program).with_args(args),
-        CrewOrder { role, agents_dir, timeout },
-    ))
+    Box::new(CrewDriver::new(Program::from(program).with_args(args), CrewOrder { role, agents_dir, timeout }))
 }
 
 fn program_of(profile: &Profile) -> Result<String, SetupError> {

@@ -1,11 +1,11 @@
 //! `schema NAME`.
 
 use clap::Args;
+use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
-use rehearsal_agent::driver::CrewLine;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_engine::rehearsal::Scenario;
@@ -15,8 +15,8 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, crew, demo, doctor, flow, gc, generate, init, lane, logs, mcp, promote,
-    record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+    Done, agent, cassette, check, config, crew, demo, doctor, flow, gc, generate, init, lane, logs, mcp,
+    promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;

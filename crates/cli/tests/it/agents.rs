@@ -72,7 +72,7 @@ fn what_cannot_be_explained_says_why() {
     ");
     assert_snapshot!(env.run(&["agent", "explain", "clod", "--stdout", "-", "--exit", "0"]), @r"
     [stderr]
-    error: invalid value 'clod' for '<DRIVER>': unknown driver `clod`: there are claude, codex, gemini, opencode and command
+    error: invalid value 'clod' for '<DRIVER>': unknown driver `clod`: there are claude, codex, gemini, opencode, crew and command
 
     For more information, try '--help'.
     [exit 2]
@@ -102,7 +102,7 @@ fn an_agent_that_is_missing_does_not_conform() {
     [stderr]
     error: unknown agent `nobody`
       --> .rehearsal/config.yaml
-    hint: no agents are configured; without a configuration there is only `implementer`
+    hint: no agents are configured; without a configuration there are `implementer` and the roles of the crew: search, research, code, review, test, qa, docs, init
     [exit 2]
     ");
 }

@@ -81,7 +81,7 @@ fn an_unknown_agent_is_an_error_with_what_was_meant() {
     [stderr]
     error: unknown agent `nobody`
       --> .rehearsal/config.yaml
-    hint: no agents are configured; without a configuration there is only `implementer`
+    hint: no agents are configured; without a configuration there are `implementer` and the roles of the crew: search, research, code, review, test, qa, docs, init
     [exit 2]
     ");
 }

@@ -14,8 +14,12 @@ fn call(id: usize) -> Message {
 }
 
 fn result(id: usize, bytes: usize) -> Message {
-    let result =
-        ToolResult { id: id.to_string(), name: None, parts: vec![Part::text("x".repeat(bytes))], is_error: false };
+    let result = ToolResult {
+        id: id.to_string(),
+        name: None,
+        parts: vec![Part::text("x".repeat(bytes))],
+        is_error: false,
+    };
     Message::new(Role::User, vec![Part::ToolResult(result)])
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{nearest, place_of, yaml_error};
 use rehearsal_core::{Place, SourceError};
+use rehearsal_core::{nearest, place_of, yaml_error};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -81,9 +81,7 @@ pub(super) fn read(name: &str, text: &str, base: Option<&Role>) -> Result<Role, 
         turns: file.turns.as_ref().map_or_else(|| base.map_or(TURNS, |base| base.turns), |turns| turns.value),
         model: file.model.clone().or_else(|| base.and_then(|base| base.model.clone())),
         model_suffix: file.model_suffix.clone().or_else(|| base.and_then(|base| base.model_suffix.clone())),
-        project_context: file
-            .project_context
-            .unwrap_or_else(|| base.is_none_or(|base| base.project_context)),
+        project_context: file.project_context.unwrap_or_else(|| base.is_none_or(|base| base.project_context)),
         hooks: file.hooks.clone().or_else(|| base.map(|base| base.hooks.clone())).unwrap_or_default(),
         mcp: file.mcp.clone().or_else(|| base.map(|base| base.mcp.clone())).unwrap_or_default(),
         web_search: file.web_search.clone().or_else(|| base.and_then(|base| base.web_search.clone())),

@@ -34,7 +34,8 @@ fn a_file_changes_only_the_keys_that_it_has() {
 
 #[test]
 fn a_role_of_ones_own_is_listed_after_those_that_are_built_in() {
-    let text = "about: Looks for holes\nprompt: Look.\ntools: [read_file, grep]\npermissions: { read: true }\n";
+    let text =
+        "about: Looks for holes\nprompt: Look.\ntools: [read_file, grep]\npermissions: { read: true }\n";
     let own = with("audit.yaml", text).unwrap();
     let names: Vec<&str> = own.iter().map(|(role, _)| role.name.as_str()).collect();
     assert_eq!(names, ["search", "research", "code", "review", "test", "qa", "docs", "init", "audit"]);

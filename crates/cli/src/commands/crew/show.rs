@@ -2,7 +2,9 @@
 
 use clap::Args;
 use rehearsal_core::config::HumanDuration;
-use rehearsal_crew::{Permission, Permissions, Role, RoleOrigin, SYSTEM_BUDGET, Surroundings, estimate, system_prompt};
+use rehearsal_crew::{
+    Permission, Permissions, Role, RoleOrigin, SYSTEM_BUDGET, Surroundings, estimate, system_prompt,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -139,6 +141,9 @@ fn describe(role: &RoleView, context: &Context) {
     let suffix = role.model_suffix.as_deref().map(|suffix| format!(", with `{suffix}` at a gateway"));
     let model = role.model.as_deref().unwrap_or("that of its agent, or the vendor's usual one");
     line("model", format!("{model}{}", suffix.unwrap_or_default()));
-    line("project", if role.project_context { "it is told of it" } else { "it finds out by itself" }.to_owned());
+    line(
+        "project",
+        if role.project_context { "it is told of it" } else { "it finds out by itself" }.to_owned(),
+    );
     line("from", role.file.clone().unwrap_or_else(|| "built in".to_owned()));
 }

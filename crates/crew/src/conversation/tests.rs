@@ -39,13 +39,13 @@ fn is_paired(conversation: &Conversation) -> bool {
 
 #[test]
 fn old_results_are_shortened_before_anything_goes() {
-    let mut conversation = conversation(4000);
+    let mut conversation = conversation(4400);
     for id in 0..10 {
         conversation.push(call(id));
         conversation.push(result(id, 2000));
     }
     conversation.make_room();
-    assert!(conversation.tokens() <= 4000);
+    assert!(conversation.tokens() <= 4400);
     assert_eq!(conversation.request().messages.len(), HEAD + 20, "nothing is dropped");
     let text = rehearsal_llm::chat::texts(match &conversation.request().messages[3].parts[0] {
         Part::ToolResult(result) => &result.parts,

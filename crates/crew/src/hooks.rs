@@ -155,7 +155,10 @@ impl HookRunner {
             streams: Streams::Apart,
             kept: (HOOK_SAYS / 2, HOOK_SAYS / 2),
         };
-        let bad = |what: String| Said::Badly(format!("the {event} hook `{}` {what}", hook.hook.command));
+        let bad = |what: String| {
+            let what = what.trim_end_matches(": ");
+            Said::Badly(format!("the {event} hook `{}` {what}", hook.hook.command))
+        };
         let ran = match self.shell.run(order, cancel).await {
             Ok(ran) => ran,
             Err(error) => return bad(format!("could not be run: {error}")),

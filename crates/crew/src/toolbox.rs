@@ -70,7 +70,7 @@ pub const TOOL_NAMES: [&str; 13] = [
 ];
 
 /// For whom and where tools are.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Workplace {
     /// The name of the role.
     pub role: String,
@@ -189,7 +189,7 @@ impl Toolbox {
                 self.role
             )));
         }
-        let usable = self.usable().map(|tool| tool.name());
+        let usable = self.usable().map(Tool::name);
         let near = did_you_mean(nearest(name, usable));
         Err(Refusal::malformed(format!("there is no tool `{}`{near}", shown_name(name))))
     }
@@ -216,7 +216,9 @@ impl Toolbox {
             Err(refusal) => (&refusal.text, true),
         };
         notes.extend(self.hooks.after(hooked, &self.redactor.redact(text), failed, cancel).await);
-        let with_notes = |text: String| notes.iter().fold(text, |text, note| format!("{text}\n[{note}]"));
+        let with_notes = |text: String| {
+            notes.iter().fold(text, |text, note| format!("{}\n[{note}]", text.trim_end_matches('\n')))
+        };
         called.map(with_notes).map_err(|refusal| Refusal { text: with_notes(refusal.text), ..refusal })
     }
 }

@@ -1,6 +1,7 @@
 //! `mcp`: the server as clients see it: the official SDK's own client, bare lines, and the real Claude Code.
 
 mod client;
+mod crew;
 mod real_claude;
 
 use std::time::Duration;

@@ -68,7 +68,7 @@ impl BuiltIn for GitDiff {
     const ONLY_READS: bool = true;
 
     async fn run(&self, asked: Arguments, cancel: &CancellationToken) -> Result<String, ToolError> {
-        let paths = self.paths(asked.paths.unwrap_or_default())?;
+        let paths = self.paths(asked.paths.as_deref().unwrap_or_default())?;
         let against = match (asked.against, &self.base) {
             (None | Some(Against::Base), Some(base)) => {
                 self.git(&["merge-base", base, "HEAD"], cancel).await?
@@ -98,7 +98,7 @@ impl BuiltIn for GitDiff {
 
 impl GitDiff {
     /// Below the worktree, as with every other tool.
-    fn paths(&self, given: Vec<String>) -> Result<Vec<String>, ToolError> {
+    fn paths(&self, given: &[String]) -> Result<Vec<String>, ToolError> {
         let checked = given.iter().map(|path| Ok(self.worktree.wanted(path)?.to_string()));
         checked.collect()
     }

@@ -124,7 +124,7 @@ fn rules_of(
             Ok(content) => content,
             Err(error) if error.is_not_found() => return None,
             Err(error) => {
-                walked.leave_out(format!("the rules of {error}"));
+                walked.leave_out(format!("ignore rules, since {error}"));
                 return None;
             }
         };

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::place::Place;
 
 /// Remembers what it was asked.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Runner {
     asked: Mutex<Vec<RunTestsParameters>>,
 }

@@ -49,15 +49,33 @@ fn a_directory_that_is_not_there_has_no_roles() {
 
 #[test]
 fn what_is_wrong_in_a_file_is_told_with_its_place() {
-    insta::assert_snapshot!(wrong("code.yaml", "turns: 7\ntimeuot: 3m\n"), @"");
-    insta::assert_snapshot!(wrong("search.yaml", "tools:\n  - read_file\n  - write_file\n"), @"");
-    insta::assert_snapshot!(wrong("search.yaml", "tools: [read_fiel]\n"), @"");
-    insta::assert_snapshot!(wrong("search.yaml", "permissions: { read: false }\n"), @"");
-    insta::assert_snapshot!(wrong("code.yaml", "turns: 0\n"), @"");
-    insta::assert_snapshot!(wrong("code.yaml", "max_timeout: 1m\n"), @"");
-    insta::assert_snapshot!(wrong("audit.yaml", "about: Looks for holes\n"), @"");
-    insta::assert_snapshot!(wrong("Not A Name.yaml", "turns: 1\n"), @"");
-    insta::assert_snapshot!(wrong("code.yaml", "turns: many\n"), @"");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: 7\ntimeuot: 3m\n"), @"
+    2:1: unknown field `timeuot`, expected one of about, prompt, tools, permissions, timeout, max_timeout, turns, model, model_suffix, project_context, hooks, mcp, web_search
+    did you mean `timeout`?
+    ");
+    insta::assert_snapshot!(wrong("search.yaml", "tools:\n  - read_file\n  - write_file\n"), @"
+    3:5: the tool `write_file` needs the permission `write`, which `search` has not
+    write `write: true` under `permissions`, or take the tool away
+    ");
+    insta::assert_snapshot!(wrong("search.yaml", "tools: [read_fiel]\n"), @"
+    1:9: there is no tool `read_fiel`
+    did you mean `read_file`?
+    ");
+    insta::assert_snapshot!(wrong("search.yaml", "permissions: { read: false }\n"), @"
+    nowhere: the tool `read_file` needs the permission `read`, which `search` has not
+    write `read: true` under `permissions`, or take the tool away
+    ");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: 0\n"), @"1:8: `turns` must be at least 1");
+    insta::assert_snapshot!(wrong("code.yaml", "max_timeout: 1m\n"), @"1:14: `max_timeout` (1m) is shorter than `timeout` (20m)");
+    insta::assert_snapshot!(wrong("audit.yaml", "about: Looks for holes\n"), @"
+    1:1: the new role `audit` has no `tools`
+    a role that is not built in needs `about`, `prompt`, `tools` and `permissions`
+    ");
+    insta::assert_snapshot!(wrong("Not A Name.yaml", "turns: 1\n"), @"
+    nowhere: `Not A Name` is not a valid agent name: only letters, digits, `-`, `_` and `.` are allowed
+    a role is called like its file, without `.yaml`
+    ");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: many\n"), @"1:8: expected a whole number");
 }
 
 #[test]

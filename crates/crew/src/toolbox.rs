@@ -46,7 +46,7 @@ use read_file::ReadFile;
 use report::{Decide, Progress, Report, TaskBlock, TaskDone};
 use run_tests::RunTests;
 pub use run_tests::{TestRunError, TestRunner};
-use tool::Typed;
+use tool::{BuiltIn, Typed};
 pub(crate) use tool::{Checked, Tool, ToolError};
 use web_search::Search;
 pub use web_search::{WebSearch, WebSearchError};
@@ -67,6 +67,23 @@ pub const TOOL_NAMES: [&str; 13] = [
     "task_block",
     "progress",
     "decide",
+];
+
+/// What each tool of ours needs.
+pub(crate) const NEEDS: [(&str, Option<Permission>); TOOL_NAMES.len()] = [
+    (ReadFile::NAME, ReadFile::NEEDS),
+    (Glob::NAME, Glob::NEEDS),
+    (Grep::NAME, Grep::NEEDS),
+    (GitDiff::NAME, GitDiff::NEEDS),
+    (EditFile::NAME, EditFile::NEEDS),
+    (WriteFile::NAME, WriteFile::NEEDS),
+    (Bash::NAME, Bash::NEEDS),
+    (RunTests::NAME, RunTests::NEEDS),
+    (Search::NAME, Search::NEEDS),
+    (TaskDone::NAME, TaskDone::NEEDS),
+    (TaskBlock::NAME, TaskBlock::NEEDS),
+    (Progress::NAME, Progress::NEEDS),
+    (Decide::NAME, Decide::NEEDS),
 ];
 
 /// For whom and where tools are.

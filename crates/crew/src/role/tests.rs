@@ -54,7 +54,7 @@ fn what_is_wrong_in_a_file_is_told_with_its_place() {
     did you mean `timeout`?
     ");
     insta::assert_snapshot!(wrong("search.yaml", "tools:\n  - read_file\n  - write_file\n"), @"
-    3:5: the tool `write_file` needs the permission `write`, which `search` has not
+    3:5: the tool `write_file` needs the permission `write`, which `search` does not have
     write `write: true` under `permissions`, or take the tool away
     ");
     insta::assert_snapshot!(wrong("search.yaml", "tools: [read_fiel]\n"), @"
@@ -62,7 +62,7 @@ fn what_is_wrong_in_a_file_is_told_with_its_place() {
     did you mean `read_file`?
     ");
     insta::assert_snapshot!(wrong("search.yaml", "permissions: { read: false }\n"), @"
-    nowhere: the tool `read_file` needs the permission `read`, which `search` has not
+    1:14: the tool `read_file` needs the permission `read`, which `search` does not have
     write `read: true` under `permissions`, or take the tool away
     ");
     insta::assert_snapshot!(wrong("code.yaml", "turns: 0\n"), @"1:8: `turns` must be at least 1");
@@ -89,4 +89,9 @@ fn a_slip_of_the_finger_in_a_role_is_understood() {
 fn a_pipe_or_a_giant_in_the_directory_is_refused_and_not_read() {
     let error = with("big.yaml", &"#".repeat(300 << 10)).unwrap_err();
     assert!(error.to_string().ends_with("big.yaml` cannot be read"), "{error}");
+}
+
+#[test]
+fn every_tool_is_known_with_what_it_needs() {
+    assert_eq!(crate::toolbox::NEEDS.map(|(name, _)| name), crate::TOOL_NAMES);
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rehearsal_agent::driver::check::{CapabilityRow, Need, capability_table};
 use rehearsal_agent::driver::DriverKind;
+use rehearsal_agent::driver::check::{CapabilityRow, Need, capability_table};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::process::{Launcher, processes_of_run};

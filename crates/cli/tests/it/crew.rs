@@ -43,8 +43,9 @@ impl Played {
     }
 }
 
-/// What the vendors' clients are told, so that they ask the stage.
+/// What the vendors' clients are told, so that they ask the stage. Its tool for commands needs a shell of that name.
 fn at(env: TestEnv, url: &str) -> TestEnv {
+    assert!(env.has_tool("bash"));
     env.var("ANTHROPIC_BASE_URL", url)
         .var("ANTHROPIC_API_KEY", KEY)
         .var("OPENAI_BASE_URL", &format!("{url}/v1"))
@@ -150,6 +151,7 @@ fn what_fails_for_a_moment_is_asked_again() {
 fn a_run_is_recorded_once_and_replayed_exactly() {
     for interface in INTERFACES {
         let env = TestEnv::new();
+        assert!(env.has_tool("bash"));
         env.file("turns.yaml", TASK).commit("A script");
         let model = format!("{interface}:some-model");
         let command = ["--json", "--", PROGRAM, "crew", "run", "--json", "--role", "code", "--model", &model];
@@ -235,10 +237,8 @@ fn whoever_is_told_to_end_ends_at_once_and_says_so() {
     let stage = OpenStage::open(&stage_env, "turns:\n  - do: [{ run: sleep 1000 }]\n");
     let env = at(TestEnv::new(), stage.url());
     env.file("task.md", "Wait.");
-    let mut command = env.command(PROGRAM);
-    command.args(["crew", "run", "--json", "--role", "code", "--model", "anthropic:m"]);
-    command.stdin(std::fs::File::open(env.repo.join("task.md")).unwrap());
-    let running = crate::running::Running::start(&env, &mut command);
+    let script = "exec rehearsal crew run --json --role code --model anthropic:m < task.md";
+    let running = crate::running::Running::start(&env, env.command("sh").args(["-c", script]));
     running.until_it_says("\"tool_called\"");
     running.signal(Signal::TERM);
     let output = running.finish();

@@ -11,7 +11,7 @@ use serde_saphyr::Spanned;
 
 use super::Role;
 use crate::toolbox::NEEDS;
-use crate::{Hooks, McpServer, Permission, Permissions, WebSearch};
+use crate::{Hooks, McpServer, Permissions, WebSearch};
 
 /// `.rehearsal/agents/NAME.yaml`: a role of your own, or what is different about one that is built in.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

@@ -141,7 +141,7 @@ impl Checker<'_> {
             self.check_behaviour(kind, &probed, &mut document.checks).await?;
         }
         if args.live {
-            document.checks.push(self.check_live(kind, &probed).await);
+            document.checks.push(self.check_live(&probed).await);
         }
         document.conforms = document.checks.iter().all(|row| row.ok);
         Ok(document)
@@ -157,12 +157,12 @@ impl Checker<'_> {
         // Some CLIs work in a repository only.
         init_repository(self.scratch)?;
         let nowhere = Offline::nowhere(kind, self.scratch)?;
-        let no_prompt = self.run(kind, probed, "", &nowhere, CancellationToken::new()).await;
+        let no_prompt = self.run(probed, "", &nowhere, CancellationToken::new()).await;
         let ended = !matches!(no_prompt.verdict.outcome, Outcome::TimedOut { .. });
         let seen = no_prompt.evidence.exit.map_or_else(|| "no exit".into(), |exit| exit.to_string());
         checks.push(CheckRow { what: "ends on closed stdin", ok: ended, seen });
 
-        let report = self.run(kind, probed, "Say hello.", &nowhere, CancellationToken::new()).await;
+        let report = self.run(probed, "Say hello.", &nowhere, CancellationToken::new()).await;
         let in_time = !matches!(report.verdict.outcome, Outcome::TimedOut { .. });
         let structured = in_time && report.evidence.wire.shape == WireShape::Structured;
         let seen = report.verdict.outcome.to_string();
@@ -178,7 +178,7 @@ impl Checker<'_> {
         let server = silent_server().await?;
         let offline = Offline::at(kind, server.port(), self.scratch)?;
         let cancel = CancellationToken::new();
-        let run = self.run(kind, probed, "Say hello.", &offline, cancel.clone());
+        let run = self.run(probed, "Say hello.", &offline, cancel.clone());
         tokio::pin!(run);
         // One that ends by itself is not waited for. The connection is held, or it would.
         let report = tokio::select! {
@@ -198,10 +198,10 @@ impl Checker<'_> {
         Ok(CheckRow { what: "kill works", ok: left.is_empty() && was_killed, seen })
     }
 
-    async fn check_live(&self, kind: DriverKind, probed: &Probed) -> CheckRow {
+    async fn check_live(&self, probed: &Probed) -> CheckRow {
         let live = Offline { env: BTreeMap::new(), args: Vec::new(), model: None, home: None };
         let report =
-            self.run(kind, probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
+            self.run(probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
         let outcome = &report.verdict.outcome;
         let ok = matches!(outcome, Outcome::Done | Outcome::NoChanges);
         CheckRow {
@@ -213,7 +213,6 @@ impl Checker<'_> {
 
     async fn run(
         &self,
-        kind: DriverKind,
         probed: &Probed,
         prompt: &str,
         offline: &Offline,

@@ -83,7 +83,10 @@ async fn in_a_linked_worktree_it_is_the_same_and_commits_are_made() {
     let text = place.text("bash", json!({"command": command})).await;
     assert!(text.starts_with("Third\n") && text.ends_with("no hooks\n"), "{text}");
     assert_eq!(place.git(&["log", "-1", "--format=%s", "task"]), "Third\n");
-    assert_snapshot!(place.text("git_diff", json!({"stat": true})).await, @"");
+    assert_snapshot!(place.text("git_diff", json!({"stat": true})).await, @"
+    a.txt | 2 +-
+    1 file changed, 1 insertion(+), 1 deletion(-)
+    ");
     place.workplace.permissions.write = false;
     assert_eq!(place.text("bash", json!({"command": "git log -1 --format=%s"})).await, "Third\n");
     let absolute = json!({"path": linked.join("a.txt")});

@@ -219,14 +219,14 @@ impl Toolbox {
         let tool = self.granted(&call.name)?;
         let arguments = parsed(call)?;
         tool.check(&arguments)?;
-        if cancel.is_cancelled() {
-            return Err(ToolError::Cancelled.into());
-        }
         let hooked = HookedCall { tool: tool.name(), arguments: call.arguments.as_str() };
         let mut notes = match self.hooks.before(hooked, cancel).await {
             Before::Allowed(notes) => notes,
             Before::Refused(why) => return Err(Refusal::denied(why)),
         };
+        if cancel.is_cancelled() {
+            return Err(ToolError::Cancelled.into());
+        }
         let called = tool.call(&arguments, cancel).await.map_err(Refusal::from);
         let (text, failed) = match &called {
             Ok(text) => (text, false),

@@ -76,6 +76,7 @@ async fn a_client_finds_tools_with_the_form_of_what_they_take_and_give() {
     test_history(last, test)
     ");
     for tool in &tools {
+        assert_eq!(tool.input_schema.get("required"), None, "`{}` can be called without anything", tool.name);
         // Clients insist on objects, in both directions.
         let output = tool.output_schema.as_ref().unwrap();
         assert_eq!((&tool.input_schema["type"], &output["type"]), (&json!("object"), &json!("object")));

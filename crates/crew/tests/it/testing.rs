@@ -13,7 +13,7 @@ use crate::place::Place;
 
 /// Remembers what it was asked.
 #[derive(Default)]
-struct Runner {
+pub(crate) struct Runner {
     asked: Mutex<Vec<RunTestsParameters>>,
 }
 

@@ -53,6 +53,6 @@ async fn the_crew_calls_the_tools_of_our_own_server() {
         signature: None,
     };
     let called = toolbox.call(&call, &CancellationToken::new()).await;
-    assert_eq!(called.end, CallEnd::Done);
+    assert_eq!(called.end, CallEnd::Done, "{}", called.text);
     assert!(called.text.contains("wrong sum"), "{}", called.text);
 }

@@ -85,9 +85,19 @@ fn agents_are_listed_with_where_their_programs_are() {
     let list = env.json(&["agent", "list"]);
     assert_eq!(list["agents"][0]["name"], "implementer");
     assert_eq!(list["agents"][0]["program"], crate::env::PROGRAM);
-    assert_snapshot!(TestEnv::new().run(&["agent", "list"]), @r"
-    AGENT          DRIVER  MODEL  PROGRAM
-    implementer *  claude  -      not found
+    assert_snapshot!(TestEnv::new().run(&["agent", "list"]), @"
+    AGENT          DRIVER           MODEL  PROGRAM
+    implementer *  claude           -      not found
+    code           crew (code)      -      [PROGRAM]
+    docs           crew (docs)      -      [PROGRAM]
+    gatekeeper     claude           -      not found
+    init           crew (init)      -      [PROGRAM]
+    qa             claude           -      not found
+    research       crew (research)  -      [PROGRAM]
+    review         crew (review)    -      [PROGRAM]
+    reviewer       claude           -      not found
+    search         crew (search)    -      [PROGRAM]
+    test           crew (test)      -      [PROGRAM]
     ");
 }
 

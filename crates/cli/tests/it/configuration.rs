@@ -46,9 +46,9 @@ fn an_unknown_key_is_an_error_with_what_was_meant() {
 
 #[test]
 fn a_wrong_value_says_what_is_right() {
-    assert_snapshot!(with_config("agents:\n  implementer:\n    driver: cloude\n").run(&["run"]), @r"
+    assert_snapshot!(with_config("agents:\n  implementer:\n    driver: cloude\n").run(&["run"]), @"
     [stderr]
-    error: unknown variant `cloude`, expected one of claude, codex, gemini, opencode, command
+    error: unknown variant `cloude`, expected one of claude, codex, gemini, opencode, crew, command
       --> .rehearsal/config.yaml:3:13
     hint: did you mean `claude`?
     [exit 2]
@@ -151,6 +151,7 @@ fn each_setting_says_where_it_comes_from() {
     check.build                       -             default
     check.lint                        -             default
     agents.implementer.driver         claude        default
+    agents.implementer.role           -             default
     agents.implementer.program        -             default
     agents.implementer.args           -             default
     agents.implementer.model          sonnet        .rehearsal/config.yaml

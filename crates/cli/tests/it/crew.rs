@@ -106,7 +106,14 @@ fn people_read_what_it_does() {
     let stage = OpenStage::open(&stage_env, TASK);
     let env = at(TestEnv::new(), stage.url());
     let output = env.run_with_input(&["crew", "run", "--role", "code", "--model", "openai:m"], "Write it");
-    assert_snapshot!(output, @"");
+    assert_snapshot!(output, @"
+    I write the file.
+    write_file hello.txt
+    bash cat hello.txt
+    Done.
+
+    done (3 turns, 300 in, 31 out tokens)
+    ");
     assert_eq!(stage.close().1.code, 0);
 }
 
@@ -273,7 +280,7 @@ fn a_session_is_worked_through_by_the_crew() {
     let (closed, staged) = stage.close();
     assert_eq!((output.code, staged.code), (0, 0), "{output}\n{closed:#}");
     assert_eq!(env.outcomes(), ["done"]);
-    assert_eq!(env.task_now(1)["task"]["status"], "done");
+    assert_eq!(env.task_now(1)["task"]["state"], "done");
     let run = env.run_dir(&env.runs()[0]);
     for entry in std::fs::read_dir(run).unwrap() {
         let text = std::fs::read(entry.unwrap().path()).unwrap();

@@ -34,7 +34,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
 
     agents:
       implementer:
-        driver: claude              # claude, codex, gemini, opencode, or command (any program)
+        driver: claude              # claude, codex, gemini, opencode, crew (our own), or command (any program)
         # model: MODEL                # the agent's own choice otherwise
         # permission: accept_edits    # plan: only look; everything only with `run --trust`
         # timeout: 1h                 # the longest a run may take

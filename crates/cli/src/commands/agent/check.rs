@@ -200,8 +200,7 @@ impl Checker<'_> {
 
     async fn check_live(&self, probed: &Probed) -> CheckRow {
         let live = Offline { env: BTreeMap::new(), args: Vec::new(), model: None, home: None };
-        let report =
-            self.run(probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
+        let report = self.run(probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
         let outcome = &report.verdict.outcome;
         let ok = matches!(outcome, Outcome::Done | Outcome::NoChanges);
         CheckRow {

@@ -10,7 +10,8 @@ use futures_core::Stream;
 use rehearsal_core::{Activity, WireEnd};
 use rehearsal_crew::{Assignment, CONTEXT, CallEnd, Called, Limits, Tools, Witness};
 use rehearsal_llm::chat::{
-    Arguments, ChatRequest, ChatResponse, Delta, FinishReason, Json, Part, ToolCall, ToolDefinition, ToolInput, Usage,
+    Arguments, ChatRequest, ChatResponse, Delta, FinishReason, Json, Part, ToolCall, ToolDefinition,
+    ToolInput, Usage,
 };
 use rehearsal_llm::model::{ChatModel, ChatStream, ModelError};
 use tokio_util::sync::CancellationToken;

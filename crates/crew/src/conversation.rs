@@ -8,7 +8,7 @@ use crate::tokens;
 
 /// A conversation, as it is sent.
 #[derive(Debug)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     request: ChatRequest,
     /// The tokens of each message.
     sizes: Vec<usize>,
@@ -34,7 +34,13 @@ const MESSAGE: usize = 4;
 
 impl Conversation {
     /// A conversation that begins with a task, and whose messages have at most so many tokens.
-    pub fn new(model: &str, system: String, task: String, tools: Vec<ToolDefinition>, limit: usize) -> Self {
+    pub(crate) fn new(
+        model: &str,
+        system: String,
+        task: String,
+        tools: Vec<ToolDefinition>,
+        limit: usize,
+    ) -> Self {
         let mut request = ChatRequest::new(model, Vec::new());
         request.tools = tools;
         let mut conversation = Self { request, sizes: Vec::new(), total: 0, limit, is_truncated: false };
@@ -44,17 +50,12 @@ impl Conversation {
     }
 
     /// As it is sent.
-    pub fn request(&self) -> &ChatRequest {
+    pub(crate) fn request(&self) -> &ChatRequest {
         &self.request
     }
 
-    /// Its tokens, about.
-    pub fn tokens(&self) -> usize {
-        self.total
-    }
-
     /// Adds a message.
-    pub fn push(&mut self, message: Message) {
+    pub(crate) fn push(&mut self, message: Message) {
         let size = size_of_message(&message);
         self.request.messages.push(message);
         self.sizes.push(size);
@@ -62,7 +63,7 @@ impl Conversation {
     }
 
     /// Makes it short enough, if it is not. Room is made for a while, so that a vendor's cache is not lost at each turn.
-    pub fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         if self.total > self.limit {
             self.shorten_to(self.limit / 4 * 3);
         }
@@ -70,7 +71,7 @@ impl Conversation {
 
     /// The vendor says that it is too long, and knows better than our estimate: from now on it is kept shorter. False if there is
     /// nothing to leave out.
-    pub fn shrink(&mut self) -> bool {
+    pub(crate) fn shrink(&mut self) -> bool {
         let before = self.total;
         self.limit = self.total.min(self.limit) / 2;
         self.shorten_to(self.limit);

@@ -89,6 +89,9 @@ impl HookRunner {
     pub(crate) async fn before(&self, call: HookedCall<'_>, cancel: &CancellationToken) -> Before {
         let mut notes = Vec::new();
         for hook in self.before.iter().filter(|hook| hook.fits(call.tool)) {
+            if cancel.is_cancelled() {
+                break;
+            }
             // A hook that sees only a part of the arguments could be got around by making them long.
             if call.arguments.len() > MAX_HOOK_VALUE {
                 return Before::Refused(format!(
@@ -115,6 +118,9 @@ impl HookRunner {
     ) -> Vec<String> {
         let mut notes = Vec::new();
         for hook in self.after.iter().filter(|hook| hook.fits(call.tool)) {
+            if cancel.is_cancelled() {
+                break;
+            }
             let result = value(result);
             let env = vec![
                 ("REHEARSAL_TOOL_RESULT".to_owned(), result.clone()),
@@ -155,7 +161,10 @@ impl HookRunner {
             streams: Streams::Apart,
             kept: (HOOK_SAYS / 2, HOOK_SAYS / 2),
         };
-        let bad = |what: String| Said::Badly(format!("the {event} hook `{}` {what}", hook.hook.command));
+        let bad = |what: String| {
+            let what = what.trim_end_matches(": ");
+            Said::Badly(format!("the {event} hook `{}` {what}", hook.hook.command))
+        };
         let ran = match self.shell.run(order, cancel).await {
             Ok(ran) => ran,
             Err(error) => return bad(format!("could not be run: {error}")),

@@ -26,7 +26,7 @@ mod tools;
 mod turns;
 mod worktree;
 
-pub use conversation::{Conversation, TRUNCATED};
+pub use conversation::TRUNCATED;
 pub use endpoint::{ChoiceError, ModelChoice, any_vendor};
 pub use hooks::{Hook, Hooks, MatcherError};
 pub use mcp::McpServer;

@@ -56,7 +56,7 @@ enum StartError {
     Start(#[from] SandboxError),
     #[error("no pipe could be made: {0}")]
     Pipe(#[from] io::Error),
-    #[error("it does not speak the protocol: {0}")]
+    #[error("it ended, or does not speak the protocol")]
     Protocol(#[from] Box<ClientInitializeError>),
     #[error("it does not say which tools it has: {0}")]
     List(#[from] ServiceError),

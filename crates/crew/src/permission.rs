@@ -43,6 +43,7 @@ impl fmt::Display for Permission {
 /// All that a role may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each permission is given or not, whatever the others are")]
 pub struct Permissions {
     /// Look at files.
     pub read: bool,

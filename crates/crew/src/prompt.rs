@@ -62,7 +62,8 @@ impl PromptBuilder {
             room = left;
             included[at] = true;
         }
-        let chosen = written.iter().zip(&included).filter(|(_, is_in)| **is_in).map(|(text, _)| text.as_str());
+        let chosen =
+            written.iter().zip(&included).filter(|(_, is_in)| **is_in).map(|(text, _)| text.as_str());
         let text = chosen.collect::<Vec<_>>().join("\n");
         let out = self.sections.iter().zip(&included).filter(|(_, is_in)| !**is_in);
         Prompt { text, dropped: out.filter_map(|(section, _)| section.title).collect() }
@@ -100,7 +101,8 @@ pub const SYSTEM_BUDGET: usize = 16_000;
 
 /// What a role is told before its task.
 pub fn system_prompt(role: &Role, added: Option<&str>, known: &Surroundings, budget: usize) -> Prompt {
-    let section = |title, text: &str, priority, most| Section { title, text: text.to_owned(), priority, most };
+    let section =
+        |title, text: &str, priority, most| Section { title, text: text.to_owned(), priority, most };
     let mut builder = PromptBuilder::new(budget)
         .section(section(None, &role.prompt, ROLE, budget))
         .section(section(None, added.unwrap_or_default(), ADDED, budget / 2));

@@ -141,7 +141,9 @@ impl Roles {
         let mut paths = Vec::new();
         for entry in entries.take(MOST_FILES) {
             let path = entry.map_err(|error| unreadable(directory, error))?.path();
-            paths.extend(Utf8PathBuf::from_path_buf(path).ok().filter(|path| path.extension() == Some("yaml")));
+            paths.extend(
+                Utf8PathBuf::from_path_buf(path).ok().filter(|path| path.extension() == Some("yaml")),
+            );
         }
         paths.sort();
         for path in paths {

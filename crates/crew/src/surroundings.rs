@@ -72,7 +72,8 @@ fn layout(root: &Utf8Path) -> String {
         }
         let name = path.strip_prefix(root).unwrap_or(&path);
         // A name may hold anything, also what looks like a line of ours.
-        let name: String = name.as_str().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        let name: String =
+            name.as_str().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
         let slash = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
         lines.push(format!("{name}{slash}"));
     }

@@ -46,7 +46,7 @@ use read_file::ReadFile;
 use report::{Decide, Progress, Report, TaskBlock, TaskDone};
 use run_tests::RunTests;
 pub use run_tests::{TestRunError, TestRunner};
-use tool::Typed;
+use tool::{BuiltIn, Typed};
 pub(crate) use tool::{Checked, Tool, ToolError};
 use web_search::Search;
 pub use web_search::{WebSearch, WebSearchError};
@@ -69,8 +69,25 @@ pub const TOOL_NAMES: [&str; 13] = [
     "decide",
 ];
 
+/// What each tool of ours needs.
+pub(crate) const NEEDS: [(&str, Option<Permission>); TOOL_NAMES.len()] = [
+    (ReadFile::NAME, ReadFile::NEEDS),
+    (Glob::NAME, Glob::NEEDS),
+    (Grep::NAME, Grep::NEEDS),
+    (GitDiff::NAME, GitDiff::NEEDS),
+    (EditFile::NAME, EditFile::NEEDS),
+    (WriteFile::NAME, WriteFile::NEEDS),
+    (Bash::NAME, Bash::NEEDS),
+    (RunTests::NAME, RunTests::NEEDS),
+    (Search::NAME, Search::NEEDS),
+    (TaskDone::NAME, TaskDone::NEEDS),
+    (TaskBlock::NAME, TaskBlock::NEEDS),
+    (Progress::NAME, Progress::NEEDS),
+    (Decide::NAME, Decide::NEEDS),
+];
+
 /// For whom and where tools are.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Workplace {
     /// The name of the role.
     pub role: String,
@@ -189,7 +206,7 @@ impl Toolbox {
                 self.role
             )));
         }
-        let usable = self.usable().map(|tool| tool.name());
+        let usable = self.usable().map(Tool::name);
         let near = did_you_mean(nearest(name, usable));
         Err(Refusal::malformed(format!("there is no tool `{}`{near}", shown_name(name))))
     }
@@ -202,21 +219,23 @@ impl Toolbox {
         let tool = self.granted(&call.name)?;
         let arguments = parsed(call)?;
         tool.check(&arguments)?;
-        if cancel.is_cancelled() {
-            return Err(ToolError::Cancelled.into());
-        }
         let hooked = HookedCall { tool: tool.name(), arguments: call.arguments.as_str() };
         let mut notes = match self.hooks.before(hooked, cancel).await {
             Before::Allowed(notes) => notes,
             Before::Refused(why) => return Err(Refusal::denied(why)),
         };
+        if cancel.is_cancelled() {
+            return Err(ToolError::Cancelled.into());
+        }
         let called = tool.call(&arguments, cancel).await.map_err(Refusal::from);
         let (text, failed) = match &called {
             Ok(text) => (text, false),
             Err(refusal) => (&refusal.text, true),
         };
         notes.extend(self.hooks.after(hooked, &self.redactor.redact(text), failed, cancel).await);
-        let with_notes = |text: String| notes.iter().fold(text, |text, note| format!("{text}\n[{note}]"));
+        let with_notes = |text: String| {
+            notes.iter().fold(text, |text, note| format!("{}\n[{note}]", text.trim_end_matches('\n')))
+        };
         called.map(with_notes).map_err(|refusal| Refusal { text: with_notes(refusal.text), ..refusal })
     }
 }

@@ -69,7 +69,7 @@ impl AgentSetup {
         clock: Arc<dyn Clock>,
         working_dir: &Utf8Path,
     ) -> Self {
-        let make = || driver_of(profile, probed, working_dir);
+        let make = || driver_of(profile, probed, profile.args.value.clone(), working_dir);
         let process = ProcessAgent::new(make(), ours, Arc::clone(&clock))
             .with_confinement(confinement_of(profile, working_dir));
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
@@ -99,8 +99,14 @@ fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> 
 /// Where the user's own roles are, below `.rehearsal`.
 const AGENTS: &str = "agents";
 
-fn driver_of(profile: &Profile, probed: &Probed, project: &Utf8Path) -> Box<dyn Driver> {
-    let (program, args) = (probed.program.to_string(), profile.args.value.clone());
+/// The driver of a profile for its program, with these arguments before its own.
+pub fn driver_of(
+    profile: &Profile,
+    probed: &Probed,
+    args: Vec<String>,
+    project: &Utf8Path,
+) -> Box<dyn Driver> {
+    let program = probed.program.to_string();
     let Some(role) = profile.role.value.clone().filter(|_| profile.driver.value == DriverKind::Crew) else {
         return driver_with(profile.driver.value, Some(program), args, probed.capabilities.clone());
     };
@@ -108,13 +114,11 @@ fn driver_of(profile: &Profile, probed: &Probed, project: &Utf8Path) -> Box<dyn 
     let timeout = Some(profile.timeout.value.0).filter(|_| profile.timeout.origin != Origin::Default);
     // Those of the project and not of the worktree, which the agent could change.
     let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
-    Box::new(CrewDriver::new(
-        Program::from(program).with_args(args),
-        CrewOrder { role, agents_dir, timeout },
-    ))
+    Box::new(CrewDriver::new(Program::from(program).with_args(args), CrewOrder { role, agents_dir, timeout }))
 }
 
-fn program_of(profile: &Profile) -> Result<String, SetupError> {
+/// The program of a profile: a name on the PATH, or a path. That of the crew is our own.
+pub fn program_of(profile: &Profile) -> Result<String, SetupError> {
     match (&profile.program.value, profile.driver.value) {
         (Some(program), _) => Ok(program.clone()),
         (None, DriverKind::Command) => Err(SetupError::NoProgram),

@@ -6,7 +6,8 @@ mod offline;
 
 use clap::Subcommand;
 use rehearsal_core::AgentName;
-use rehearsal_core::config::{DriverKind, Overrides, Profile};
+use rehearsal_core::config::{Overrides, Profile};
+use rehearsal_engine::program_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -57,14 +58,9 @@ pub(crate) async fn run(command: AgentCommand, context: &Context) -> Done {
     }
 }
 
-/// Where an agent's program is. The crew is this program.
-pub(super) fn program_of(profile: &Profile) -> Option<String> {
-    let found = match (&profile.program.value, profile.driver.value) {
-        (Some(program), _) => which::which(program).ok(),
-        (None, DriverKind::Crew) => std::env::current_exe().ok(),
-        (None, driver) => which::which(driver.as_str()).ok(),
-    };
-    found.map(|path| path.display().to_string())
+fn found_program(profile: &Profile) -> Option<String> {
+    let found = which::which(program_of(profile).ok()?).ok()?;
+    Some(found.display().to_string())
 }
 
 fn list(context: &Context) -> Done {
@@ -74,7 +70,7 @@ fn list(context: &Context) -> Done {
         driver: profile.driver.value.to_string(),
         model: profile.model.value.clone(),
         role: profile.role.value.clone(),
-        program: program_of(profile),
+        program: found_program(profile),
         built_in: !settings.agents.contains_key(name),
         used: *name == settings.agent.value,
     };

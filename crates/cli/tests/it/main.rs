@@ -7,6 +7,8 @@ mod agents;
 mod cassettes;
 mod check;
 mod configuration;
+mod crew;
+mod crew_roles;
 mod env;
 mod failures;
 mod gc;

@@ -151,7 +151,9 @@ impl std::str::FromStr for DriverKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
             let near = nearest(text, Self::ALL.map(Self::as_str));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            format!("unknown driver `{text}`: there are claude, codex, gemini, opencode, crew and command{hint}")
+            format!(
+                "unknown driver `{text}`: there are claude, codex, gemini, opencode, crew and command{hint}"
+            )
         })
     }
 }

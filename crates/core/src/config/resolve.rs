@@ -185,7 +185,7 @@ pub struct Profile {
 const DEFAULT_AGENT: &str = "implementer";
 /// The agents that the shipped flows ask for a decision. Without a configuration of their own they work like the agent that
 /// `run` uses.
-const REVIEWERS: [&str; 3] = ["gatekeeper", "reviewer", "qa"];
+const REVIEWERS: [&str; 2] = ["gatekeeper", "reviewer"];
 /// The roles that are built in: agents that are always there, with nothing but a model's address.
 const CREW: [&str; 8] = ["search", "research", "code", "review", "test", "qa", "docs", "init"];
 const DEFAULT_ITERATIONS: u32 = 10;

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{nearest, place_of, yaml_error};
 use rehearsal_core::{Place, SourceError};
+use rehearsal_core::{nearest, place_of, yaml_error};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::Role;
-use crate::{Hooks, McpServer, Permission, Permissions, WebSearch};
+use crate::toolbox::NEEDS;
+use crate::{Hooks, McpServer, Permissions, WebSearch};
 
 /// `.rehearsal/agents/NAME.yaml`: a role of your own, or what is different about one that is built in.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -24,7 +25,8 @@ pub struct RoleFile {
     #[schemars(with = "Option<Vec<String>>")]
     tools: Option<Vec<Spanned<String>>>,
     /// What it may do. A tool that needs more than this is an error.
-    permissions: Option<Permissions>,
+    #[schemars(with = "Option<Permissions>")]
+    permissions: Option<Spanned<Permissions>>,
     /// How long it may work.
     timeout: Option<HumanDuration>,
     /// The longest that is sensible; nobody can ask for more than three times this.
@@ -68,7 +70,8 @@ pub(super) fn read(name: &str, text: &str, base: Option<&Role>) -> Result<Role, 
     let of = |get: fn(&Role) -> &str| base.map(|base| get(base).to_owned());
     let about = file.about.clone().or_else(|| of(|base| &base.about));
     let prompt = file.prompt.clone().or_else(|| of(|base| &base.prompt));
-    let permissions = file.permissions.or(base.map(|base| base.permissions));
+    let permissions = file.permissions.as_ref().map(|written| written.value);
+    let permissions = permissions.or(base.map(|base| base.permissions));
     let max_timeout = file.max_timeout.as_ref().map(|max| max.value.0);
     let role = Role {
         name: name.to_owned(),
@@ -81,9 +84,7 @@ pub(super) fn read(name: &str, text: &str, base: Option<&Role>) -> Result<Role, 
         turns: file.turns.as_ref().map_or_else(|| base.map_or(TURNS, |base| base.turns), |turns| turns.value),
         model: file.model.clone().or_else(|| base.and_then(|base| base.model.clone())),
         model_suffix: file.model_suffix.clone().or_else(|| base.and_then(|base| base.model_suffix.clone())),
-        project_context: file
-            .project_context
-            .unwrap_or_else(|| base.is_none_or(|base| base.project_context)),
+        project_context: file.project_context.unwrap_or_else(|| base.is_none_or(|base| base.project_context)),
         hooks: file.hooks.clone().or_else(|| base.map(|base| base.hooks.clone())).unwrap_or_default(),
         mcp: file.mcp.clone().or_else(|| base.map(|base| base.mcp.clone())).unwrap_or_default(),
         web_search: file.web_search.clone().or_else(|| base.and_then(|base| base.web_search.clone())),
@@ -102,7 +103,7 @@ fn check_name(name: &str) -> Result<(), SourceError> {
 fn check(role: &Role, file: &RoleFile) -> Result<(), SourceError> {
     let written = |tool: &str| file.tools.iter().flatten().find(|written| written.value == tool);
     for tool in &role.tools {
-        let place = written(tool).and_then(place_of);
+        let place = written(tool).and_then(place_of).or_else(|| file.permissions.as_ref().and_then(place_of));
         check_tool(tool, place, role)?;
     }
     if role.turns == 0 {
@@ -120,9 +121,9 @@ fn check(role: &Role, file: &RoleFile) -> Result<(), SourceError> {
 
 /// What a tool needs is looked at when the role is loaded, so that no run finds out.
 fn check_tool(tool: &str, place: Option<Place>, role: &Role) -> Result<(), SourceError> {
-    let Some((_, needed)) = TOOLS.iter().find(|(known, _)| *known == tool) else {
+    let Some((_, needed)) = NEEDS.iter().find(|(known, _)| *known == tool) else {
         let error = SourceError::at(place, format!("there is no tool `{tool}`"));
-        let names = TOOLS.iter().map(|(name, _)| *name);
+        let names = NEEDS.iter().map(|(name, _)| *name);
         return Err(match nearest(tool, names.clone()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("there are {}", names.collect::<Vec<_>>().join(", "))),
@@ -131,27 +132,12 @@ fn check_tool(tool: &str, place: Option<Place>, role: &Role) -> Result<(), Sourc
     match needed.filter(|needed| !role.permissions.allow(*needed)) {
         None => Ok(()),
         Some(needed) => {
-            let message =
-                format!("the tool `{tool}` needs the permission `{needed}`, which `{}` has not", role.name);
+            let message = format!(
+                "the tool `{tool}` needs the permission `{needed}`, which `{}` does not have",
+                role.name
+            );
             let hint = format!("write `{needed}: true` under `permissions`, or take the tool away");
             Err(SourceError::at(place, message).hint(hint))
         }
     }
 }
-
-/// What each tool needs.
-const TOOLS: [(&str, Option<Permission>); 13] = [
-    ("read_file", Some(Permission::Read)),
-    ("glob", Some(Permission::Read)),
-    ("grep", Some(Permission::Read)),
-    ("git_diff", Some(Permission::Read)),
-    ("write_file", Some(Permission::Write)),
-    ("edit_file", Some(Permission::Write)),
-    ("bash", Some(Permission::Execute)),
-    ("run_tests", Some(Permission::Execute)),
-    ("web_search", Some(Permission::Web)),
-    ("decide", None),
-    ("task_done", None),
-    ("task_block", None),
-    ("progress", None),
-];

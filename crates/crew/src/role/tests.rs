@@ -34,7 +34,8 @@ fn a_file_changes_only_the_keys_that_it_has() {
 
 #[test]
 fn a_role_of_ones_own_is_listed_after_those_that_are_built_in() {
-    let text = "about: Looks for holes\nprompt: Look.\ntools: [read_file, grep]\npermissions: { read: true }\n";
+    let text =
+        "about: Looks for holes\nprompt: Look.\ntools: [read_file, grep]\npermissions: { read: true }\n";
     let own = with("audit.yaml", text).unwrap();
     let names: Vec<&str> = own.iter().map(|(role, _)| role.name.as_str()).collect();
     assert_eq!(names, ["search", "research", "code", "review", "test", "qa", "docs", "init", "audit"]);
@@ -48,15 +49,33 @@ fn a_directory_that_is_not_there_has_no_roles() {
 
 #[test]
 fn what_is_wrong_in_a_file_is_told_with_its_place() {
-    insta::assert_snapshot!(wrong("code.yaml", "turns: 7\ntimeuot: 3m\n"), @"");
-    insta::assert_snapshot!(wrong("search.yaml", "tools:\n  - read_file\n  - write_file\n"), @"");
-    insta::assert_snapshot!(wrong("search.yaml", "tools: [read_fiel]\n"), @"");
-    insta::assert_snapshot!(wrong("search.yaml", "permissions: { read: false }\n"), @"");
-    insta::assert_snapshot!(wrong("code.yaml", "turns: 0\n"), @"");
-    insta::assert_snapshot!(wrong("code.yaml", "max_timeout: 1m\n"), @"");
-    insta::assert_snapshot!(wrong("audit.yaml", "about: Looks for holes\n"), @"");
-    insta::assert_snapshot!(wrong("Not A Name.yaml", "turns: 1\n"), @"");
-    insta::assert_snapshot!(wrong("code.yaml", "turns: many\n"), @"");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: 7\ntimeuot: 3m\n"), @"
+    2:1: unknown field `timeuot`, expected one of about, prompt, tools, permissions, timeout, max_timeout, turns, model, model_suffix, project_context, hooks, mcp, web_search
+    did you mean `timeout`?
+    ");
+    insta::assert_snapshot!(wrong("search.yaml", "tools:\n  - read_file\n  - write_file\n"), @"
+    3:5: the tool `write_file` needs the permission `write`, which `search` does not have
+    write `write: true` under `permissions`, or take the tool away
+    ");
+    insta::assert_snapshot!(wrong("search.yaml", "tools: [read_fiel]\n"), @"
+    1:9: there is no tool `read_fiel`
+    did you mean `read_file`?
+    ");
+    insta::assert_snapshot!(wrong("search.yaml", "permissions: { read: false }\n"), @"
+    1:14: the tool `read_file` needs the permission `read`, which `search` does not have
+    write `read: true` under `permissions`, or take the tool away
+    ");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: 0\n"), @"1:8: `turns` must be at least 1");
+    insta::assert_snapshot!(wrong("code.yaml", "max_timeout: 1m\n"), @"1:14: `max_timeout` (1m) is shorter than `timeout` (20m)");
+    insta::assert_snapshot!(wrong("audit.yaml", "about: Looks for holes\n"), @"
+    1:1: the new role `audit` has no `tools`
+    a role that is not built in needs `about`, `prompt`, `tools` and `permissions`
+    ");
+    insta::assert_snapshot!(wrong("Not A Name.yaml", "turns: 1\n"), @"
+    nowhere: `Not A Name` is not a valid agent name: only letters, digits, `-`, `_` and `.` are allowed
+    a role is called like its file, without `.yaml`
+    ");
+    insta::assert_snapshot!(wrong("code.yaml", "turns: many\n"), @"1:8: expected a whole number");
 }
 
 #[test]
@@ -70,4 +89,9 @@ fn a_slip_of_the_finger_in_a_role_is_understood() {
 fn a_pipe_or_a_giant_in_the_directory_is_refused_and_not_read() {
     let error = with("big.yaml", &"#".repeat(300 << 10)).unwrap_err();
     assert!(error.to_string().ends_with("big.yaml` cannot be read"), "{error}");
+}
+
+#[test]
+fn every_tool_is_known_with_what_it_needs() {
+    assert_eq!(crate::toolbox::NEEDS.map(|(name, _)| name), crate::TOOL_NAMES);
 }

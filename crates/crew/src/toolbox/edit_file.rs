@@ -15,7 +15,7 @@ use super::tool::{BuiltIn, ToolError};
 use crate::Permission;
 use crate::limits::MAX_EDITED;
 use crate::worktree::{Wanted, Worktree};
-use matching::{Match, Rung};
+use matching::{LineEnds, Match, Rung};
 
 pub(super) struct EditFile {
     pub(super) worktree: Arc<Worktree>,
@@ -105,9 +105,11 @@ fn edit(content: &str, asked: &Arguments, wanted: &Wanted) -> Result<Edited, Too
 fn replaced(content: &str, rung: Rung, matches: &[Match], asked: &Arguments) -> Option<String> {
     let mut out = String::with_capacity(content.len());
     let mut from = 0;
+    let ends = LineEnds::of(content);
     for found in matches {
+        let there = &content[found.range.clone()];
         out.push_str(&content[from..found.range.start]);
-        out.push_str(&matching::replacement(content, rung, found, &asked.old_string, &asked.new_string));
+        out.push_str(&matching::replacement(there, rung, ends, &asked.old_string, &asked.new_string));
         if out.len() as u64 > MAX_EDITED {
             return None;
         }

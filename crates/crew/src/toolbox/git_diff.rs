@@ -54,7 +54,10 @@ const SAFE: &[&str] = &[
     "--literal-pathspecs",
 ];
 const DIFF: &[&str] = &["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"];
-/// The commit without anything that every repository knows, for one that has no commit of its own.
+/// Of a diff, and of the names beside it: together no more than a result may have.
+const DIFF_KEPT: (usize, usize) = (RESULT_HEAD - 3072, RESULT_TAIL - 2048);
+const NAMES_KEPT: (usize, usize) = (3072, 1024);
+/// The tree without anything that every repository knows, for one that has no commit of its own.
 const NOTHING: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 #[async_trait]
@@ -68,7 +71,7 @@ impl BuiltIn for GitDiff {
     const ONLY_READS: bool = true;
 
     async fn run(&self, asked: Arguments, cancel: &CancellationToken) -> Result<String, ToolError> {
-        let paths = self.paths(asked.paths.unwrap_or_default())?;
+        let paths = self.paths(asked.paths.as_deref().unwrap_or_default())?;
         let against = match (asked.against, &self.base) {
             (None | Some(Against::Base), Some(base)) => {
                 self.git(&["merge-base", base, "HEAD"], cancel).await?
@@ -82,7 +85,7 @@ impl BuiltIn for GitDiff {
         diff.extend(asked.stat.unwrap_or(false).then_some("--stat"));
         diff.extend([against.trim(), "--"]);
         diff.extend(paths.iter().map(String::as_str));
-        let mut text = self.git(&diff, cancel).await?;
+        let mut text = self.git_kept(&diff, DIFF_KEPT, cancel).await?;
         let mut new = vec!["ls-files", "--others", "--exclude-standard", "--"];
         new.extend(paths.iter().map(String::as_str));
         let new = self.git(&new, cancel).await?;
@@ -98,7 +101,7 @@ impl BuiltIn for GitDiff {
 
 impl GitDiff {
     /// Below the worktree, as with every other tool.
-    fn paths(&self, given: Vec<String>) -> Result<Vec<String>, ToolError> {
+    fn paths(&self, given: &[String]) -> Result<Vec<String>, ToolError> {
         let checked = given.iter().map(|path| Ok(self.worktree.wanted(path)?.to_string()));
         checked.collect()
     }
@@ -111,13 +114,23 @@ impl GitDiff {
     }
 
     async fn git(&self, args: &[&str], cancel: &CancellationToken) -> Result<String, ToolError> {
+        self.git_kept(args, NAMES_KEPT, cancel).await
+    }
+
+    /// What git says, with so much of its beginning and of its end.
+    async fn git_kept(
+        &self,
+        args: &[&str],
+        kept: (usize, usize),
+        cancel: &CancellationToken,
+    ) -> Result<String, ToolError> {
         let order = Order {
             program: "git".to_owned(),
             args: SAFE.iter().chain(args).map(|arg| (*arg).to_owned()).collect(),
             env: vec![("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned())],
             timeout: GIT_TAKES,
             streams: Streams::Apart,
-            kept: (RESULT_HEAD / 2, RESULT_TAIL / 2),
+            kept,
         };
         let ran =
             self.shell.run(order, cancel).await.map_err(|error| ToolError::failed(error.to_string()))?;

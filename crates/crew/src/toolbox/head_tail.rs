@@ -103,7 +103,9 @@ mod tests {
         ) {
             let all = pieces.concat();
             let (mut by_piece, mut at_once) = (HeadTail::new(head, tail), HeadTail::new(head, tail));
-            pieces.iter().for_each(|piece| by_piece.push(piece));
+            for piece in &pieces {
+                by_piece.push(piece);
+            }
             at_once.push(&all);
             let text = by_piece.finish("x");
             prop_assert_eq!(&text, &at_once.finish("x"));

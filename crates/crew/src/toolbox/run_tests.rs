@@ -1,6 +1,5 @@
 //! `run_tests`: the action of the same name, with its request and its answer.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,7 +11,7 @@ use crate::Permission;
 
 /// Who can run the tests of the worktree: the port of the tool `run_tests`.
 #[async_trait]
-pub trait TestRunner: fmt::Debug + Send + Sync {
+pub trait TestRunner: Send + Sync {
     /// Runs them. Cancelled, it stops and leaves no process.
     async fn run_tests(
         &self,

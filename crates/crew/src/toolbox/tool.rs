@@ -206,5 +206,39 @@ fn schema_of<T: JsonSchema>() -> Value {
     for unneeded in ["$schema", "title", "description"] {
         schema.remove(unneeded);
     }
-    schema.to_value()
+    let mut schema = schema.to_value();
+    list_choices(&mut schema);
+    schema
+}
+
+/// A choice of words becomes a list of them: what each means is told in fewer words where the choice is, and whoever chooses wrongly is
+/// told of all.
+fn list_choices(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(list_choices),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(list_choices);
+            let choice =
+                ["oneOf", "anyOf"].into_iter().find_map(|key| Some((key, choices(fields.get(key)?)?)));
+            if let Some((key, choices)) = choice {
+                fields.remove(key);
+                fields.insert("enum".to_owned(), Value::Array(choices));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The values that are allowed, if each alternative is made of such.
+fn choices(alternatives: &Value) -> Option<Vec<Value>> {
+    let mut all = Vec::new();
+    for alternative in alternatives.as_array()? {
+        match (alternative.get("const"), alternative.get("enum").and_then(Value::as_array)) {
+            (Some(value), _) => all.push(value.clone()),
+            (None, Some(values)) => all.extend(values.iter().cloned()),
+            (None, None) if alternative.get("type")? == "null" => all.push(Value::Null),
+            (None, None) => return None,
+        }
+    }
+    Some(all)
 }

@@ -25,7 +25,7 @@ pub(super) struct Walked {
     left_out: Vec<String>,
     more_left_out: usize,
     /// Whether its time was over.
-    pub(super) ran_out_of_time: bool,
+    ran_out_of_time: bool,
 }
 
 impl Walked {
@@ -91,25 +91,30 @@ pub(super) fn files(
     }
     let mut waiting = vec![(below.clone(), above)];
     while let Some((directory, above)) = waiting.pop() {
+        if is_over(until, &mut walked)? {
+            return Ok(walked);
+        }
         let rules = rules_of(worktree, &directory, above, &mut walked);
         let Some(Entries { files, directories }) = entries(worktree, &directory, &rules, &mut walked) else {
             continue;
         };
         for file in files {
-            if until.is_cancelled() {
-                return Err(ToolError::Cancelled);
-            }
-            if until.took(SEARCH_TAKES) {
-                walked.ran_out_of_time = true;
-                return Ok(walked);
-            }
-            if tell(&file, &mut walked).is_break() {
+            if is_over(until, &mut walked)? || tell(&file, &mut walked).is_break() {
                 return Ok(walked);
             }
         }
         waiting.extend(directories.into_iter().rev().map(|next| (next, Some(Arc::clone(&rules)))));
     }
     Ok(walked)
+}
+
+/// Whether the time is over.
+fn is_over(until: &Until, walked: &mut Walked) -> Result<bool, ToolError> {
+    if until.is_cancelled() {
+        return Err(ToolError::Cancelled);
+    }
+    walked.ran_out_of_time = until.took(SEARCH_TAKES);
+    Ok(walked.ran_out_of_time)
 }
 
 fn rules_of(
@@ -124,7 +129,7 @@ fn rules_of(
             Ok(content) => content,
             Err(error) if error.is_not_found() => return None,
             Err(error) => {
-                walked.leave_out(format!("the rules of {error}"));
+                walked.leave_out(format!("ignore rules, since {error}"));
                 return None;
             }
         };

@@ -46,8 +46,7 @@ impl Run<'_> {
     }
 
     async fn ask_once(&self) -> Result<ChatResponse, Failed> {
-        let mut stream =
-            self.model.chat_stream(self.conversation.request()).await.map_err(Failed::Before)?;
+        let mut stream = self.model.chat_stream(self.conversation.request()).await.map_err(Failed::Before)?;
         let mut assembly = Assembly::default();
         let mut telling = Telling { witness: self.witness, text: String::new(), part: None };
         while let Some(delta) = poll_fn(|context| stream.as_mut().poll_next(context)).await {

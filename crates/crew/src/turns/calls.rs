@@ -30,8 +30,11 @@ impl Run<'_> {
     pub(super) async fn carry_out(&mut self, calls: &[ToolCall], cancel: &CancellationToken) -> Next {
         let (wanted, too_many) = calls.split_at(calls.len().min(MOST_CALLS));
         if let Some(call) = wanted.iter().find(|call| self.streak.is_over(call)) {
-            let message =
-                format!("`{}` was called {} times in a row with the same arguments", call.name, SAME_CALLS + 1);
+            let message = format!(
+                "`{}` was called {} times in a row with the same arguments",
+                call.name,
+                SAME_CALLS + 1
+            );
             return Next::Over(error(WireErrorKind::Other, message));
         }
         let mut called = self.carry_out_all(wanted, cancel).await;

@@ -71,10 +71,9 @@ async fn a_hook_that_fails_or_hangs_is_noted_and_stops_nothing() {
     assert_eq!(called.end, CallEnd::Done);
     assert_snapshot!(called.text, @"
     fine
-
     [the pre_tool hook `echo oh >&2; exit 1` failed with exit code 1: oh]
     [the pre_tool hook `sleep 1000` took too long]
-    [the post_tool hook `exit 3` failed with exit code 3: ]
+    [the post_tool hook `exit 3` failed with exit code 3]
     ");
 }
 

@@ -101,7 +101,7 @@ async fn servers_that_are_missing_broken_or_silent_are_told_and_the_rest_goes_on
         .into();
     let toolbox = place.toolbox().await;
     assert_snapshot!(toolbox.notes().join("\n"), @"
-    the MCP server `broken` is not there: it does not speak the protocol: connection closed: initialize response
+    the MCP server `broken` is not there: it ended, or does not speak the protocol
     the MCP server `missing` is not there: it cannot be started: cannot execute `no-such-program`
     the MCP server `silent` is not there: it has not said for 300ms what it has
     ");

@@ -49,7 +49,7 @@ impl Place {
             permissions: ALL,
             worktree: root.clone(),
             task: TaskId::new("task1").unwrap(),
-            run: RunId::new("run1").unwrap(),
+            run: RunId::new(unique(dir.path())).unwrap(),
             run_dir,
             variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             demand: Demand::BestEffort,
@@ -109,6 +109,11 @@ impl Place {
         fs_err::read_to_string(self.root.join(path.as_ref())).unwrap()
     }
 
+    /// How many processes of the run there are.
+    pub(crate) fn processes(&self) -> usize {
+        rehearsal_agent::process::processes_of_run(&self.workplace.run).len()
+    }
+
     /// Nothing outside has changed.
     pub(crate) fn assert_outside_is_untouched(&self) {
         let mut names: Vec<_> =
@@ -118,6 +123,12 @@ impl Place {
         let content = fs_err::read_to_string(self.outside.join("secret.txt")).unwrap();
         assert_eq!(content, "the secret of somebody else\n");
     }
+}
+
+/// The name of the run is in the environment of all its processes, by which they are found: no other test has the same.
+fn unique(dir: &std::path::Path) -> String {
+    let letters = dir.file_name().unwrap().to_str().unwrap().chars().filter(char::is_ascii_alphanumeric);
+    format!("run{}", letters.collect::<String>().to_lowercase())
 }
 
 pub(crate) fn call(tool: &str, arguments: &Value) -> ToolCall {

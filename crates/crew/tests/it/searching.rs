@@ -105,9 +105,9 @@ async fn traps_in_the_tree_are_passed_over() {
     device/d.txt:1:needle
     fifo/b.txt:1:needle
     huge/c.txt:1:needle
-    [left out: the rules of `device/.gitignore` is outside of the worktree: only files below it can be used]
-    [left out: the rules of `fifo/.gitignore` is a pipe, and no regular file]
-    [left out: the rules of `huge/.gitignore` has 10737418240 bytes, and more than 65536 cannot be handled at once]
+    [left out: ignore rules, since `device/.gitignore` is outside of the worktree: only files below it can be used]
+    [left out: ignore rules, since `fifo/.gitignore` is a pipe, and no regular file]
+    [left out: ignore rules, since `huge/.gitignore` has 10737418240 bytes, and more than 65536 cannot be handled at once]
     [left out: `huge/.gitignore`, which has 10737418240 bytes]
     [left out: `huge/sparse`, which has 10737418240 bytes]
     ");
@@ -118,8 +118,8 @@ async fn traps_in_the_tree_are_passed_over() {
     huge/.gitignore
     huge/c.txt
     huge/sparse
-    [left out: the rules of `device/.gitignore` is outside of the worktree: only files below it can be used]
-    [left out: the rules of `fifo/.gitignore` is a pipe, and no regular file]
-    [left out: the rules of `huge/.gitignore` has 10737418240 bytes, and more than 65536 cannot be handled at once]
+    [left out: ignore rules, since `device/.gitignore` is outside of the worktree: only files below it can be used]
+    [left out: ignore rules, since `fifo/.gitignore` is a pipe, and no regular file]
+    [left out: ignore rules, since `huge/.gitignore` has 10737418240 bytes, and more than 65536 cannot be handled at once]
     ");
 }

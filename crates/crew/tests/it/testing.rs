@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::place::Place;
 
 /// Remembers what it was asked.
-#[derive(Debug, Default)]
-struct Runner {
+#[derive(Default)]
+pub(crate) struct Runner {
     asked: Mutex<Vec<RunTestsParameters>>,
 }
 

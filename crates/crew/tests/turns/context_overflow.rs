@@ -65,7 +65,8 @@ fn a_project_that_says_far_too_much_of_itself_is_cut_with_a_mark() {
 #[test]
 fn a_prompt_is_never_longer_than_its_budget() {
     for budget in [0, 1, 5, 20, 100, 1000] {
-        let builder = PromptBuilder::new(budget).section(section("One", 400, 1)).section(section("Two", 30, 2));
+        let builder =
+            PromptBuilder::new(budget).section(section("One", 400, 1)).section(section("Two", 30, 2));
         let text = builder.build().text;
         assert!(estimate(&text) <= budget, "{budget}: {text}");
     }

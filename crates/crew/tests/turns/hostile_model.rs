@@ -24,7 +24,8 @@ async fn giant_arguments_reach_no_tool_and_are_not_sent_again() {
     assert_eq!(ran.outcome(), Outcome::Done);
     assert!(tools.asked().is_empty());
     let request = &model.calls()[1].request;
-    let Part::ToolCall(ToolCall { arguments: Arguments::Json(kept), .. }) = &request.messages[2].parts[0] else {
+    let Part::ToolCall(ToolCall { arguments: Arguments::Json(kept), .. }) = &request.messages[2].parts[0]
+    else {
         panic!()
     };
     assert_eq!(*kept, Json::empty_object());
@@ -54,7 +55,8 @@ async fn names_and_arguments_of_any_kind_are_told_in_a_line() {
         arguments: Arguments::Text("no\njson".into()),
         ..call("x", "{}")
     };
-    let (ran, _) = play(vec![Ok(asks_for(vec![odd])), Ok(says("Done."))], &FakeTools::default(), limits()).await;
+    let (ran, _) =
+        play(vec![Ok(asks_for(vec![odd])), Ok(says("Done."))], &FakeTools::default(), limits()).await;
     assert_eq!(ran.outcome(), Outcome::Done);
 }
 

@@ -87,7 +87,14 @@ fn a_project_says_what_it_is_by_its_files() {
     std::os::unix::fs::symlink("AGENTS.md", root.join("CLAUDE.md")).unwrap();
     let known = Surroundings::of(root);
     assert_eq!((known.conventions.as_str(), known.readme.as_str()), ("Be brief.", "# Greeter"));
-    insta::assert_snapshot!(known.layout, @"");
+    insta::assert_snapshot!(known.layout, @"
+    AGENTS.md
+    CLAUDE.md
+    README.md
+    src/
+    src/deep/
+    src/main.rs
+    ");
 }
 
 #[test]

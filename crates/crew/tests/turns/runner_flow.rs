@@ -18,10 +18,8 @@ fn results(model: &rehearsal_llm::scripted::ScriptedModel, request: usize) -> Ve
 #[tokio::test]
 async fn a_tool_is_called_its_result_is_seen_and_the_model_stops() {
     let tools = FakeTools::default().reads("read_file", "hello");
-    let script = vec![
-        Ok(asks_for(vec![call("read_file", r#"{"path":"a.txt"}"#)])),
-        Ok(says("It says hello.")),
-    ];
+    let script =
+        vec![Ok(asks_for(vec![call("read_file", r#"{"path":"a.txt"}"#)])), Ok(says("It says hello."))];
     let (ran, model) = play(script, &tools, limits()).await;
     assert_eq!(ran.outcome(), Outcome::Done);
     assert_eq!(ran.report.final_text, "It says hello.");
@@ -59,7 +57,8 @@ async fn calls_that_only_read_run_side_by_side_and_others_one_after_the_other() 
 
 #[tokio::test]
 async fn an_answer_that_was_cut_at_its_length_is_gone_on_with() {
-    let cut_call = ToolCall { arguments: Arguments::Text("{\"path\": \"a".into()), ..call("write_file", "{}") };
+    let cut_call =
+        ToolCall { arguments: Arguments::Text("{\"path\": \"a".into()), ..call("write_file", "{}") };
     let script = vec![
         Ok(cut_at_length(vec![Part::text("First half,"), Part::ToolCall(cut_call)])),
         Ok(says("second half.")),
@@ -141,16 +140,16 @@ async fn a_budget_of_tokens_ends_the_run_when_it_is_passed() {
         answer.usage = Usage { input: 60, output: 0, ..Usage::default() };
         Ok(answer)
     };
-    let (ran, model) = play((0..5).map(turn).collect(), &tools, Limits { tokens: Some(100), ..limits() }).await;
+    let (ran, model) =
+        play((0..5).map(turn).collect(), &tools, Limits { tokens: Some(100), ..limits() }).await;
     assert_eq!(ran.outcome().name().as_str(), "budget_reached");
     assert_eq!(model.left(), 3);
 }
 
 #[tokio::test]
 async fn a_malformed_call_may_be_repaired_once() {
-    let tools = FakeTools::default()
-        .reads("a", "1")
-        .ends("b", "ERROR: `path` is required", CallEnd::Malformed);
+    let tools =
+        FakeTools::default().reads("a", "1").ends("b", "ERROR: `path` is required", CallEnd::Malformed);
     let wrong = |n: u64| Ok(asks_for(vec![call("b", &format!("{{\"n\":{n}}}"))]));
     let right = |n: u64| Ok(asks_for(vec![call("a", &format!("{{\"n\":{n}}}"))]));
 
@@ -198,13 +197,13 @@ async fn the_same_tool_with_other_arguments_is_no_loop() {
 #[tokio::test]
 async fn what_a_role_may_not_is_refused_and_recorded() {
     let tools = FakeTools::default().ends("bash", "ERROR: this role may not execute", CallEnd::Denied);
-    let script = vec![
-        Ok(asks_for(vec![call("bash", r#"{"command":"rm -rf /"}"#)])),
-        Ok(says("I may not.")),
-    ];
+    let script = vec![Ok(asks_for(vec![call("bash", r#"{"command":"rm -rf /"}"#)])), Ok(says("I may not."))];
     let (ran, _) = play(script, &tools, limits()).await;
     assert_eq!(ran.report.denials.len(), 1);
-    assert_eq!((ran.report.denials[0].tool.as_str(), ran.report.denials[0].detail.as_str()), ("bash", "rm -rf /"));
+    assert_eq!(
+        (ran.report.denials[0].tool.as_str(), ran.report.denials[0].detail.as_str()),
+        ("bash", "rm -rf /")
+    );
     assert_eq!(ran.outcome().name().as_str(), "permission_denied");
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rehearsal_core::{Activity, Evidence, Exit, Outcome, WireReport, judge};
 use rehearsal_crew::{Assignment, CONTEXT, CallEnd, Called, Limits, Tools, Witness};
-use rehearsal_llm::chat::{ChatResponse, FinishReason, Json, Part, ToolCall, ToolDefinition, ToolInput, Usage};
+use rehearsal_llm::chat::{
+    ChatResponse, FinishReason, Json, Part, ToolCall, ToolDefinition, ToolInput, Usage,
+};
 use rehearsal_llm::model::{ChatModel, ModelError};
 use rehearsal_llm::scripted::{ScriptedModel, tool_call};
 use tokio_util::sync::CancellationToken;
@@ -64,7 +66,9 @@ fn short(activity: &Activity) -> String {
         Activity::Turn { number } => format!("turn {number}"),
         Activity::Text { text } => format!("text {}", text.trim()),
         Activity::ToolCalled { tool, detail } => format!("called {tool} {detail}"),
-        Activity::ToolReturned { tool, is_error } => format!("{tool} {}", if *is_error { "failed" } else { "ok" }),
+        Activity::ToolReturned { tool, is_error } => {
+            format!("{tool} {}", if *is_error { "failed" } else { "ok" })
+        }
         Activity::Retrying { message } => format!("retrying: {message}"),
         Activity::Usage { tokens, .. } => format!("used {}", tokens.total()),
         Activity::Unreadable { reason } => format!("unreadable: {reason}"),
@@ -167,7 +171,8 @@ impl Tools for FakeTools {
         }
         tokio::task::yield_now().await;
         self.most_at_once.lock().unwrap().0 -= 1;
-        let none = || Called { text: format!("ERROR: there is no tool `{}`", call.name), end: CallEnd::Malformed };
+        let none =
+            || Called { text: format!("ERROR: there is no tool `{}`", call.name), end: CallEnd::Malformed };
         self.answers.get(&call.name).cloned().unwrap_or_else(none)
     }
 }

@@ -15,11 +15,7 @@ pub(super) struct Crew {
 impl Crew {
     pub(super) fn new(scene: &Scene) -> Self {
         let model = scene.option(&["--model"]).unwrap_or_else(|| "scripted".to_owned());
-        let report = WireReport {
-            model: Some(model),
-            shape: WireShape::Structured,
-            ..WireReport::default()
-        };
+        let report = WireReport { model: Some(model), shape: WireShape::Structured, ..WireReport::default() };
         Self { time: scene.time.clone(), report, turns: 0 }
     }
 

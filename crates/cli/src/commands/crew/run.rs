@@ -10,7 +10,8 @@ use rehearsal_agent::redact::Redactor;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 use rehearsal_crew::{
-    Assignment, CONTEXT, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness, system_prompt,
+    Assignment, CONTEXT, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness,
+    system_prompt,
 };
 use rehearsal_llm::clients::{Client, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -107,7 +108,8 @@ async fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     }
     let variables = variables();
     let choice = ModelChoice::new(args.model.as_deref(), &role, |name| variables.get(name).cloned());
-    let choice = choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
+    let choice =
+        choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
     let client = Client::new(choice.endpoint, Settings::default(), std::sync::Arc::clone(&context.clock))
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let known = Surroundings::of(&context.directory);
@@ -121,7 +123,9 @@ async fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
     let task = read_stdin()?;
     if task.trim().is_empty() {
         let error = CliError::usage("there is no task on standard input");
-        return Err(error.hint("for example: echo 'Where is main?' | rehearsal crew run --role search").into());
+        return Err(error
+            .hint("for example: echo 'Where is main?' | rehearsal crew run --role search")
+            .into());
     }
     let assignment = Assignment { model: choice.model, system, task, limits };
     Ok(Work { assignment, client, tools: tools(&role, context).await? })
@@ -145,7 +149,8 @@ impl Work {
             cancel.cancel();
             std::future::pending().await
         };
-        let working = rehearsal_crew::run(self.assignment, &self.client, &self.tools.toolbox, stdout, &cancel);
+        let working =
+            rehearsal_crew::run(self.assignment, &self.client, &self.tools.toolbox, stdout, &cancel);
         Ok(tokio::select! {
             report = working => report,
             report = listening => report,
@@ -232,7 +237,9 @@ fn told(activity: &Activity) -> Option<String> {
         Activity::ToolCalled { tool, detail } => {
             Some(styled(DIM, format!("{} {}", harmless(tool), one_line(detail, 100))))
         }
-        Activity::ToolReturned { tool, is_error: true } => Some(styled(ODD, format!("{} failed", harmless(tool)))),
+        Activity::ToolReturned { tool, is_error: true } => {
+            Some(styled(ODD, format!("{} failed", harmless(tool))))
+        }
         Activity::Retrying { message } => Some(styled(ODD, format!("retrying: {}", one_line(message, 120)))),
         Activity::Started { .. }
         | Activity::Turn { .. }

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use rehearsal_core::config::HumanDuration;
-use rehearsal_crew::{Permission, Permissions, Role, RoleOrigin, SYSTEM_BUDGET, Surroundings, estimate, system_prompt};
+use rehearsal_crew::{
+    Hooks, Permission, Permissions, Role, RoleOrigin, SYSTEM_BUDGET, Surroundings, estimate, system_prompt,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -54,6 +56,10 @@ struct RoleView {
     model: Option<String>,
     model_suffix: Option<String>,
     project_context: bool,
+    /// The commands before and after each call of a tool.
+    hooks: Hooks,
+    /// The names of the servers whose tools it has.
+    mcp: Vec<String>,
     /// The file that it is in, or that changes it; none if it is built in.
     file: Option<String>,
 }
@@ -75,6 +81,8 @@ impl RoleView {
             model: role.model.clone(),
             model_suffix: role.model_suffix.clone(),
             project_context: role.project_context,
+            hooks: role.hooks.clone(),
+            mcp: role.mcp.keys().cloned().collect(),
             file,
         }
     }
@@ -131,7 +139,7 @@ pub(super) fn show(args: &ShowArgs, context: &Context) -> Done {
 fn describe(role: &RoleView, context: &Context) {
     let ui = context.ui;
     ui.say(format!("{}: {}", styled(BOLD, harmless(&role.name)), harmless(&role.about)));
-    let mut line = |name: &str, value: String| ui.say(format!("{name:<10} {}", harmless(&value)));
+    let line = |name: &str, value: String| ui.say(format!("{name:<10} {}", harmless(&value)));
     line("may", allowed(role.permissions));
     line("tools", role.tools.join(", "));
     line("time", format!("{}, at most 3 times {}", role.timeout, role.max_timeout));
@@ -139,6 +147,16 @@ fn describe(role: &RoleView, context: &Context) {
     let suffix = role.model_suffix.as_deref().map(|suffix| format!(", with `{suffix}` at a gateway"));
     let model = role.model.as_deref().unwrap_or("that of its agent, or the vendor's usual one");
     line("model", format!("{model}{}", suffix.unwrap_or_default()));
-    line("project", if role.project_context { "it is told of it" } else { "it finds out by itself" }.to_owned());
+    if !role.mcp.is_empty() {
+        line("mcp", role.mcp.join(", "));
+    }
+
+    for hook in role.hooks.pre_tool.iter().chain(&role.hooks.post_tool) {
+        line("hook", hook.command.clone());
+    }
+    line(
+        "project",
+        if role.project_context { "it is told of it" } else { "it finds out by itself" }.to_owned(),
+    );
     line("from", role.file.clone().unwrap_or_else(|| "built in".to_owned()));
 }

@@ -1,18 +1,14 @@
 //! Where a member of the crew works, and with which tools.
 
-use std::fmt;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use rehearsal_agent::git;
 use rehearsal_core::{RunId, TaskId};
-use rehearsal_crew::{Role, TestRunError, TestRunner, Toolbox, Workplace};
+use rehearsal_crew::{Role, Toolbox, Workplace};
 use rehearsal_sandbox::Demand;
-use rehearsal_testing::{RunTestsAnswer, RunTestsParameters};
-use tokio_util::sync::CancellationToken;
 
-use crate::commands::test::{Choices, answered};
+use crate::commands::test::{ActionTests, Choices};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -52,7 +48,7 @@ pub(super) async fn tools(role: &Role, context: &Context) -> Result<Tools, CliEr
         hooks: role.hooks.clone(),
         mcp: role.mcp.clone(),
         web_search: role.web_search.clone(),
-        tests: Some(Arc::new(TestsHere(context.clone()))),
+        tests: Some(Arc::new(ActionTests { choices: Choices::default(), context: context.clone() })),
     };
     let toolbox = Toolbox::open(&place).await.map_err(|error| CliError::of(Exit::Usage, &error))?;
     for note in toolbox.notes() {
@@ -64,25 +60,4 @@ pub(super) async fn tools(role: &Role, context: &Context) -> Result<Tools, CliEr
 fn utf8(path: &std::path::Path) -> Result<Utf8PathBuf, CliError> {
     let wrong = |path: std::path::PathBuf| CliError::usage(format!("`{}` is not UTF-8", path.display()));
     Utf8PathBuf::from_path_buf(path.canonicalize()?).map_err(wrong)
-}
-
-/// Runs the tests as `rehearsal test --action` does.
-struct TestsHere(Context);
-
-impl fmt::Debug for TestsHere {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TestsHere").field(&self.0.directory).finish()
-    }
-}
-
-#[async_trait]
-impl TestRunner for TestsHere {
-    async fn run_tests(
-        &self,
-        parameters: &RunTestsParameters,
-        cancel: &CancellationToken,
-    ) -> Result<RunTestsAnswer, TestRunError> {
-        let answered = answered(parameters.clone(), Choices::default(), &self.0, cancel).await;
-        answered.map(|(answer, _)| answer).map_err(|error| TestRunError(error.in_a_line()))
-    }
 }

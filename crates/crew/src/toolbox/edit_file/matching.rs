@@ -26,6 +26,20 @@ pub(super) struct Match {
     pub(super) range: Range<usize>,
 }
 
+/// How the lines of a file end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineEnds {
+    Lf,
+    /// Some at least.
+    Crlf,
+}
+
+impl LineEnds {
+    pub(super) fn of(content: &str) -> Self {
+        if content.contains("\r\n") { Self::Crlf } else { Self::Lf }
+    }
+}
+
 /// A line of a text: where it begins, where it ends, and where the next begins.
 #[derive(Debug, Clone, Copy)]
 struct Line {
@@ -54,19 +68,18 @@ pub(super) fn find(content: &str, old: &str) -> Option<(Rung, Vec<Match>)> {
     })
 }
 
-/// What takes the place of a match: indented and with line ends as the file has them there.
+/// What takes the place of `there`: indented and with line ends as the file has them.
 pub(super) fn replacement<'a>(
-    content: &str,
+    there: &str,
     rung: Rung,
-    found: &Match,
+    ends: LineEnds,
     old: &str,
     new: &'a str,
 ) -> Cow<'a, str> {
-    let there = &content[found.range.clone()];
     // Where the text itself has line ends, and was found as it is, it says what it wants.
     let has_crlf = match rung {
-        Rung::Exact => !old.contains('\n') && content.contains("\r\n"),
-        _ => there.contains("\r\n") || content.contains("\r\n") && !there.contains('\n'),
+        Rung::Exact => ends == LineEnds::Crlf && !old.contains('\n'),
+        _ => there.contains("\r\n") || ends == LineEnds::Crlf && !there.contains('\n'),
     };
     let indent = matches!(rung, Rung::Indentation | Rung::Whitespace)
         .then(|| (indentation_of_first(old), indentation_of_first(there)))

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
 mod claims;
+mod crew;
 mod junit;
 mod looping;
 mod parsing;
@@ -40,6 +41,9 @@ fn main() {
     }
     if is_wanted("worktrees") {
         worktrees::measure();
+    }
+    if is_wanted("crew") {
+        crew::measure();
     }
     if is_wanted("parse") {
         parsing::measure();

@@ -73,7 +73,8 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn resident_kib() -> u64 {
+/// The most memory that there was so far.
+pub(crate) fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()

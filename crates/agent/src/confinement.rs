@@ -9,7 +9,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{DriverKind, ProjectAccess, SandboxLevel, SandboxSettings};
 use rehearsal_sandbox::{Demand, Limits, Network, Policy, ProjectMode, holds_secrets};
 
-use crate::RunRequest;
 use crate::environment::Variables;
 use crate::git::git_places;
 
@@ -23,6 +22,9 @@ pub struct Confinement {
     limits: Limits,
     protected: Vec<Utf8PathBuf>,
 }
+
+/// What below a project's `.rehearsal` says how agents work and are confined: none may change it.
+pub const OBEYED_IN_PROJECT: [&str; 4] = ["config.yaml", "flows", "prompts", "agents"];
 
 /// Private files are kept in memory: downloads and build caches of a whole task must fit.
 const PRIVATE_FILES: u64 = 4 << 30;
@@ -59,16 +61,29 @@ impl Confinement {
         })
     }
 
+    /// For what an agent of ours lets run: a command has no CLI of its own that keeps anything. Memory and CPUs are the machine's; a
+    /// fork bomb ends before it hurts.
+    pub fn of_tools(mode: ProjectMode, network: Network, demand: Demand) -> Self {
+        let limits = Limits {
+            memory: None,
+            cpus: None,
+            processes: Some(4096),
+            open_files: None,
+            files: PRIVATE_FILES,
+        };
+        Self { driver: None, demand, mode, network, limits, protected: Vec::new() }
+    }
+
     /// The same with more that an agent cannot change, although it may lie in its working tree.
     pub fn protecting(mut self, path: impl Into<Utf8PathBuf>) -> Self {
         self.protected.push(path.into());
         self
     }
 
-    /// What holds for one run, whose variables are `env`.
-    pub(crate) fn policy(&self, request: &RunRequest, env: &Variables) -> Policy {
-        let git = git_places(&request.working_dir);
-        let mut policy = Policy::new(git.root.clone().unwrap_or_else(|| request.working_dir.clone()));
+    /// What holds for one run in `working_dir`, whose variables are `env`.
+    pub fn policy(&self, working_dir: &Utf8Path, run_dir: &Utf8Path, env: &Variables) -> Policy {
+        let git = git_places(working_dir);
+        let mut policy = Policy::new(git.root.clone().unwrap_or_else(|| working_dir.to_owned()));
         policy.mode = self.mode;
         policy.network = self.network;
         policy.home = env.get("HOME").map(Utf8PathBuf::from);
@@ -76,11 +91,14 @@ impl Confinement {
         policy.demand = self.demand;
         policy.readable.push(".gitconfig".into());
         policy.readable.extend(readable_by_environment(env, policy.home.as_deref()));
-        policy.writable.push(request.run_dir.clone());
+        policy.writable.push(run_dir.to_owned());
         policy.protected.clone_from(&self.protected);
         if self.mode == ProjectMode::Writable {
             policy.writable.extend(git.written);
             policy.protected.extend(git.obeyed);
+        } else {
+            // The repository of a linked worktree may lie in the home, which is hidden.
+            policy.readable.extend(git.written);
         }
         let own = self.driver.map(|driver| OwnPlaces::of(driver, env)).unwrap_or_default();
         for directory in &own.kept {
@@ -163,7 +181,8 @@ impl OwnPlaces {
                 let kept = vec![xdg("XDG_DATA_HOME", ".local/share")];
                 Self { kept, known: vec![settings.clone()], obeyed: vec![settings] }
             }
-            DriverKind::Command => Self::default(),
+            // It keeps nothing.
+            DriverKind::Crew | DriverKind::Command => Self::default(),
         }
     }
 }

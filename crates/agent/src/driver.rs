@@ -11,6 +11,7 @@ pub mod check;
 mod claude;
 mod codex;
 mod command;
+mod crew;
 mod explain;
 mod fault;
 mod flags;
@@ -28,16 +29,18 @@ mod wait;
 pub use claude::ClaudeDriver;
 pub use codex::CodexDriver;
 pub use command::CommandDriver;
+pub use crew::{CrewDriver, CrewLine, CrewOrder};
 pub use explain::{EXPLANATION_VERSION, ExplainFacts, Explanation, explain, parse_exit};
 pub use flags::Capabilities;
 pub use gemini::GeminiDriver;
 pub use kind::{DriverKind, driver_for, driver_with};
 pub use opencode::OpencodeDriver;
 pub use program::Program;
+pub use tool::call_detail;
 
 /// A kind of agent.
 pub trait Driver: Send + Sync {
-    /// Its name: `claude`, `codex`, `gemini`, `opencode`, `command`.
+    /// Its name: `claude`, `codex`, `gemini`, `opencode`, `crew`, `command`.
     fn name(&self) -> &'static str;
 
     /// The command line for a request.

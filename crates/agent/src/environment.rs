@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use camino::Utf8Path;
+use rehearsal_core::{RunId, TaskId};
+
 use crate::RunRequest;
 use crate::process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
 
@@ -97,12 +100,23 @@ const GEMINI: &[&str] = &[
     "GOOGLE_APPLICATION_CREDENTIALS",
 ];
 
+/// The crew asks vendors by their keys alone.
+const CREW: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "GEMINI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+];
+
 /// The variables that a kind of agent needs to reach its model, by the driver's name.
 pub fn default_grants(driver: &str) -> Vec<String> {
     let lists: &[&[&str]] = match driver {
         "claude" => &[CLAUDE],
         "codex" => &[CODEX],
         "gemini" => &[GEMINI],
+        "crew" => &[CREW],
         "opencode" => &[CLAUDE, CODEX, GEMINI, &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]],
         _ => &[],
     };
@@ -113,6 +127,28 @@ pub fn default_grants(driver: &str) -> Vec<String> {
 pub fn tool_environment(ours: &Variables) -> Variables {
     let passes = |name: &str| HARMLESS.iter().chain(TOOLCHAINS).any(|pattern| matches(pattern, name));
     ours.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Which run a process belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct RunIdentity<'a> {
+    /// The task.
+    pub task: &'a TaskId,
+    /// The run.
+    pub run: &'a RunId,
+    /// Where its files are.
+    pub run_dir: &'a Utf8Path,
+    /// Where it works.
+    pub working_dir: &'a Utf8Path,
+}
+
+/// What a command sees that an agent of ours lets run: as [`tool_environment`], and which run it is in.
+pub fn tool_environment_in_run(ours: &Variables, run: RunIdentity<'_>) -> Variables {
+    let mut env = tool_environment(ours);
+    env.extend(unattended());
+    env.extend(identity(run));
+    keep_git_in_the_foreground(&mut env);
+    env
 }
 
 /// The whole environment of one run: what may pass of `ours`, then what the driver and the request set, then
@@ -135,7 +171,12 @@ pub fn agent_environment(
     env.extend(unattended());
     env.extend(driver.clone());
     env.extend(request.env.clone());
-    env.extend(identity(request));
+    env.extend(identity(RunIdentity {
+        task: &request.task,
+        run: &request.run,
+        run_dir: &request.run_dir,
+        working_dir: &request.working_dir,
+    }));
     keep_git_in_the_foreground(&mut env);
     env
 }
@@ -162,14 +203,14 @@ fn unattended() -> impl Iterator<Item = (String, String)> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-fn identity(request: &RunRequest) -> impl Iterator<Item = (String, String)> {
+fn identity(run: RunIdentity<'_>) -> impl Iterator<Item = (String, String)> {
     [
-        ("REHEARSAL_TASK_ID", request.task.as_str()),
-        (RUN_ID_VARIABLE, request.run.as_str()),
-        (RUN_DIR_VARIABLE, request.run_dir.as_str()),
-        ("TASK_ID", request.task.as_str()),
-        ("TASK_DIR", request.run_dir.as_str()),
-        ("TASK_WORKTREE", request.working_dir.as_str()),
+        ("REHEARSAL_TASK_ID", run.task.as_str()),
+        (RUN_ID_VARIABLE, run.run.as_str()),
+        (RUN_DIR_VARIABLE, run.run_dir.as_str()),
+        ("TASK_ID", run.task.as_str()),
+        ("TASK_DIR", run.run_dir.as_str()),
+        ("TASK_WORKTREE", run.working_dir.as_str()),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -226,6 +267,7 @@ mod tests {
         assert_eq!(names(&ours, "codex", &[]), ["OPENAI_API_KEY"]);
         assert_eq!(names(&ours, "gemini", &[]), ["GEMINI_API_KEY"]);
         assert_eq!(names(&ours, "opencode", &[]).len(), 3);
+        assert_eq!(names(&ours, "crew", &[]).len(), 3);
         assert!(names(&ours, "command", &[]).is_empty());
     }
 

@@ -26,7 +26,7 @@ mod retry;
 mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
-pub use confinement::Confinement;
+pub use confinement::{Confinement, OBEYED_IN_PROJECT};
 pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
 pub use lease::{BootInstant, Lease, LeaseKeeper};
 pub use process_agent::{Graces, ProcessAgent, release_git_locks};

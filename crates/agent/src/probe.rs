@@ -21,7 +21,7 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 pub struct Probed {
     /// What will be run: the native binary, not its launcher.
     pub program: Utf8PathBuf,
-    /// What it says it can do; none for any program, which is not asked.
+    /// What it says it can do; none for any program and for our own, which are not asked.
     pub capabilities: Option<Capabilities>,
 }
 
@@ -37,10 +37,11 @@ pub async fn probe(
     let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
     let found = which::which_in(program, ours.get("PATH"), working_dir).map_err(|_| missing())?;
     let found = Utf8PathBuf::from_path_buf(found).map_err(|_| missing())?;
-    let program = if kind == DriverKind::Command { found } else { native_binary(&found) };
-    if kind == DriverKind::Command {
-        return Ok(Probed { program, capabilities: None });
+    // Any program is taken as it is, and our own is known.
+    if matches!(kind, DriverKind::Command | DriverKind::Crew) {
+        return Ok(Probed { program: found, capabilities: None });
     }
+    let program = native_binary(&found);
     let ask = |question: &[&str]| {
         let args = args.iter().cloned().chain(question.iter().map(|word| (*word).to_owned())).collect();
         let spec = SpawnSpec {

@@ -175,7 +175,9 @@ impl Attempt<'_> {
         let files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
         let mut env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
-        let sandbox = self.agent.confinement.as_ref().map(|confinement| confinement.policy(request, &env));
+        let policy =
+            |confinement: &Confinement| confinement.policy(&request.working_dir, &request.run_dir, &env);
+        let sandbox = self.agent.confinement.as_ref().map(policy);
         if sandbox.is_some() {
             // It has a temporary directory of its own, where everybody looks for one.
             env.remove("TMPDIR");

@@ -135,7 +135,7 @@ impl Redactor {
             | Activity::ToolReturned { tool: text, .. }
             | Activity::Retrying { message: text }
             | Activity::Unreadable { reason: text } => self.redact_in_place(text),
-            Activity::Started { .. } | Activity::Usage { .. } => {}
+            Activity::Started { .. } | Activity::Turn { .. } | Activity::Usage { .. } => {}
         }
         activity
     }

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use camino::Utf8Path;
 use rehearsal_core::{ReportedTask, ResultFile, ResultFileError};
@@ -71,11 +71,29 @@ pub struct RunReportFile {
 
 /// Adds a line to a run's report. One write, so that lines of commands side by side do not mix.
 pub fn append_report(run_dir: &Utf8Path, line: &ReportLine) -> std::io::Result<()> {
-    let mut bytes = serde_json::to_vec(line)?;
-    bytes.push(b'\n');
     let path = run_dir.join(REPORT_FILE);
-    let mut file = fs_err::OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(&bytes)
+    // A link that an agent put there must not lead who reports in its name to a file that it could not write itself.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(&path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.nlink() > 1 {
+        return Err(std::io::Error::other(format!("`{path}` is not a regular file of its own")));
+    }
+    file.write_all(&json_line(line)?)
+}
+
+/// Puts the `result.json` of a run in place whole: a reader never sees half of it.
+pub fn write_result(run_dir: &Utf8Path, result: &impl Serialize) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(run_dir)?;
+    file.write_all(&json_line(result)?)?;
+    file.persist(run_dir.join(RESULT_FILE)).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn json_line(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Reads a run's report. Lines that cannot be read are left out and told.
@@ -299,6 +317,25 @@ mod tests {
     }
 
     #[test]
+    fn a_report_does_not_follow_a_link_and_does_not_wait_for_a_pipe() {
+        let line = ReportLine::Progress { text: "x".into() };
+        let dir = RunDir::new();
+        let (path, elsewhere) = (dir.path.join(REPORT_FILE), dir.path.join("elsewhere"));
+        fs_err::write(&elsewhere, "theirs").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        append_report(&dir.path, &line).unwrap_err();
+        fs_err::remove_file(&path).unwrap();
+        fs_err::hard_link(&elsewhere, &path).unwrap();
+        let refused = append_report(&dir.path, &line).unwrap_err().to_string();
+        assert!(refused.ends_with("/report.jsonl` is not a regular file of its own"), "{refused}");
+        assert_eq!(fs_err::read_to_string(elsewhere).unwrap(), "theirs");
+        fs_err::remove_file(&path).unwrap();
+        let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
+        rustix::fs::mknodat(rustix::fs::CWD, path.as_std_path(), fifo, mode, 0).unwrap();
+        append_report(&dir.path, &line).unwrap_err();
+    }
+
+    #[test]
     fn what_an_agent_wrote_is_kept_without_its_secrets() {
         let dir = RunDir::new();
         let secret = "hunter2-hunter2-hunter2".to_owned();
@@ -313,7 +350,6 @@ mod tests {
 
     #[test]
     fn a_file_without_secrets_is_left_alone() {
-        use std::os::unix::fs::MetadataExt;
         let dir = RunDir::new();
         let path = dir.path.join(RESULT_FILE);
         // Of more than one piece, and with an end that might be the beginning of a secret.

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     /// Pieces of work
     #[command(subcommand)]
     Task(commands::task::TaskCommand),
+    /// Make tasks of a wish, show them, and add them once they are approved
+    Plan(commands::plan::PlanArgs),
     /// Work through a session's tasks, a fresh agent each time
     Run(commands::run::RunArgs),
     /// Work on tasks of any flow, several at once, each in a worktree of its own
@@ -90,6 +92,9 @@ pub(crate) enum Command {
     /// Agents, and whether they work
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),
+    /// Our own agents: roles that need nothing but a model's address
+    #[command(subcommand)]
+    Crew(commands::crew::CrewCommand),
     /// Run an agent, and record what it asks and is answered
     Record(commands::record::RecordArgs),
     /// Run an agent on recorded answers: no vendor, no tokens

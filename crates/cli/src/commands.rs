@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod cassette;
 pub(crate) mod check;
 pub(crate) mod config;
+pub(crate) mod crew;
 pub(crate) mod decide;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -18,6 +19,7 @@ pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
 pub(crate) mod performance;
+pub(crate) mod plan;
 pub(crate) mod promote;
 pub(crate) mod record;
 pub(crate) mod rehearse;
@@ -61,6 +63,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Doctor(args) => wait_for(doctor::run(args, &context)),
         Command::Session(command) => wait_for(session::run(command, &context)),
         Command::Task(command) => wait_for(task::run(command, &context)),
+        Command::Plan(args) => wait_for(plan::run(args, &context)),
         Command::Run(args) => wait_for(run::run(args, &context)),
         Command::Work(args) => wait_for(work::run(args, &context)),
         Command::Pause(args) => wait_for(lane::pause(args, &context)),
@@ -82,6 +85,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Why(args) => wait_for(why::run(args, &context)),
         Command::Runs(command) => wait_for(runs::run(command, &context)),
         Command::Agent(command) => wait_for(agent::run(command, &context)),
+        Command::Crew(command) => wait_for(crew::run(command, &context)),
         Command::Record(args) => wait_for(record::run(args, &context)),
         Command::Replay(args) => wait_for(replay::run(args, &context)),
         Command::Cassette(command) => wait_for(cassette::run(command, &context)),

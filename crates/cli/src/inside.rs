@@ -1,6 +1,6 @@
 //! Called by an agent, from inside a run: then a command reports, and changes nothing by itself.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::result_file::{ReportLine, append_report};
 
 use crate::error::CliError;
@@ -17,6 +17,16 @@ impl InsideRun {
         let run = std::env::var("REHEARSAL_RUN_ID").ok().filter(|run| !run.is_empty())?;
         let directory = std::env::var("REHEARSAL_TASK_DIR").ok().filter(|dir| !dir.is_empty())?;
         Some(Self { run, directory: directory.into() })
+    }
+
+    /// The run's id.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The run's directory.
+    pub(crate) fn directory(&self) -> &Utf8Path {
+        &self.directory
     }
 
     /// Where the state is that the run belongs to: its directory is `state/runs/RUN` there.

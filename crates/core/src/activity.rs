@@ -17,6 +17,11 @@ pub enum Activity {
         /// The model it says it uses.
         model: Option<String>,
     },
+    /// It asks its model once more.
+    Turn {
+        /// Which time it is, counted from 1.
+        number: u64,
+    },
     /// It wrote text for people.
     Text {
         /// The text, cut if very long.
@@ -145,6 +150,11 @@ pub enum WireEnd {
     MaxTurns,
     /// Its budget limit.
     BudgetReached,
+    /// Its own time limit.
+    TimedOut {
+        /// After how long.
+        after_ms: u64,
+    },
     /// An error.
     Error(WireError),
 }

@@ -124,6 +124,8 @@ impl StepFailure {
 pub enum RedVerdict {
     /// Tests failed.
     TestsFailed,
+    /// The change is to be reviewed.
+    NeedsReview,
     /// The work does not fit its base.
     Conflict,
     /// The forge's checks failed.
@@ -141,6 +143,7 @@ impl RedVerdict {
     pub const fn edge(self) -> EdgeName {
         match self {
             Self::TestsFailed => EdgeName::TestsFailed,
+            Self::NeedsReview => EdgeName::NeedsReview,
             Self::Conflict => EdgeName::Conflict,
             Self::CiFailed => EdgeName::CiFailed,
             Self::MergeFailed => EdgeName::MergeFailed,

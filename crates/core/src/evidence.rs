@@ -190,7 +190,7 @@ fn decide(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
     }
     let wire = &evidence.wire;
     // Once we stopped it, an error that it tells is our own doing; a result that had come before is not.
-    let had_ended = matches!(wire.end, Some(WireEnd::Success | WireEnd::MaxTurns | WireEnd::BudgetReached));
+    let had_ended = wire.end.as_ref().is_some_and(|end| !matches!(end, WireEnd::Error(_)));
     if !had_ended && let Some(outcome) = of_stop(evidence.stop.as_ref(), because) {
         return outcome;
     }
@@ -203,6 +203,9 @@ fn decide(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
             WireEnd::BudgetReached => {
                 let reason = "the agent's own budget limit was reached".into();
                 return Outcome::BudgetReached { reason };
+            }
+            WireEnd::TimedOut { after_ms } => {
+                return Outcome::TimedOut { limit: TimeLimit::Total, after_ms: *after_ms };
             }
             WireEnd::Error(error) => return of_wire_error(error, evidence.exit),
             WireEnd::Success => {}
@@ -371,6 +374,9 @@ fn describe_end(end: &WireEnd) -> String {
         WireEnd::Success => "the structured output ends with success".into(),
         WireEnd::MaxTurns => "the structured output ends with its turn limit".into(),
         WireEnd::BudgetReached => "the structured output ends with its budget limit".into(),
+        WireEnd::TimedOut { after_ms } => {
+            format!("the structured output ends with its own time limit, after {after_ms} ms")
+        }
         WireEnd::Error(error) => {
             let status = error.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
             format!("the structured output ends with an error{status}: {}", error.message)

@@ -27,11 +27,12 @@ pub use parse::{FlowFile, parse};
 pub use step::Step;
 
 /// The flows that ship with the program: name and text.
-pub const SHIPPED: [(&str, &str); 4] = [
+pub const SHIPPED: [(&str, &str); 5] = [
     ("loop", include_str!("flows/loop.yaml")),
     ("pull-request", include_str!("flows/pull-request.yaml")),
     ("approve", include_str!("flows/approve.yaml")),
     ("plan", include_str!("flows/plan.yaml")),
+    ("look", include_str!("flows/look.yaml")),
 ];
 
 /// A checked flow.
@@ -120,6 +121,8 @@ pub enum EdgeName {
     Outcome(OutcomeName),
     /// `run_tests` found failures.
     TestsFailed,
+    /// `assess` found a change that is to be reviewed.
+    NeedsReview,
     /// The branch does not fit its base any more.
     Conflict,
     /// The forge's checks failed.
@@ -146,6 +149,7 @@ impl EdgeName {
             .map(Self::Outcome)
             .chain([
                 Self::TestsFailed,
+                Self::NeedsReview,
                 Self::Conflict,
                 Self::CiFailed,
                 Self::MergeFailed,
@@ -158,6 +162,7 @@ impl EdgeName {
         match self {
             Self::Outcome(name) => name.as_str(),
             Self::TestsFailed => "tests_failed",
+            Self::NeedsReview => "needs_review",
             Self::Conflict => "conflict",
             Self::CiFailed => "ci_failed",
             Self::MergeFailed => "merge_failed",
@@ -297,6 +302,24 @@ impl Flow {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("add `{name}` under `agents:` in the configuration")),
         })
+    }
+
+    /// Who works in a state on a task with this author. The author does what the agent of the flow's start would do,
+    /// there and wherever that one is named again; reviewers stay who they are.
+    pub fn agent_for<'a>(
+        &'a self,
+        state: &StateName,
+        author: Option<&'a AgentName>,
+    ) -> Option<&'a AgentName> {
+        let named = self.agent_of(state)?;
+        author.filter(|_| self.agent_of(&self.start) == Some(named)).or(Some(named))
+    }
+
+    /// Whether a state asks for words and not for changes: then having changed nothing is a good end.
+    pub fn only_looks(&self, state: &StateName) -> bool {
+        let Some(State::Work { on, .. }) = self.states.get(state) else { return false };
+        let to = on.named.get(&EdgeName::Outcome(OutcomeName::NoChanges)).map(|edge| &edge.to);
+        to.and_then(|to| self.states.get(to)).is_some_and(|state| matches!(state, State::End(End::Success)))
     }
 
     /// The agent of a state that works.

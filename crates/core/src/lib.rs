@@ -27,6 +27,7 @@ pub mod import;
 mod lane;
 mod outcome;
 mod promise;
+pub mod quality;
 mod run;
 pub mod secret;
 pub mod seed;

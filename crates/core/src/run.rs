@@ -64,6 +64,9 @@ pub struct RunEnd {
     pub commits: Vec<Commit>,
     /// Files that differ.
     pub files_changed: Vec<String>,
+    /// What it said last: its beginning and its end, where it is long. Tasks that depend on this one are told it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
     /// Tries it took, when transient failures were tried again.
     pub tries: u32,
     /// When it was over.
@@ -83,6 +86,7 @@ impl RunEnd {
             agent_session: None,
             commits: Vec::new(),
             files_changed: Vec::new(),
+            said: String::new(),
             tries: 1,
             ended_at,
         }

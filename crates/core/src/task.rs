@@ -45,6 +45,9 @@ pub struct Task {
     /// Who works on it in that state; none: nobody, or only the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
+    /// Who does it, instead of the agent that its flow begins with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<AgentName>,
     /// Whether it can be worked on in that state.
     pub standing: Standing,
     /// Grows with every take-over; a write with an older one is refused.
@@ -207,6 +210,9 @@ pub struct NewTask {
     pub depends_on: Vec<TaskId>,
     /// Files that it will change, as patterns.
     pub touches: Vec<String>,
+    /// Who does it, instead of the agent that its flow begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<AgentName>,
     /// What it may cost.
     pub budget: Budget,
 }
@@ -258,7 +264,8 @@ impl Task {
             flow: flow.name.clone(),
             flow_version: flow.version.clone(),
             state: flow.start.clone(),
-            agent: flow.agent_of(&flow.start).cloned(),
+            agent: flow.agent_for(&flow.start, new.author.as_ref()).cloned(),
+            author: new.author,
             standing: flow.standing_in(&flow.start),
             fence: Fence::default(),
             came_from: None,

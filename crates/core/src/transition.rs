@@ -443,7 +443,7 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
         task.came_from = Some(task.state.clone());
         task.state = to.clone();
     }
-    task.agent = flow.agent_of(to).cloned();
+    task.agent = flow.agent_for(to, task.author.as_ref()).cloned();
     task.pending = flow.steps_alone(to);
     task.standing = flow.standing_in(to);
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One kind of thing that a tool does.
@@ -40,8 +41,9 @@ impl fmt::Display for Permission {
 }
 
 /// All that a role may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each permission is given or not, whatever the others are")]
 pub struct Permissions {
     /// Look at files.
     pub read: bool,

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_agent::driver::driver_with;
+use rehearsal_agent::driver::{CrewDriver, CrewOrder, Program, driver_with};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::process::{Launcher, SpawnError};
-use rehearsal_agent::{Agent, CommandLine, Confinement, Driver, ProcessAgent, Retrying, RunRequest};
+use rehearsal_agent::{
+    Agent, CommandLine, Confinement, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying, RunRequest,
+};
 use rehearsal_core::Clock;
-use rehearsal_core::config::{DriverKind, Profile};
+use rehearsal_core::config::{DriverKind, Origin, Profile};
 
 /// An agent that was found and asked what it can do, or one to be shown only.
 pub struct AgentSetup {
@@ -25,6 +27,9 @@ pub enum SetupError {
     /// `driver: command` without a program.
     #[error("an agent with `driver: command` needs a `program`")]
     NoProgram,
+    /// Our own program, which the crew needs, has no path.
+    #[error("this program's own path is not known")]
+    NoOwnPath(#[source] std::io::Error),
     /// Its program is not there, or does not start.
     #[error(transparent)]
     Program(#[from] SpawnError),
@@ -64,10 +69,7 @@ impl AgentSetup {
         clock: Arc<dyn Clock>,
         working_dir: &Utf8Path,
     ) -> Self {
-        let make = || {
-            let (program, args) = (probed.program.to_string(), profile.args.value.clone());
-            driver_with(profile.driver.value, Some(program), args, probed.capabilities.clone())
-        };
+        let make = || driver_of(profile, probed, profile.args.value.clone(), working_dir);
         let process = ProcessAgent::new(make(), ours, Arc::clone(&clock))
             .with_confinement(confinement_of(profile, working_dir));
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
@@ -90,14 +92,40 @@ impl AgentSetup {
 /// A confined agent cannot change what says how it is confined.
 fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
     let confinement = Confinement::new(profile.sandbox.as_ref()?, profile.driver.value)?;
-    let obeyed = ["config.yaml", "flows", "prompts"].map(|name| project.join(".rehearsal").join(name));
+    let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
     Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
 }
 
-fn program_of(profile: &Profile) -> Result<String, SetupError> {
+/// Where the user's own roles are, below `.rehearsal`.
+const AGENTS: &str = "agents";
+
+/// The driver of a profile for its program, with these arguments before its own.
+pub fn driver_of(
+    profile: &Profile,
+    probed: &Probed,
+    args: Vec<String>,
+    project: &Utf8Path,
+) -> Box<dyn Driver> {
+    let program = probed.program.to_string();
+    let Some(role) = profile.role.value.clone().filter(|_| profile.driver.value == DriverKind::Crew) else {
+        return driver_with(profile.driver.value, Some(program), args, probed.capabilities.clone());
+    };
+    // A role has a time limit of its own, which is better than the one that nobody asked for.
+    let timeout = Some(profile.timeout.value.0).filter(|_| profile.timeout.origin != Origin::Default);
+    // Those of the project and not of the worktree, which the agent could change.
+    let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
+    Box::new(CrewDriver::new(Program::from(program).with_args(args), CrewOrder { role, agents_dir, timeout }))
+}
+
+/// The program of a profile: a name on the PATH, or a path. That of the crew is our own.
+pub fn program_of(profile: &Profile) -> Result<String, SetupError> {
     match (&profile.program.value, profile.driver.value) {
         (Some(program), _) => Ok(program.clone()),
         (None, DriverKind::Command) => Err(SetupError::NoProgram),
+        (None, DriverKind::Crew) => {
+            let own = std::env::current_exe().map_err(SetupError::NoOwnPath)?;
+            Ok(own.to_string_lossy().into_owned())
+        }
         (None, kind) => Ok(kind.as_str().to_owned()),
     }
 }

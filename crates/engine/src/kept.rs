@@ -4,6 +4,8 @@ use camino::Utf8Path;
 use rehearsal_agent::RunReport;
 use rehearsal_core::{RunEnd, Timestamp};
 
+use crate::findings::last_words;
+
 const FILE: &str = "report.json";
 
 /// Keeps a report.
@@ -33,6 +35,7 @@ pub(crate) fn end_of(report: &RunReport, ended_at: Timestamp) -> RunEnd {
         agent_session: wire.session_id.clone(),
         commits: git.commits,
         files_changed: git.files_changed,
+        said: last_words(&wire.final_text),
         tries: report.tries,
         ended_at,
     }

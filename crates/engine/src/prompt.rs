@@ -8,12 +8,15 @@ use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
 use rehearsal_core::{Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
 
+use crate::findings::Finding;
 pub use check::check_task_template;
 
 /// The template that ships with the program.
 pub const SHIPPED_TEMPLATE: &str = include_str!("templates/loop.md");
 /// The template for a task's work, in a flow.
 pub const TASK_TEMPLATE: &str = include_str!("templates/task.md");
+/// The template for a task that asks for words and not for changes.
+pub const LOOK_TEMPLATE: &str = include_str!("templates/look.md");
 /// The template for a decision on a task's work.
 pub const REVIEW_TEMPLATE: &str = include_str!("templates/review.md");
 /// What is appended to an agent's system prompt, unless its profile has its own text.
@@ -112,6 +115,8 @@ pub struct TaskPrompt<'a> {
     pub task: &'a Task,
     /// Its session.
     pub session: Option<&'a Session>,
+    /// What the tasks that it depends on came to.
+    pub findings: &'a [Finding],
     /// The branch that the work goes into.
     pub base: &'a str,
     /// How the tests are run.
@@ -120,7 +125,10 @@ pub struct TaskPrompt<'a> {
 
 /// Renders the prompt of a task in a flow. `template` is the user's own, or a shipped one.
 pub fn render_task(template: &str, data: &TaskPrompt<'_>) -> Result<String, PromptError> {
-    let TaskPrompt { task, session, base, test_command } = data;
+    let TaskPrompt { task, session, findings, base, test_command } = data;
+    let findings = findings.iter().map(|finding| {
+        context! { id => &finding.id, title => quoted(&finding.title), text => quoted(finding.text.trim_end()) }
+    });
     let delivery = &task.delivery;
     let values = context! {
         session => session.map(|session| context! {
@@ -140,6 +148,7 @@ pub fn render_task(template: &str, data: &TaskPrompt<'_>) -> Result<String, Prom
             state => task.state.as_str(),
             attempt => task.attempts + 1,
         },
+        findings => findings.collect::<Vec<_>>(),
         feedback => task.feedback.as_ref().map(|feedback| context! {
             from => quoted(&feedback.from),
             text => quoted(feedback.text.trim_end()),
@@ -190,7 +199,7 @@ fn view<'a>(task: &'a Task, current: &Task) -> TaskView<'a> {
 /// A text of someone else's must not close a section of the prompt.
 fn quoted(text: &str) -> String {
     let mut quoted = text.to_owned();
-    for section in ["context", "progress", "task", "tasks", "feedback", "instructions"] {
+    for section in ["context", "progress", "task", "tasks", "findings", "feedback", "instructions"] {
         for tag in [format!("<{section}>"), format!("</{section}>")] {
             if quoted.contains(&tag) {
                 quoted = quoted.replace(&tag, &tag.replace('<', "&lt;"));

@@ -20,6 +20,7 @@ mod runs;
 mod scenario;
 mod stage;
 mod timeline;
+mod vendor;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicI64;
@@ -27,10 +28,11 @@ use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
-use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
+use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp, place_of};
 use rehearsal_forge::WorktreeSettings;
+use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,6 +49,7 @@ use outcome::Came;
 use runs::Calls;
 use stage::Stage;
 use timeline::Timeline;
+use vendor::Vendor;
 
 pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
 pub use frail::OpensStore;
@@ -82,6 +85,10 @@ pub struct Performance<'a> {
     pub scenario: &'a Scenario,
     /// Its flow.
     pub flow: Arc<Flow>,
+    /// The flows of tasks that have one of their own, by name.
+    pub other_flows: BTreeMap<String, Arc<Flow>>,
+    /// What a model answers, if the scenario has a stage.
+    pub script: Option<Script>,
     /// An empty directory that is for nothing else.
     pub directory: &'a Utf8Path,
     /// An empty store that is for nothing else.
@@ -130,10 +137,12 @@ impl Scenario {
 impl Rehearsal {
     /// Plays a scenario. Needs a runtime of one thread for itself: only so does what happens have one order.
     pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, StageError> {
-        let Performance { scenario, flow, directory, store, seed, workers } = performance;
+        let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } =
+            performance;
+        let flows = Flows { usual: flow, others: other_flows };
         let seed = seed.unwrap_or(scenario.seed);
         let clock = StageClock::starting_at(BEGINNING, seed);
-        let settings = self.settings(scenario, &flow)?;
+        let settings = self.settings(scenario, &flows)?;
         let directory = directory.canonicalize_utf8()?;
         let worktrees = WorktreeSettings {
             setup: settings.work.setup.value.clone(),
@@ -155,7 +164,7 @@ impl Rehearsal {
         let frail = Arc::new(Frail::open(store, clock).await?);
         let store = frail.itself();
         let (mut problems, mut mismatches) = (Vec::new(), Vec::new());
-        let refused = self.add_tasks(scenario, flow, &*store).await?;
+        let refused = add_tasks(scenario, &flows, &*store).await?;
         match (&refused, &scenario.expect.refused) {
             (Some(error), None) => problems.push(format!("the tasks were refused: {error}")),
             (found, Some(expected)) if !found.as_ref().is_some_and(|found| found.contains(expected)) => {
@@ -167,13 +176,15 @@ impl Rehearsal {
             }
             _ => {}
         }
-        let actors = Arc::new(self.actors(scenario, settings, &stage, seed)?);
+        let vendor = script.map(Vendor::open).transpose()?;
+        let actors = Arc::new(self.actors(scenario, settings, &stage, vendor, seed)?);
         if refused.is_none() {
             let played = play(scenario, &stage, &frail, &timeline, &actors, (seed, workers)).await?;
             problems.extend(played);
         }
         let events = store.events(&EventQuery::default()).await?;
-        let came = Came::gather(&stage, &*store, &events, &timeline).await?;
+        let limits = actors.settings.limits();
+        let came = Came::gather(&stage, &*store, &events, &timeline, &limits).await?;
         mismatches.extend(scenario.expect.held_against(&came));
         let broken = leftovers::broken(&stage, &*store, &events, &came, &actors).await?;
         let lines = events.iter().map(|event| serde_json::to_string(event).map_err(std::io::Error::other));
@@ -192,13 +203,19 @@ impl Rehearsal {
     }
 
     /// The settings: the project's if it begins with the project, and the scenario's own on top.
-    fn settings(&self, scenario: &Scenario, flow: &Flow) -> Result<Settings, SourceError> {
+    fn settings(&self, scenario: &Scenario, flows: &Flows) -> Result<Settings, SourceError> {
         let is_project = scenario.repository.template.is_some();
         let mut own = scenario.config.clone();
-        let played = scenario.agents.keys().chain(flow.agents.iter().map(|(name, _)| name));
+        let by_flow = flows.all().flat_map(|flow| flow.agents.iter().map(|(name, _)| name));
+        let by_task = scenario.tasks.iter().filter_map(|task| task.value.agent.as_ref());
+        let played = scenario.agents.keys().chain(by_flow).chain(by_task);
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
-            own.agents.entry(name).or_default();
+            let is_staged = vendor::is_staged(&name, scenario);
+            let agent = own.agents.entry(name).or_default();
+            if is_staged {
+                agent.driver = Some(DriverKind::Crew);
+            }
         }
         if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
             own.testing.command = Some(stage::TEST_COMMAND.to_owned());
@@ -210,37 +227,12 @@ impl Rehearsal {
         config::resolve(layers, Overrides::default(), flags)
     }
 
-    /// Adds the tasks; the words in which they were refused.
-    async fn add_tasks(
-        &self,
-        scenario: &Scenario,
-        flow: Arc<Flow>,
-        store: &dyn Store,
-    ) -> Result<Option<String>, StageError> {
-        let mut changes = Vec::new();
-        let mut sessions: Vec<_> =
-            scenario.tasks.iter().filter_map(|task| task.value.session.clone()).collect();
-        sessions.sort();
-        sessions.dedup();
-        for name in sessions {
-            let (description, context, criteria) = Default::default();
-            changes.push(Change::AddSession(NewSession { name, description, context, criteria }));
-        }
-        let ids = read::task_ids(scenario)?;
-        let tasks = ids.into_iter().zip(&scenario.tasks).map(|(id, task)| (id, new_task(&task.value)));
-        changes.push(Change::AddTasks { tasks: tasks.collect(), flow });
-        match store.commit(Actor::User, BEGINNING, changes).await {
-            Ok(_) => Ok(None),
-            Err(CommitError::Store(error)) => Err(error.into()),
-            Err(error) => Ok(Some(error.to_string())),
-        }
-    }
-
     fn actors(
         &self,
         scenario: &Scenario,
         settings: Settings,
         stage: &Stage,
+        vendor: Option<Vendor>,
         seed: u64,
     ) -> Result<Actors, StageError> {
         Ok(Actors {
@@ -253,6 +245,13 @@ impl Rehearsal {
             variables: self.variables.clone(),
             settings,
             roles: scenario.agents.clone(),
+            staged: scenario
+                .agents
+                .keys()
+                .filter(|name| vendor::is_staged(name, scenario))
+                .cloned()
+                .collect(),
+            vendor,
             seed,
             full_until: AtomicI64::new(0),
             processes: Mutex::default(),
@@ -260,10 +259,64 @@ impl Rehearsal {
     }
 }
 
+/// The flows of a scenario's tasks.
+struct Flows {
+    usual: Arc<Flow>,
+    others: BTreeMap<String, Arc<Flow>>,
+}
+
+impl Flows {
+    fn all(&self) -> impl Iterator<Item = &Arc<Flow>> {
+        std::iter::once(&self.usual).chain(self.others.values())
+    }
+
+    fn of(&self, task: &ScenarioTask) -> &Arc<Flow> {
+        task.flow.as_ref().and_then(|name| self.others.get(name)).unwrap_or(&self.usual)
+    }
+}
+
+/// Adds the tasks; the words in which they were refused.
+async fn add_tasks(
+    scenario: &Scenario,
+    flows: &Flows,
+    store: &dyn Store,
+) -> Result<Option<String>, StageError> {
+    let mut changes = Vec::new();
+    let mut sessions: Vec<_> = scenario.tasks.iter().filter_map(|task| task.value.session.clone()).collect();
+    sessions.sort();
+    sessions.dedup();
+    for name in sessions {
+        let (description, context, criteria) = Default::default();
+        changes.push(Change::AddSession(NewSession { name, description, context, criteria }));
+    }
+    let ids = read::task_ids(scenario)?;
+    let tasks: Vec<_> = ids.into_iter().zip(scenario.tasks.iter().map(|task| &task.value)).collect();
+    for of_a_flow in tasks.chunk_by(|(_, a), (_, b)| a.flow == b.flow) {
+        let Some((_, first)) = of_a_flow.first() else { continue };
+        let tasks = of_a_flow.iter().map(|(id, task)| (id.clone(), new_task(task))).collect();
+        changes.push(Change::AddTasks { tasks, flow: Arc::clone(flows.of(first)) });
+    }
+    match store.commit(Actor::User, BEGINNING, changes).await {
+        Ok(_) => Ok(None),
+        Err(CommitError::Store(error)) => Err(error.into()),
+        Err(error) => Ok(Some(error.to_string())),
+    }
+}
+
 fn new_task(task: &ScenarioTask) -> NewTask {
-    let ScenarioTask { title, body, criteria, priority, depends_on, touches, budget, session, id: _ } =
-        task.clone();
-    NewTask { session, title, body, criteria, priority, labels: Vec::new(), depends_on, touches, budget }
+    let task = task.clone();
+    NewTask {
+        session: task.session,
+        title: task.title,
+        body: task.body,
+        criteria: task.criteria,
+        priority: task.priority,
+        labels: Vec::new(),
+        depends_on: task.depends_on,
+        touches: task.touches,
+        author: task.agent,
+        budget: task.budget,
+    }
 }
 
 /// Lets the workers work; what went wrong with the rehearsal itself.
@@ -319,6 +372,7 @@ async fn play(
     if problems.is_empty() {
         problems.extend(world.missed());
         problems.extend(actors.calls.unused());
+        problems.extend(actors.vendor.iter().flat_map(Vendor::problems));
     }
     Ok(problems)
 }

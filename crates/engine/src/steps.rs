@@ -4,6 +4,7 @@
 //! then looks whether the effect lasts. So each can be begun again after any crash. A step fails by the task's
 //! fault, for a while, or for everyone: [`StepFailure`] says which.
 
+mod assess;
 mod branch;
 mod command;
 mod gate;
@@ -35,6 +36,7 @@ pub(crate) async fn take(step: &Step, scene: &Scene<'_>) -> Result<Delivery, Ste
         Step::CommitLeftovers => scene.commit_leftovers().await,
         Step::Rebase => scene.rebase().await,
         Step::RunTests => scene.run_tests().await,
+        Step::Assess => scene.assess().await,
         Step::PushBranch => scene.push_branch().await,
         Step::CreatePr => scene.create_pr().await,
         Step::CheckConflicts => scene.check_conflicts().await,

@@ -26,6 +26,7 @@ use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
 use rehearsal_core::guard::Limits;
+use rehearsal_core::quality::Rules;
 use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
 use rehearsal_forge::{Forge, Worktrees};
 use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
@@ -64,6 +65,8 @@ pub struct Worker {
     pub state_dir: Utf8PathBuf,
     /// How tests run.
     pub testing: TestingSettings,
+    /// Which changes need a review.
+    pub quality: Rules,
     /// Our environment, as it was when the program began.
     pub variables: Variables,
     /// The rest.

@@ -23,7 +23,7 @@ const MOST_TOLD: usize = 30;
 
 /// Names of tools that do the same, of the agents that we know.
 const WRITE: [&str; 5] = ["Write", "write_file", "write", "create", "editor"];
-const EDIT: [&str; 3] = ["Edit", "replace", "edit"];
+const EDIT: [&str; 4] = ["Edit", "replace", "edit", "edit_file"];
 const READ: [&str; 4] = ["Read", "read_file", "read", "view"];
 const RUN: [&str; 7] =
     ["Bash", "run_shell_command", "bash", "exec_command", "shell_command", "shell", "run_commands"];

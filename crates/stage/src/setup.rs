@@ -21,7 +21,7 @@ const KEY: &str = "not-a-key";
 /// Every CLI that we know, in the order of their names.
 pub fn setups(address: SocketAddr) -> Vec<Setup> {
     let base = format!("http://{address}");
-    vec![claude(&base), codex(&base), gemini(&base), opencode(&base)]
+    vec![claude(&base), codex(&base), crew(&base), gemini(&base), opencode(&base)]
 }
 
 fn claude(base: &str) -> Setup {
@@ -57,6 +57,24 @@ fn codex(base: &str) -> Setup {
         name: "codex",
         variables: vec![("REHEARSAL_STAGE_KEY", KEY.to_owned())],
         arguments,
+        files: Vec::new(),
+    }
+}
+
+/// Our own asks any vendor; its model says which.
+fn crew(base: &str) -> Setup {
+    let address = |name, path: &str| (name, format!("{base}{path}"));
+    Setup {
+        name: "crew",
+        variables: vec![
+            address("ANTHROPIC_BASE_URL", ""),
+            ("ANTHROPIC_API_KEY", KEY.to_owned()),
+            address("OPENAI_BASE_URL", "/v1"),
+            ("OPENAI_API_KEY", KEY.to_owned()),
+            address("GOOGLE_GEMINI_BASE_URL", ""),
+            ("GEMINI_API_KEY", KEY.to_owned()),
+        ],
+        arguments: Vec::new(),
         files: Vec::new(),
     }
 }

@@ -98,14 +98,14 @@ pub fn requirements(kind: DriverKind) -> &'static [Requirement] {
         DriverKind::Codex => CODEX,
         DriverKind::Gemini => GEMINI,
         DriverKind::Opencode => OPENCODE,
-        DriverKind::Command => &[],
+        DriverKind::Crew | DriverKind::Command => &[],
     }
 }
 
 /// The arguments that make a program of a kind tell its flags.
 pub fn help_args(kind: DriverKind) -> &'static [&'static str] {
     match kind {
-        DriverKind::Claude | DriverKind::Gemini | DriverKind::Command => &["--help"],
+        DriverKind::Claude | DriverKind::Gemini | DriverKind::Crew | DriverKind::Command => &["--help"],
         DriverKind::Codex => &["exec", "--help"],
         DriverKind::Opencode => &["run", "--help"],
     }

@@ -6,6 +6,7 @@ use super::Driver;
 use super::claude::ClaudeDriver;
 use super::codex::CodexDriver;
 use super::command::CommandDriver;
+use super::crew::{CrewDriver, CrewOrder};
 use super::flags::Capabilities;
 use super::gemini::GeminiDriver;
 use super::opencode::OpencodeDriver;
@@ -30,6 +31,7 @@ pub fn driver_with(
         DriverKind::Codex => Box::new(CodexDriver::new(known(args))),
         DriverKind::Gemini => Box::new(GeminiDriver::new(known(args))),
         DriverKind::Opencode => Box::new(OpencodeDriver::new(known(args))),
+        DriverKind::Crew => Box::new(CrewDriver::new(known(args), CrewOrder::default())),
         DriverKind::Command => Box::new(CommandDriver::new(program, args)),
     }
 }

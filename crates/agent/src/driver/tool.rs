@@ -57,6 +57,14 @@ pub(super) fn detail(arguments: Option<&RawValue>) -> String {
     one_line(&telling.unwrap_or(Cow::Borrowed(raw.get())), DETAIL)
 }
 
+/// The same, of arguments that may be no JSON at all.
+pub fn call_detail(arguments: &str) -> String {
+    match serde_json::from_str::<&RawValue>(arguments) {
+        Ok(raw) => detail(Some(raw)),
+        Err(_) => one_line(arguments, DETAIL),
+    }
+}
+
 /// More calls than this are never under way at once; older ones got no result.
 const REMEMBERED: usize = 64;
 

@@ -19,6 +19,7 @@ fn version(wire: Option<WireFormat>) -> &'static str {
         Some(WireFormat::Codex) => "codex-cli 0.166.0",
         Some(WireFormat::Gemini) => "0.61.0",
         Some(WireFormat::Opencode) => "1.18.33",
+        Some(WireFormat::Crew) => concat!("rehearsal ", env!("CARGO_PKG_VERSION")),
         None => concat!("mock-agent ", env!("CARGO_PKG_VERSION")),
     }
 }
@@ -29,6 +30,7 @@ fn help(wire: Option<WireFormat>) -> String {
         Some(WireFormat::Codex) => ("codex exec [OPTIONS] [PROMPT] [COMMAND]", CODEX),
         Some(WireFormat::Gemini) => ("gemini [options] [command]", GEMINI),
         Some(WireFormat::Opencode) => ("opencode run [message..]", OPENCODE),
+        Some(WireFormat::Crew) => ("rehearsal crew run [OPTIONS] --role <ROLE>", CREW),
         None => ("mock-agent [--script FILE] [--as AGENT] [-- …]", &[]),
     };
     let mut text = format!("Usage: {usage}\n\nOptions:\n");
@@ -117,4 +119,15 @@ const OPENCODE: &[&str] = &[
     "--title",
     "--dir",
     "--variant",
+];
+
+const CREW: &[&str] = &[
+    "--role <ROLE>",
+    "--model <MODEL>",
+    "--timeout <DURATION>",
+    "--agents-dir <DIR>",
+    "--max-turns <N>",
+    "--max-tokens <N>",
+    "--append-system-prompt <TEXT>",
+    "--read-only",
 ];

@@ -12,6 +12,7 @@ use super::moment::RunClock;
 
 mod claude;
 mod codex;
+mod crew;
 mod gemini;
 mod opencode;
 mod plain;
@@ -27,6 +28,8 @@ pub enum WireFormat {
     Gemini,
     /// opencode's `--format json`.
     Opencode,
+    /// Our own.
+    Crew,
 }
 
 impl WireFormat {
@@ -37,6 +40,7 @@ impl WireFormat {
             "codex" => Self::Codex,
             "gemini" => Self::Gemini,
             "opencode" => Self::Opencode,
+            "crew" => Self::Crew,
             _ => return None,
         })
     }
@@ -73,6 +77,7 @@ pub(super) fn speaking(format: Option<WireFormat>, scene: Scene) -> Box<dyn Wire
         Some(WireFormat::Codex) => Box::new(codex::Codex::new(&scene)),
         Some(WireFormat::Gemini) => Box::new(gemini::Gemini::new(scene)),
         Some(WireFormat::Opencode) => Box::new(opencode::Opencode::new(scene)),
+        Some(WireFormat::Crew) => Box::new(crew::Crew::new(&scene)),
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use rehearsal_agent::driver::{
-    Capabilities, ClaudeDriver, CodexDriver, CommandDriver, GeminiDriver, OpencodeDriver, Program,
+    Capabilities, ClaudeDriver, CodexDriver, CommandDriver, CrewDriver, CrewOrder, GeminiDriver,
+    OpencodeDriver, Program,
 };
 use rehearsal_agent::{CommandLine, Driver, Permission, RunRequest};
 use rehearsal_core::{Budget, RunId, TaskId};
@@ -117,6 +118,15 @@ fn opencode() {
     OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --auto --model big --session s-1 --title 'rehearsal r1' <<< "Be brief.\n\nDo it."
     warning: `opencode`: it has no turn limit, so the turn limit has no effect
     "#);
+}
+
+#[test]
+fn crew() {
+    let driver = CrewDriver::new("rehearsal", CrewOrder::default());
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @"");
+    let timeout = Some(std::time::Duration::from_mins(90));
+    let order = CrewOrder { role: "qa".to_owned(), agents_dir: Some("/p/agents".into()), timeout };
+    assert_snapshot!(shown(&CrewDriver::new("rehearsal", order).command(&full(Permission::Trust))), @"");
 }
 
 #[test]

@@ -34,6 +34,10 @@ fn recorded(kind: DriverKind) -> &'static [&'static str] {
             include_str!("../fixtures/opencode/success-json.stdout"),
             include_str!("../fixtures/opencode/err-401.stdout"),
         ],
+        DriverKind::Crew => &[
+            include_str!("../fixtures/crew/success.stdout"),
+            include_str!("../fixtures/crew/err-429.stdout"),
+        ],
         DriverKind::Command => &["working\non it\n<promise>COMPLETE</promise>"],
     }
 }

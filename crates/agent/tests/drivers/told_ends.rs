@@ -213,6 +213,23 @@ fn opencode_that_stops_at_a_refusal_was_not_allowed_to_work() {
 }
 
 #[test]
+fn the_crew_tells_its_end_in_our_own_words() {
+    let (success, limited) =
+        (include_str!("../fixtures/crew/success.stdout"), include_str!("../fixtures/crew/err-429.stdout"));
+    assert_eq!(outcome(DriverKind::Crew, success, "", 0), Outcome::Done);
+    let until = Some(rehearsal_core::Timestamp(1_800_000_000_000));
+    assert_eq!(outcome(DriverKind::Crew, limited, "", 75), Outcome::RateLimited { until });
+    let end = |end: &str| success.replace("\"success\"", end);
+    let timed_out = outcome(DriverKind::Crew, &end("{\"timed_out\":{\"after_ms\":1000}}"), "", 124);
+    assert_eq!(timed_out.name().as_str(), "timed_out");
+    assert_eq!(name(DriverKind::Crew, &end("\"max_turns\""), "", 6), "needs_continuation");
+    assert_eq!(name(DriverKind::Crew, &end("\"budget_reached\""), "", 8), "budget_reached");
+    let unfinished = success.rsplit_once("{\"schema_version\":1,\"report\"").unwrap().0;
+    assert_eq!(name(DriverKind::Crew, unfinished, "", 0), "protocol_error");
+    assert_eq!(name(DriverKind::Crew, unfinished, "", -9), "crashed");
+}
+
+#[test]
 fn events_of_a_later_version_are_passed_over() {
     let claude = "{\"type\":\"brand_new\",\"message\":\"text\"}\n{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"num_turns\":\"three\"}";
     assert_eq!(outcome(DriverKind::Claude, claude, "", 0), Outcome::Done);
@@ -222,7 +239,7 @@ fn events_of_a_later_version_are_passed_over() {
 
 #[test]
 fn text_that_is_json_of_another_kind_is_text() {
-    for kind in [DriverKind::Claude, DriverKind::Codex, DriverKind::Gemini, DriverKind::Opencode] {
+    for kind in DriverKind::ALL.into_iter().filter(|kind| *kind != DriverKind::Command) {
         assert_eq!(outcome(kind, "{\"answer\":\"42\"}\n", "", 0), Outcome::Done, "{kind}");
         assert_eq!(outcome(kind, "{\n  \"answer\": 42\n}\n", "", 0), Outcome::Done, "{kind}");
         assert_eq!(name(kind, "{\"type\":\"resul", "", 0), "protocol_error", "{kind}");

@@ -5,7 +5,9 @@ mod explain;
 mod offline;
 
 use clap::Subcommand;
-use rehearsal_core::config::Overrides;
+use rehearsal_core::AgentName;
+use rehearsal_core::config::{Overrides, Profile};
+use rehearsal_engine::program_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,7 +18,7 @@ use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommand {
-    /// List the agents of the configuration, and whether their programs are here
+    /// List the agents, and whether their programs are here
     #[command(after_help = "Example: rehearsal agent list")]
     List,
     /// Run an agent's CLI through a short list of what it must be able to do
@@ -36,8 +38,12 @@ struct AgentView {
     name: String,
     driver: String,
     model: Option<String>,
+    /// Its role in the crew.
+    role: Option<String>,
     /// Where its program is, if it was found.
     program: Option<String>,
+    /// Whether it is there without being configured.
+    built_in: bool,
     /// Whether `run` uses it.
     used: bool,
 }
@@ -52,27 +58,31 @@ pub(crate) async fn run(command: AgentCommand, context: &Context) -> Done {
     }
 }
 
+fn found_program(profile: &Profile) -> Option<String> {
+    let found = which::which(program_of(profile).ok()?).ok()?;
+    Some(found.display().to_string())
+}
+
 fn list(context: &Context) -> Done {
     let settings = context.project()?.settings(Overrides::default())?;
-    let agents: Vec<AgentView> = settings
-        .agents
-        .iter()
-        .map(|(name, profile)| {
-            let driver = profile.driver.value;
-            let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
-            AgentView {
-                name: name.to_string(),
-                driver: driver.to_string(),
-                model: profile.model.value.clone(),
-                program: which::which(&program).ok().map(|path| path.display().to_string()),
-                used: *name == settings.agent.value,
-            }
-        })
-        .collect();
+    let view = |name: &AgentName, profile: &Profile| AgentView {
+        name: name.to_string(),
+        driver: profile.driver.value.to_string(),
+        model: profile.model.value.clone(),
+        role: profile.role.value.clone(),
+        program: found_program(profile),
+        built_in: !settings.agents.contains_key(name),
+        used: *name == settings.agent.value,
+    };
+    let all = settings.agents.iter().chain(&settings.built_in);
+    let agents: Vec<AgentView> = all.map(|(name, profile)| view(name, profile)).collect();
     let row = |agent: &AgentView| {
         vec![
             format!("{}{}", agent.name, if agent.used { " *" } else { "" }),
-            agent.driver.clone(),
+            match &agent.role {
+                Some(role) => format!("{} ({role})", agent.driver),
+                None => agent.driver.clone(),
+            },
             agent.model.clone().unwrap_or_else(|| "-".into()),
             agent.program.clone().unwrap_or_else(|| "not found".into()),
         ]

@@ -42,6 +42,17 @@ struct SettingView {
     origin: String,
 }
 
+/// A default that is longer is a list.
+const LONGEST_DEFAULT: usize = 40;
+
+impl SettingView {
+    /// For people: a long list that nobody has changed is not spelled out. The document has it.
+    fn shown(&self) -> String {
+        let is_long_default = self.origin == "default" && self.value.len() > LONGEST_DEFAULT;
+        if is_long_default { "as shipped".to_owned() } else { self.value.clone() }
+    }
+}
+
 pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Done {
     let ConfigCommand::Show(args) = command;
     let settings = context.project()?.settings(Overrides::default())?;
@@ -51,7 +62,7 @@ pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Done {
         .map(|(key, value, origin)| SettingView { key, value, origin: origin.to_string() })
         .collect();
     let row = |setting: &SettingView| {
-        let mut row = vec![setting.key.clone(), setting.value.clone()];
+        let mut row = vec![setting.key.clone(), setting.shown()];
         row.extend(args.origin.then(|| setting.origin.clone()));
         row
     };

@@ -7,8 +7,9 @@ mod store;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
-use rehearsal_core::Run;
-use rehearsal_core::config::{DriverKind, Overrides, Settings, without_password};
+use rehearsal_core::config::{DriverKind, Overrides, Profile, Settings, without_password};
+use rehearsal_core::{AgentName, Run};
+use rehearsal_crew::any_vendor;
 use rehearsal_engine::LoopLock;
 use rehearsal_sandbox::SandboxReport;
 use rehearsal_store::{OpenError, StoreError, StoreLocation};
@@ -16,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::crew::check_role;
 use super::test::{found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
@@ -130,7 +132,7 @@ async fn check_project(
                 "defaults only".into()
             };
             checks.push(Check::ok("configuration", found));
-            check_agents(settings, checks);
+            check_agents(settings, project, checks);
         }
         Err(error) => checks.push(Check::bad(
             "configuration",
@@ -173,8 +175,12 @@ fn check_supervision() -> Check {
     }
 }
 
-fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
+fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>) {
     for (name, profile) in &settings.agents {
+        if profile.driver.value == DriverKind::Crew {
+            checks.push(check_crew(name, profile, project));
+            continue;
+        }
         let driver = profile.driver.value;
         let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
         let what = format!("agent {name}");
@@ -201,6 +207,20 @@ fn check_agents(settings: &Settings, checks: &mut Vec<Check>) {
         }
         check_key(&what, driver, checks);
     }
+}
+
+/// One of our own needs a role and a model's address.
+fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
+    let what = format!("agent {name}");
+    if let Err(error) = check_role(profile, project) {
+        return Check::bad(&what, error.in_a_line(), "`rehearsal crew list` shows the roles");
+    }
+    let role = profile.role.value.as_deref().unwrap_or_default();
+    if any_vendor(|name| std::env::var(name).ok()) {
+        return Check::ok(&what, format!("crew: role `{role}`"));
+    }
+    let hint = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or the address of your own server";
+    Check::note(&what, format!("crew: role `{role}`, and no vendor's key or address is set"), hint)
 }
 
 /// Only whether a variable is there; its value is never looked at.

@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::git;
 use rehearsal_core::config::{ConfigFile, DriverKind};
+use rehearsal_crew::any_vendor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ struct Findings {
     base_branch: Option<String>,
     /// Whose tests there are.
     tests: Vec<FoundTests>,
-    /// Agent CLIs on the PATH.
+    /// Agent CLIs on the PATH; and the crew, if a vendor's key or address is set.
     agents: Vec<DriverKind>,
 }
 
@@ -79,11 +80,14 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
 }
 
 async fn look(root: &Utf8Path) -> Findings {
-    let on_path = |kind: &DriverKind| *kind != DriverKind::Command && which::which(kind.as_str()).is_ok();
+    let is_here = |kind: &DriverKind| match kind {
+        DriverKind::Crew => any_vendor(|name| std::env::var(name).ok()),
+        kind => kind.is_foreign_cli() && which::which(kind.as_str()).is_ok(),
+    };
     Findings {
         base_branch: git::base_branch(root).await.ok(),
         tests: found_tests(root),
-        agents: DriverKind::ALL.into_iter().filter(on_path).collect(),
+        agents: DriverKind::ALL.into_iter().filter(is_here).collect(),
     }
 }
 
@@ -118,7 +122,7 @@ agent: implementer
 
 agents:
   implementer:
-    driver: {driver}              # claude, codex, gemini, opencode, or command (any program)
+    driver: {driver}              # claude, codex, gemini, opencode, crew (our own), or command (any program)
     # model: MODEL                # the agent's own choice otherwise
     # permission: accept_edits    # plan: only look; everything only with `run --trust`
     # timeout: 1h                 # the longest a run may take

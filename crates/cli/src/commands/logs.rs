@@ -122,6 +122,7 @@ pub(crate) fn in_words(activity: &Activity) -> String {
                 model.as_ref().map_or_else(String::new, |model| format!(" with {}", harmless(model)))
             ),
         ),
+        Activity::Turn { number } => styled(DIM, format!("turn {number}")),
         Activity::Text { text } => harmless(text.trim_end()),
         Activity::ToolCalled { tool, detail } => {
             format!("{} {}", styled(BOLD, harmless(tool)), one_line(detail, 120))

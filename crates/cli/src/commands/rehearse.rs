@@ -100,7 +100,9 @@ pub(crate) struct StarterDocument {
 
 /// A scenario and where it is written.
 struct Written {
+    /// As messages show it.
     file: String,
+    path: Utf8PathBuf,
     scenario: Scenario,
 }
 
@@ -139,7 +141,7 @@ fn find(args: &RehearseArgs, project: Option<&Project>, context: &Context) -> Re
                     other.file
                 )));
             }
-            found.push(Written { file: shown.clone(), scenario });
+            found.push(Written { file: shown.clone(), path: path.clone(), scenario });
         }
     }
     let is_named = |filter: &str| found.iter().any(|written| written.scenario.name.value == filter);

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
+use super::crew::check_role;
 use super::session::the_session;
 use crate::context::Context;
 use crate::error::CliError;
@@ -153,6 +154,7 @@ async fn prepare(
     let session = the_session(&*store, args.session.clone()).await?;
     let profile = settings.profile().cloned().ok_or_else(|| CliError::usage("no agent is configured"))?;
     check_permission(&profile, args.trust)?;
+    check_role(&profile, project)?;
     let setup =
         set_up(&profile, args, project, context).await.map_err(|error| setup_error(&error, &profile))?;
     let session_loop = SessionLoop {

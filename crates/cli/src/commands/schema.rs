@@ -1,11 +1,14 @@
 //! `schema NAME`.
 
 use clap::Args;
+use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_crew::RoleFile;
+use rehearsal_crew::plan::PlanFile;
 use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
 use rehearsal_eval::case::EvalFile;
@@ -15,8 +18,8 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, demo, doctor, eval, flow, gc, generate, init, lane, logs, mcp,
-    promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+    Done, agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, lane, logs,
+    mcp, plan, promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -43,6 +46,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
     ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
     ("scenario", ".rehearsal/scenarios/*.yaml", || schema_for!(Scenario)),
+    ("role", ".rehearsal/agents/*.yaml", || schema_for!(RoleFile)),
     ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
     ("stage-script", "`stage --script FILE`", || schema_for!(StageScriptFile)),
     ("import", "a line of `task import`", || schema_for!(ImportedTask)),
@@ -71,6 +75,8 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("task-list", "task list", document::<task::TaskList>),
     ("task-show", "task show", document::<task::TaskDetails>),
     ("task-import", "task import", document::<task::ImportDocument>),
+    ("plan", "a plan, as `plan --from FILE` takes it", || schema_for!(PlanFile)),
+    ("plan-document", "plan", document::<plan::PlanDocument>),
     ("run", "run", document::<LoopSummary>),
     ("run-event", "a line of run --follow", document::<LoopEvent>),
     ("run-dry", "run --dry-run", document::<run::DryRun>),
@@ -106,6 +112,9 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("agent-list", "agent list", document::<agent::AgentList>),
     ("agent-check", "agent check", document::<agent::CheckDocument>),
     ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
+    ("crew-run", "a line of crew run", document::<CrewLine>),
+    ("crew-list", "crew list", document::<crew::RoleList>),
+    ("crew-show", "crew show", document::<crew::RoleDocument>),
     ("record", "record", document::<record::RecordDocument>),
     ("replay", "replay", document::<replay::ReplayDocument>),
     ("cassette-show", "cassette show", document::<cassette::ShowDocument>),

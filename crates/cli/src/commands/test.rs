@@ -22,6 +22,7 @@ use rehearsal_testing::Framework;
 
 use super::Done;
 use crate::context::Context;
+pub(crate) use action::ActionTests;
 pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, coloured, for_agent};
 pub(crate) use counts::Counts;
 pub(crate) use explain::ExplainDocument;

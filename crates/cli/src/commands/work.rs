@@ -145,6 +145,7 @@ pub(crate) async fn work(
         outlet,
         state_dir: project.state_dir(),
         testing: settings.testing.clone(),
+        quality: settings.quality.rules(),
         variables: crate::context::variables(),
         options: options(args, &settings),
         reporter,
@@ -246,6 +247,20 @@ fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {
         return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
     }
     view::live(context)
+}
+
+/// Works on the tasks of a session until nothing more can be done, and shows what came of it.
+pub(crate) async fn until_idle(
+    session: &SessionName,
+    project: &Project,
+    context: &Context,
+) -> Result<(WorkDocument, Exit), CliError> {
+    let args = WorkArgs { session: Some(session.clone()), ..WorkArgs::until_idle() };
+    let worked = work(&args, project, context, view::live(context)).await?;
+    let document = summary::document(&worked, Some(session), project, context).await?;
+    summary::show(&document, context);
+    let exit = summary::exit_of(&document, worked.interrupted);
+    Ok((document, exit))
 }
 
 impl WorkArgs {

@@ -72,7 +72,7 @@ fn what_cannot_be_explained_says_why() {
     ");
     assert_snapshot!(env.run(&["agent", "explain", "clod", "--stdout", "-", "--exit", "0"]), @r"
     [stderr]
-    error: invalid value 'clod' for '<DRIVER>': unknown driver `clod`: there are claude, codex, gemini, opencode and command
+    error: invalid value 'clod' for '<DRIVER>': unknown driver `clod`: there are claude, codex, gemini, opencode, crew and command
 
     For more information, try '--help'.
     [exit 2]
@@ -85,9 +85,19 @@ fn agents_are_listed_with_where_their_programs_are() {
     let list = env.json(&["agent", "list"]);
     assert_eq!(list["agents"][0]["name"], "implementer");
     assert_eq!(list["agents"][0]["program"], crate::env::PROGRAM);
-    assert_snapshot!(TestEnv::new().run(&["agent", "list"]), @r"
-    AGENT          DRIVER  MODEL  PROGRAM
-    implementer *  claude  -      not found
+    assert_snapshot!(TestEnv::new().run(&["agent", "list"]), @"
+    AGENT          DRIVER           MODEL  PROGRAM
+    implementer *  claude           -      not found
+    code           crew (code)      -      [PROGRAM]
+    docs           crew (docs)      -      [PROGRAM]
+    gatekeeper     claude           -      not found
+    init           crew (init)      -      [PROGRAM]
+    qa             crew (qa)        -      [PROGRAM]
+    research       crew (research)  -      [PROGRAM]
+    review         crew (review)    -      [PROGRAM]
+    reviewer       claude           -      not found
+    search         crew (search)    -      [PROGRAM]
+    test           crew (test)      -      [PROGRAM]
     ");
 }
 
@@ -102,7 +112,7 @@ fn an_agent_that_is_missing_does_not_conform() {
     [stderr]
     error: unknown agent `nobody`
       --> .rehearsal/config.yaml
-    hint: no agents are configured; without a configuration there is only `implementer`
+    hint: no agents are configured; without a configuration there are `implementer` and the roles of the crew: search, research, code, review, test, qa, docs, init
     [exit 2]
     ");
 }

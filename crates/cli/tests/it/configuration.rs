@@ -30,7 +30,7 @@ fn broken_yaml_is_shown_with_its_place() {
 fn an_unknown_key_is_an_error_with_what_was_meant() {
     assert_snapshot!(with_config("agnts:\n  implementer: {}\n").run(&["run"]), @"
     [stderr]
-    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check
+    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check, quality
       --> .rehearsal/config.yaml:1:1
     hint: did you mean `agents`?
     [exit 2]
@@ -46,9 +46,9 @@ fn an_unknown_key_is_an_error_with_what_was_meant() {
 
 #[test]
 fn a_wrong_value_says_what_is_right() {
-    assert_snapshot!(with_config("agents:\n  implementer:\n    driver: cloude\n").run(&["run"]), @r"
+    assert_snapshot!(with_config("agents:\n  implementer:\n    driver: cloude\n").run(&["run"]), @"
     [stderr]
-    error: unknown variant `cloude`, expected one of claude, codex, gemini, opencode, command
+    error: unknown variant `cloude`, expected one of claude, codex, gemini, opencode, crew, command
       --> .rehearsal/config.yaml:3:13
     hint: did you mean `claude`?
     [exit 2]
@@ -77,11 +77,11 @@ fn an_unknown_agent_is_an_error_with_what_was_meant() {
     hint: did you mean `reviewer`?
     [exit 2]
     ");
-    assert_snapshot!(with_config("agent: nobody\n").run(&["run"]), @r"
+    assert_snapshot!(with_config("agent: nobody\n").run(&["run"]), @"
     [stderr]
     error: unknown agent `nobody`
       --> .rehearsal/config.yaml
-    hint: no agents are configured; without a configuration there is only `implementer`
+    hint: no agents are configured; without a configuration there are `implementer` and the roles of the crew: search, research, code, review, test, qa, docs, init
     [exit 2]
     ");
 }
@@ -150,7 +150,12 @@ fn each_setting_says_where_it_comes_from() {
     testing.sandbox.max_processes     1024          default
     check.build                       -             default
     check.lint                        -             default
+    quality.most_files                2             default
+    quality.risky_paths               as shipped    default
+    quality.risky_words               as shipped    default
+    quality.public_interfaces         true          default
     agents.implementer.driver         claude        default
+    agents.implementer.role           -             default
     agents.implementer.program        -             default
     agents.implementer.args           -             default
     agents.implementer.model          sonnet        .rehearsal/config.yaml
@@ -186,7 +191,8 @@ fn flows_are_checked_and_drawn() {
     loop: ok, 4 states, version [HASH]
     pull-request: ok, 5 states, version [HASH]
     approve: ok, 6 states, version [HASH]
-    plan: ok, 6 states, version [HASH]
+    plan: ok, 7 states, version [HASH]
+    look: ok, 4 states, version [HASH]
     ");
     assert_snapshot!(env.run(&["flow", "graph", "loop"]), @r"
     stateDiagram-v2
@@ -208,7 +214,7 @@ fn flows_are_checked_and_drawn() {
     assert_snapshot!(env.run(&["flow", "graph", "loops"]), @"
     [stderr]
     error: there is no flow `loops`
-    hint: shipped: loop, pull-request, approve, plan; your own go to `.rehearsal/flows/NAME.yaml`
+    hint: shipped: loop, pull-request, approve, plan, look; your own go to `.rehearsal/flows/NAME.yaml`
     [exit 2]
     ");
     env.file(".rehearsal/flows/mine.yaml", "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on:\n      done: finished\n  done: { end: success }\n");

@@ -265,6 +265,11 @@ impl TestEnv {
         self.finish(self.command(PROGRAM).args(args), input.as_ref())
     }
 
+    /// Runs the program with more variables.
+    pub(crate) fn run_with_vars(&self, vars: &[(&str, &str)], args: &[&str]) -> Output {
+        self.finish(self.command(PROGRAM).args(args).envs(vars.iter().copied()), b"")
+    }
+
     /// Runs the program where the kernel allows no more namespaces.
     pub(crate) fn run_without_namespaces(&self, args: &[&str]) -> Output {
         let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";

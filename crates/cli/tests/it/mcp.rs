@@ -1,6 +1,7 @@
 //! `mcp`: the server as clients see it: the official SDK's own client, bare lines, and the real Claude Code.
 
 mod client;
+mod crew;
 mod real_claude;
 
 use std::time::Duration;
@@ -75,6 +76,7 @@ async fn a_client_finds_tools_with_the_form_of_what_they_take_and_give() {
     test_history(last, test)
     ");
     for tool in &tools {
+        assert_eq!(tool.input_schema.get("required"), None, "`{}` can be called without anything", tool.name);
         // Clients insist on objects, in both directions.
         let output = tool.output_schema.as_ref().unwrap();
         assert_eq!((&tool.input_schema["type"], &output["type"]), (&json!("object"), &json!("object")));

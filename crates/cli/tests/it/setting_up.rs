@@ -34,7 +34,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
 
     agents:
       implementer:
-        driver: claude              # claude, codex, gemini, opencode, or command (any program)
+        driver: claude              # claude, codex, gemini, opencode, crew (our own), or command (any program)
         # model: MODEL                # the agent's own choice otherwise
         # permission: accept_edits    # plan: only look; everything only with `run --trust`
         # timeout: 1h                 # the longest a run may take
@@ -133,7 +133,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
     ok    git                 [VERSION]
     ok    supervision         agents and all that they start can be ended
     ok    repository          [REPO]
-    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check
+    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check, quality
           hint: mend the file; `rehearsal schema config` has its form
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration

@@ -136,6 +136,14 @@ fn what_each_cli_has_to_be_told_is_shown() {
       export REHEARSAL_STAGE_KEY=not-a-key
       codex exec --disable plugins --disable unbounded_connection_retries -c 'analytics.enabled=false' -c 'check_for_update_on_startup=false' -c 'model_provider="rehearsal"' -c 'model="rehearsal"' -c 'model_providers.rehearsal={name="rehearsal",base_url="http://127.0.0.1:[PORT]/v1",env_key="REHEARSAL_STAGE_KEY",wire_api="responses"}'
 
+    crew
+      export ANTHROPIC_BASE_URL=http://127.0.0.1:[PORT]
+      export ANTHROPIC_API_KEY=not-a-key
+      export OPENAI_BASE_URL=http://127.0.0.1:[PORT]/v1
+      export OPENAI_API_KEY=not-a-key
+      export GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:[PORT]
+      export GEMINI_API_KEY=not-a-key
+
     gemini
       export GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:[PORT]
       export GEMINI_API_KEY=not-a-key

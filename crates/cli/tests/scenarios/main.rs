@@ -141,6 +141,26 @@ scenarios!(stores {
     disk_full_for_the_agents
 });
 
+scenarios!(crew {
+    the_crew_makes_a_test_green
+    a_tool_that_fails_is_called_again_in_another_way
+    a_model_that_answers_junk_or_is_cut_or_limited_is_asked_again
+    work_that_does_not_pass_its_tests_goes_back_to_the_crew
+});
+
+scenarios!(plan {
+    search_then_code
+    two_searches_then_code
+    many_files_are_reviewed_and_checked
+    a_rejected_change_is_mended_and_reviewed_again
+    after_the_second_mending_a_person_looks
+    a_failed_task_stops_only_what_depends_on_it
+    search_then_code_then_test
+    a_single_harmless_file_needs_nobody_else
+    a_user_says_what_is_risky
+    work_that_changes_nothing_is_not_reviewed
+});
+
 #[test]
 fn the_matrix_holds_with_three_workers() {
     let stage = Stage::new();

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckConfig, ForgeConfig, HumanDuration, SandboxConfig, TestingConfig, WorkConfig, WorktreesConfig,
+    CheckConfig, ForgeConfig, HumanDuration, QualityConfig, SandboxConfig, TestingConfig, WorkConfig,
+    WorktreesConfig,
 };
 use crate::source::{nearest, yaml_error};
 use crate::{AgentName, Budget, SourceError};
@@ -41,6 +42,8 @@ pub struct ConfigFile {
     pub testing: TestingConfig,
     /// How the repository is built and linted.
     pub check: CheckConfig,
+    /// Which changes need a review, in flows with the step `assess`.
+    pub quality: QualityConfig,
 }
 
 /// An agent: a role, and how it is run.
@@ -49,6 +52,9 @@ pub struct ConfigFile {
 pub struct AgentConfig {
     /// What kind of agent it is.
     pub driver: Option<DriverKind>,
+    /// With `driver: crew`: its role, one of the eight that are built in (`rehearsal crew list`) or one of your own in
+    /// `.rehearsal/agents`. Without it: the agent's own name; `implementer` is `code`, `reviewer` and `gatekeeper` are `review`.
+    pub role: Option<String>,
     /// The program, if it is not on the PATH under its usual name. For `command`: the program to run.
     pub program: Option<String>,
     /// Arguments put before those that the driver adds.
@@ -93,13 +99,16 @@ pub enum DriverKind {
     Gemini,
     /// opencode.
     Opencode,
+    /// Our own, which needs nothing but a model's address.
+    Crew,
     /// Any program that keeps the process contract.
     Command,
 }
 
 impl DriverKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Command];
+    pub const ALL: [Self; 6] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Crew, Self::Command];
 
     /// The name as files write it.
     pub fn as_str(self) -> &'static str {
@@ -108,18 +117,24 @@ impl DriverKind {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
+            Self::Crew => "crew",
             Self::Command => "command",
         }
     }
 
-    /// The command that installs its CLI; none for any program.
+    /// Whether it is a CLI that others make and one has to install.
+    pub fn is_foreign_cli(self) -> bool {
+        self.install_hint().is_some()
+    }
+
+    /// The command that installs its CLI; none for any program and for our own.
     pub fn install_hint(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some("npm install -g @anthropic-ai/claude-code"),
             Self::Codex => Some("npm install -g @openai/codex"),
             Self::Gemini => Some("npm install -g @google/gemini-cli"),
             Self::Opencode => Some("npm install -g opencode-ai"),
-            Self::Command => None,
+            Self::Crew | Self::Command => None,
         }
     }
 }
@@ -136,7 +151,9 @@ impl std::str::FromStr for DriverKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
             let near = nearest(text, Self::ALL.map(Self::as_str));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            format!("unknown driver `{text}`: there are claude, codex, gemini, opencode and command{hint}")
+            format!(
+                "unknown driver `{text}`: there are claude, codex, gemini, opencode, crew and command{hint}"
+            )
         })
     }
 }

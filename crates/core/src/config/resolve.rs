@@ -5,8 +5,8 @@ use std::fmt;
 
 use super::{
     AgentConfig, CheckConfig, CheckSettings, ConfigFile, DriverKind, ForgeConfig, HumanDuration, LoopConfig,
-    PermissionMode, SandboxSettings, TestingConfig, TestingSettings, WorkConfig, WorkSettings,
-    WorktreesConfig,
+    PermissionMode, QualityConfig, QualitySettings, SandboxSettings, TestingConfig, TestingSettings,
+    WorkConfig, WorkSettings, WorktreesConfig,
 };
 use crate::{AgentName, Budget, SourceError};
 
@@ -102,6 +102,7 @@ impl Overrides {
             },
             testing: TestingConfig { command: self.test_command, ..TestingConfig::default() },
             check: CheckConfig::default(),
+            quality: QualityConfig::default(),
             store: self.store,
             flow: None,
             work: WorkConfig { workers: self.workers, ..WorkConfig::default() },
@@ -119,8 +120,10 @@ pub struct Settings {
     pub base_branch: Setting<Option<String>>,
     /// The agent that `run` uses.
     pub agent: Setting<AgentName>,
-    /// All agents.
+    /// The agents of the configuration, and the one that `run` uses.
     pub agents: BTreeMap<AgentName, Profile>,
+    /// The agents that need no configuration, apart from those that have one.
+    pub built_in: BTreeMap<AgentName, Profile>,
     /// At most this many iterations.
     pub iterations: Setting<u32>,
     /// Stop after this many failed runs in a row.
@@ -135,6 +138,8 @@ pub struct Settings {
     pub testing: TestingSettings,
     /// How the repository is built and linted.
     pub check: CheckSettings,
+    /// Which changes need a review.
+    pub quality: QualitySettings,
     /// How workers work.
     pub work: WorkSettings,
 }
@@ -144,6 +149,8 @@ pub struct Settings {
 pub struct Profile {
     /// What kind of agent it is.
     pub driver: Setting<DriverKind>,
+    /// Its role in the crew; none for other kinds.
+    pub role: Setting<Option<String>>,
     /// The program, if not the usual one.
     pub program: Setting<Option<String>>,
     /// Arguments before the driver's own.
@@ -176,8 +183,11 @@ pub struct Profile {
 
 /// The agent there is without any configuration.
 const DEFAULT_AGENT: &str = "implementer";
-/// The agents that the shipped flows ask for a decision.
-const REVIEWERS: [&str; 3] = ["gatekeeper", "reviewer", "qa"];
+/// The agents that the shipped flows ask for a decision. Without a configuration of their own they work like the agent that
+/// `run` uses.
+const REVIEWERS: [&str; 2] = ["gatekeeper", "reviewer"];
+/// The roles that are built in: agents that are always there, with nothing but a model's address.
+const CREW: [&str; 8] = ["search", "research", "code", "review", "test", "qa", "docs", "init"];
 const DEFAULT_ITERATIONS: u32 = 10;
 const DEFAULT_MAX_FAILURES: u32 = 3;
 /// Long enough for a five-hour quota window to pass in a night.
@@ -204,10 +214,12 @@ pub fn resolve(
     files.push(flags.into_layer(Origin::Flag, &agent));
     let layers = Layers(files);
     let agents = layers.agents(&agent)?;
+    let built_in = layers.built_in(&agents, &agent);
     Ok(Settings {
         base_branch: layers.optional(|file| file.base_branch.clone()),
         agent: layers.pick(|file| file.agent.clone(), agent),
         agents,
+        built_in,
         iterations: layers.pick(|file| file.loop_.iterations, DEFAULT_ITERATIONS),
         max_failures: layers.pick(|file| file.loop_.max_failures, DEFAULT_MAX_FAILURES),
         max_cost: layers.optional(|file| file.loop_.max_cost),
@@ -215,6 +227,7 @@ pub fn resolve(
         accept_complete: layers.pick(|file| file.loop_.accept_complete, false),
         testing: TestingSettings::of(&layers),
         check: CheckSettings::of(&layers),
+        quality: QualitySettings::of(&layers),
         work: WorkSettings::of(&layers),
     })
 }
@@ -245,23 +258,48 @@ impl Layers {
         let known: BTreeSet<&AgentName> = written_in_files.collect();
         // Without any agent in any file there is the default one; otherwise the one that is used must exist.
         if !known.contains(used) {
-            if used.as_str() == DEFAULT_AGENT {
+            if used.as_str() == DEFAULT_AGENT || CREW.contains(&used.as_str()) {
                 names.insert(used);
             } else {
                 return Err(unknown_agent(used, &known));
             }
         }
-        Ok(names.into_iter().map(|name| (name.clone(), self.profile(name))).collect())
+        let is_of_the_crew = |name: &AgentName| !known.contains(name) && CREW.contains(&name.as_str());
+        let usual = |name| if is_of_the_crew(name) { DriverKind::Crew } else { DriverKind::Claude };
+        let profiles: BTreeMap<AgentName, Profile> =
+            names.into_iter().map(|name| (name.clone(), self.profile(name, usual(name)))).collect();
+        profiles.iter().try_for_each(|(name, profile)| profile.check_role(name))?;
+        Ok(profiles)
     }
 
-    fn profile(&self, name: &AgentName) -> Profile {
+    fn built_in(
+        &self,
+        agents: &BTreeMap<AgentName, Profile>,
+        used: &AgentName,
+    ) -> BTreeMap<AgentName, Profile> {
+        let names = CREW.into_iter().chain(REVIEWERS).filter_map(|name| AgentName::new(name).ok());
+        let unwritten = names.filter(|name| !agents.contains_key(name));
+        let profile = |name: &AgentName| match agents.get(used) {
+            Some(used) if REVIEWERS.contains(&name.as_str()) => used.for_another(name),
+            _ => self.profile(name, DriverKind::Crew),
+        };
+        unwritten.map(|name| (name.clone(), profile(&name))).collect()
+    }
+
+    fn profile(&self, name: &AgentName, usual: DriverKind) -> Profile {
         macro_rules! of_agent {
             ($field:ident) => {
                 |file: &ConfigFile| file.agents.get(name).and_then(|agent| agent.$field.clone())
             };
         }
+        let driver = self.pick(of_agent!(driver), usual);
+        let role = match driver.value {
+            DriverKind::Crew => self.pick(|file| of_agent!(role)(file).map(Some), Some(role_of(name))),
+            _ => self.optional(of_agent!(role)),
+        };
         Profile {
-            driver: self.pick(of_agent!(driver), DriverKind::Claude),
+            driver,
+            role,
             program: self.optional(of_agent!(program)),
             args: self.pick(of_agent!(args), Vec::new()),
             model: self.optional(of_agent!(model)),
@@ -286,7 +324,8 @@ fn unknown_agent(used: &AgentName, known: &BTreeSet<&AgentName>) -> SourceError 
     match crate::source::nearest(used.as_str(), names.iter().copied()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None if names.is_empty() => error.hint(format!(
-            "no agents are configured; without a configuration there is only `{DEFAULT_AGENT}`"
+            "no agents are configured; without a configuration there are `{DEFAULT_AGENT}` and the roles of the crew: {}",
+            CREW.join(", ")
         )),
         None => error.hint(format!("known agents: {}", names.join(", "))),
     }
@@ -298,17 +337,14 @@ impl Settings {
         self.agents.get(&self.agent.value)
     }
 
-    /// The profile of an agent that a flow names. The reviewers of the shipped flows need no configuration: they work
-    /// like the agent that `run` uses.
+    /// The profile of an agent that a flow names: one of the configuration, or one that needs none.
     pub fn profile_of(&self, name: &AgentName) -> Option<&Profile> {
-        let own = self.agents.get(name);
-        own.or_else(|| self.profile().filter(|_| REVIEWERS.contains(&name.as_str())))
+        self.agents.get(name).or_else(|| self.built_in.get(name))
     }
 
     /// Every agent that a flow may name.
     pub fn agent_names(&self) -> impl Iterator<Item = AgentName> + Clone + '_ {
-        let reviewers = REVIEWERS.into_iter().filter_map(|name| AgentName::new(name).ok());
-        self.agents.keys().cloned().chain(reviewers.filter(|name| !self.agents.contains_key(name)))
+        self.agents.keys().chain(self.built_in.keys()).cloned()
     }
 
     /// Every setting as a line: key, value, origin.
@@ -337,6 +373,9 @@ impl Settings {
         for (key, value, origin) in self.check.lines() {
             put(format!("check.{key}"), value, origin);
         }
+        for (key, value, origin) in self.quality.lines() {
+            put(format!("quality.{key}"), value, origin);
+        }
         for (name, profile) in &self.agents {
             for (key, value, origin) in profile.lines() {
                 put(format!("agents.{name}.{key}"), value, origin);
@@ -346,7 +385,37 @@ impl Settings {
     }
 }
 
+/// The role that an agent of the crew has by its name.
+fn role_of(name: &AgentName) -> String {
+    match name.as_str() {
+        DEFAULT_AGENT => "code",
+        "reviewer" | "gatekeeper" => "review",
+        own => own,
+    }
+    .to_owned()
+}
+
 impl Profile {
+    /// The same for an agent of another name. Of the crew, each has its own role.
+    fn for_another(&self, name: &AgentName) -> Self {
+        let mut other = self.clone();
+        if self.driver.value == DriverKind::Crew {
+            other.role = Setting { value: Some(role_of(name)), origin: Origin::Default };
+        }
+        other
+    }
+
+    fn check_role(&self, name: &AgentName) -> Result<(), SourceError> {
+        match (self.driver.value, &self.role.value) {
+            (DriverKind::Crew, _) | (_, None) => Ok(()),
+            (driver, Some(role)) => {
+                let message =
+                    format!("agent `{name}` has the role `{role}`, and its driver `{driver}` knows no roles");
+                Err(SourceError::at(None, message).hint("roles are for `driver: crew`"))
+            }
+        }
+    }
+
     fn lines(&self) -> Vec<(String, String, &Origin)> {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
         let list = |values: &[String]| {
@@ -364,6 +433,7 @@ impl Profile {
         .collect();
         let mut lines: Vec<_> = [
             ("driver", self.driver.value.to_string(), &self.driver.origin),
+            ("role", text(&self.role.value), &self.role.origin),
             ("program", text(&self.program.value), &self.program.origin),
             ("args", list(&self.args.value), &self.args.origin),
             ("model", text(&self.model.value), &self.model.origin),

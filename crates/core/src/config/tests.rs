@@ -141,3 +141,80 @@ fn an_agent_is_confined_only_if_somebody_says_so_and_then_with_its_own_defaults(
     assert!(sandbox.allow_network.value);
     assert_eq!((sandbox.max_memory.value, sandbox.max_cpus.value), (None, Some(4.0)));
 }
+
+#[test]
+fn a_user_says_which_changes_are_reviewed_and_a_pattern_that_is_none_is_told_at_its_place() {
+    let settings = resolve(
+        vec![project("quality: { risky_paths: [ledger] }")],
+        Overrides::default(),
+        Overrides::default(),
+    )
+    .unwrap();
+    assert_eq!(settings.quality.risky_paths.value, ["ledger"]);
+    assert_eq!(settings.quality.most_files.value, 2);
+    assert!(settings.quality.risky_words.value.contains(&"password".to_owned()));
+    let error = parse("quality:\n  risky_paths: ['a[']\n").unwrap_err();
+    assert_eq!(error.message, "`a[` is not a pattern: unclosed character class; missing ']'");
+    assert_eq!(error.place.unwrap().line, 2);
+}
+
+fn name(text: &str) -> AgentName {
+    AgentName::new(text).unwrap()
+}
+
+fn role(settings: &Settings, agent: &str) -> (DriverKind, Option<String>) {
+    let profile = settings.profile_of(&name(agent)).unwrap();
+    (profile.driver.value, profile.role.value.clone())
+}
+
+fn crew(role: &str) -> (DriverKind, Option<String>) {
+    (DriverKind::Crew, Some(role.to_owned()))
+}
+
+#[test]
+fn the_roles_of_the_crew_are_agents_that_need_no_configuration() {
+    let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
+    for agent in ["search", "research", "code", "review", "test", "qa", "docs", "init"] {
+        assert_eq!(role(&settings, agent), crew(agent));
+    }
+    let flags = Overrides { agent: Some(name("qa")), model: Some("openai:x".into()), ..Overrides::default() };
+    let settings = resolve(vec![], Overrides::default(), flags).unwrap();
+    assert_eq!(role(&settings, "qa"), crew("qa"));
+    assert_eq!(settings.profile().unwrap().model.value.as_deref(), Some("openai:x"));
+}
+
+#[test]
+fn an_agent_of_the_configuration_is_what_it_says() {
+    let layer = project("agents: { code: { driver: codex } }");
+    let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+    assert_eq!(role(&settings, "code"), (DriverKind::Codex, None));
+    assert!(!settings.built_in.contains_key(&name("code")));
+}
+
+#[test]
+fn reviewers_work_like_the_agent_that_is_used_and_of_the_crew_each_has_its_own_role() {
+    let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
+    assert_eq!(role(&settings, "gatekeeper"), (DriverKind::Claude, None));
+    let layer = project("agents: { implementer: { driver: crew, model: 'openai:x' } }");
+    let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+    assert_eq!(role(&settings, "implementer"), crew("code"));
+    assert_eq!(role(&settings, "gatekeeper"), crew("review"));
+    assert_eq!(role(&settings, "reviewer"), crew("review"));
+    assert_eq!(role(&settings, "qa"), crew("qa"));
+    let model = |agent| settings.profile_of(&name(agent)).unwrap().model.value.clone();
+    assert_eq!((model("reviewer").as_deref(), model("qa")), (Some("openai:x"), None));
+}
+
+#[test]
+fn a_role_can_be_named_and_is_for_the_crew_only() {
+    let layer = project("agents: { auditor: { driver: crew, role: review }, own: { driver: crew } }");
+    let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+    assert_eq!((role(&settings, "auditor"), role(&settings, "own")), (crew("review"), crew("own")));
+    let layer = project("agents: { implementer: { role: code } }");
+    let error = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap_err();
+    assert_eq!(
+        error.message,
+        "agent `implementer` has the role `code`, and its driver `claude` knows no roles"
+    );
+    assert_eq!(error.hint.as_deref(), Some("roles are for `driver: crew`"));
+}

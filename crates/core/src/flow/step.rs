@@ -17,6 +17,8 @@ pub enum Step {
     Rebase,
     /// Runs the repository's tests.
     RunTests,
+    /// Looks whether the change needs a review.
+    Assess,
     /// Commits what the agent left uncommitted.
     CommitLeftovers,
     /// Pushes the work to its branch on the remote.
@@ -39,9 +41,10 @@ pub enum Step {
 
 impl Step {
     /// The steps that need nothing but their name.
-    pub const PLAIN: [Self; 8] = [
+    pub const PLAIN: [Self; 9] = [
         Self::Rebase,
         Self::RunTests,
+        Self::Assess,
         Self::CommitLeftovers,
         Self::PushBranch,
         Self::CreatePr,
@@ -51,9 +54,10 @@ impl Step {
     ];
 
     /// Every name that a flow may write.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&str; 12] = [
         "rebase",
         "run_tests",
+        "assess",
         "commit_leftovers",
         "push_branch",
         "create_pr",
@@ -70,6 +74,7 @@ impl Step {
         match self {
             Self::Rebase => "rebase",
             Self::RunTests => "run_tests",
+            Self::Assess => "assess",
             Self::CommitLeftovers => "commit_leftovers",
             Self::PushBranch => "push_branch",
             Self::CreatePr => "create_pr",
@@ -87,6 +92,7 @@ impl Step {
         match self {
             Self::Rebase | Self::CheckConflicts => Some(EdgeName::Conflict),
             Self::RunTests => Some(EdgeName::TestsFailed),
+            Self::Assess => Some(EdgeName::NeedsReview),
             Self::CheckCi => Some(EdgeName::CiFailed),
             Self::MergePr => Some(EdgeName::MergeFailed),
             Self::Command(_) => Some(EdgeName::CommandFailed),

@@ -130,3 +130,43 @@ fn a_loop_takes_only_flows_with_one_agent_and_no_steps() {
         "state `incoming` has steps, and a loop runs none"
     );
 }
+
+#[test]
+fn the_author_of_a_task_does_what_the_first_agent_would_and_reviewers_stay() {
+    let flow = Flow::shipped("plan").unwrap();
+    let (docs, state) = (AgentName::new("docs").unwrap(), |name: &str| StateName::new(name).unwrap());
+    let who = |name: &str| flow.agent_for(&state(name), Some(&docs)).map(ToString::to_string);
+    assert_eq!(who("incoming").unwrap(), "docs");
+    assert_eq!(who("review").unwrap(), "review");
+    assert_eq!(who("qa").unwrap(), "qa");
+    assert_eq!(who("landing"), None);
+    assert_eq!(flow.agent_for(&state("incoming"), None).unwrap().as_str(), "code");
+}
+
+#[test]
+fn only_a_state_that_ends_well_without_changes_asks_for_words() {
+    let looks =
+        |flow: &str, state: &str| Flow::shipped(flow).unwrap().only_looks(&StateName::new(state).unwrap());
+    assert!(looks("look", "looking"));
+    for (flow, state) in [("plan", "incoming"), ("plan", "review"), ("loop", "todo"), ("look", "done")] {
+        assert!(!looks(flow, state), "{flow}/{state}");
+    }
+}
+
+#[test]
+fn a_change_that_is_assessed_needs_a_way_to_its_review() {
+    let text = "\
+name: f
+start: a
+states:
+  a:
+    agent: x
+    steps: [assess]
+    on: { done: b, failed: b, blocked: b, crashed: b, needs_continuation: b }
+  b: { end: success }
+";
+    assert_eq!(
+        told(&parse(text).unwrap_err()),
+        "4:3 flow `f` has no edge for outcome `needs_review` in state `a` / add `needs_review: STATE` under `on:`, or an `otherwise:`"
+    );
+}

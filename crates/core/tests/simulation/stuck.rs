@@ -98,6 +98,7 @@ fn failures() -> impl Strategy<Value = Option<StepFailure>> {
         1 => Just(red(RedVerdict::Conflict)),
         1 => Just(red(RedVerdict::TestsFailed)),
         1 => Just(red(RedVerdict::MergeFailed)),
+        1 => Just(red(RedVerdict::NeedsReview)),
         1 => Just(Some(StepFailure::Transient { reason: "reset".into() })),
         1 => Just(Some(StepFailure::Pending { reason: "checks".into(), until: Timestamp(0) })),
         1 => Just(Some(StepFailure::Unknown { reason: "no answer".into() })),

@@ -6,6 +6,7 @@ use rehearsal_core::{
 };
 
 use super::{PromptError, TaskPrompt, render_task};
+use crate::findings::Finding;
 
 /// Renders a template for a task that has all that a task can have.
 pub fn check_task_template(template: &str) -> Result<(), PromptError> {
@@ -17,7 +18,14 @@ pub fn check_task_template(template: &str) -> Result<(), PromptError> {
         criteria: vec!["a criterion".into()],
         created_at: Timestamp(0),
     };
-    let data = TaskPrompt { task: &task, session: Some(&session), base: "main", test_command: Some("test") };
+    let findings = [Finding { id: "k3f".into(), title: "another task".into(), text: "what it found".into() }];
+    let data = TaskPrompt {
+        task: &task,
+        session: Some(&session),
+        findings: &findings,
+        base: "main",
+        test_command: Some("test"),
+    };
     render_task(template, &data).map(drop)
 }
 

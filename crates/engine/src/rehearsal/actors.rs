@@ -1,6 +1,6 @@
 //! The agents of a rehearsal: real processes that do as the scenario says, call by call, in its time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use rehearsal_agent::driver::driver_with;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::mock::{CLOCK_VARIABLE, RunScript};
 use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT};
-use rehearsal_agent::{Agent, Graces, ProcessAgent, Retrying, RunReport, RunRequest, Watch};
+use rehearsal_agent::{Agent, Driver, Graces, ProcessAgent, Retrying, RunReport, RunRequest, Watch};
 use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_core::{AgentName, Clock, Outcome, Stop, TimeLimit, Timestamp, judge};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::clock::{InsideClock, StageClock, Who, WorkerClock};
 use super::clock_socket::ClockSocket;
 use super::runs::{Calls, RoleScript};
+use super::vendor::{self, Vendor};
 use crate::{Role, Roles, SetupError};
 
 /// Real time that an agent may take, in case it does not ask the rehearsal's clock: far more than any needs.
@@ -39,6 +40,10 @@ pub(super) struct Actors {
     pub(super) variables: Variables,
     pub(super) settings: Settings,
     pub(super) roles: BTreeMap<AgentName, RoleScript>,
+    /// Those that are played by a model's answers.
+    pub(super) staged: BTreeSet<AgentName>,
+    /// Who has the answers.
+    pub(super) vendor: Option<Vendor>,
     pub(super) seed: u64,
     /// There is no room for what agents say until then.
     pub(super) full_until: AtomicI64,
@@ -77,8 +82,10 @@ impl Actors {
     /// The process behind a role.
     fn process(&self, name: &AgentName) -> Arc<ProcessAgent> {
         let role = self.roles.get(name).map(|role| role.0.clone()).unwrap_or_default();
+        let is_staged = self.staged.contains(name);
         let (kind, program, args) = match role.program {
             Some(program) => (role.plays.unwrap_or(DriverKind::Command), program, Vec::new()),
+            None if is_staged => (DriverKind::Crew, self.program.to_string(), Vec::new()),
             None => {
                 let kind = role.plays.unwrap_or(DriverKind::Claude);
                 let played: &[&str] =
@@ -88,9 +95,15 @@ impl Actors {
             }
         };
         let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = processes.entry((kind, program.clone())).or_insert_with(|| {
+        // A member of the crew is told its role by its command line.
+        let key = if is_staged { name.to_string() } else { program.clone() };
+        let made = processes.entry((kind, key)).or_insert_with(|| {
             let launcher = Launcher::new(self.program.clone(), [SHIM_ARGUMENT.to_owned()]);
-            let driver = driver_with(kind, Some(program), args, None);
+            let driver: Box<dyn Driver> = if is_staged {
+                Box::new(vendor::driver(name, &program, &self.settings))
+            } else {
+                driver_with(kind, Some(program), args, None)
+            };
             let clock = WorkerClock { stage: self.clock.clone(), worker: 0 };
             let process = ProcessAgent::new(driver, self.variables.clone(), Arc::new(clock));
             Arc::new(process.with_launcher(launcher).with_graces(GRACES))
@@ -223,6 +236,15 @@ impl Agent for StageAgent {
 impl StageAgent {
     /// The request with what the scenario tells the agent; none if it tells nothing more.
     fn as_told(&self, mut request: RunRequest) -> Option<RunRequest> {
+        request.env.insert(CLOCK_VARIABLE.to_owned(), self.actors.socket.path.to_string());
+        let date = format!("@{} +0000", self.clock.now().0 / 1000);
+        for name in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
+            request.env.insert(name.to_owned(), date.clone());
+        }
+        if self.actors.staged.contains(&self.name) {
+            request.env.extend(self.actors.vendor.iter().flat_map(Vendor::variables));
+            return Some(request);
+        }
         let problems = &self.actors.problems;
         let Some(call) = self.actors.calls.next(&self.name, &request.task) else {
             let name = &self.name;
@@ -232,11 +254,6 @@ impl StageAgent {
             ));
             return None;
         };
-        request.env.insert(CLOCK_VARIABLE.to_owned(), self.actors.socket.path.to_string());
-        let date = format!("@{} +0000", self.clock.now().0 / 1000);
-        for name in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
-            request.env.insert(name.to_owned(), date.clone());
-        }
         match &call.script.script {
             None => request.env.extend(call.script.variables()),
             Some(actions) => {

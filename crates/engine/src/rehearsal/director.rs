@@ -138,6 +138,7 @@ impl Director {
             outlet: stage.outlet.clone(),
             state_dir: stage.state_dir(),
             testing: self.actors.settings.testing.clone(),
+            quality: self.actors.settings.quality.rules(),
             variables: self.actors.variables.clone(),
             options: WorkOptions { seed: Some(seed), ..self.options.clone() },
             reporter: self.reporter(number),

@@ -17,6 +17,8 @@ use super::outcome::{Came, TaskCame};
 pub struct Expect {
     /// The tasks, by id.
     pub tasks: BTreeMap<TaskId, ExpectTask>,
+    /// The agents, in the order in which their runs begin: all of them.
+    pub trajectory: Option<Vec<AgentName>>,
     /// Lines of the time line that come in this order, with any others between: each is a part of its line.
     pub events: Vec<String>,
     /// Lines of which none may come, as parts of them.
@@ -69,6 +71,8 @@ pub struct ExpectTask {
     pub feedback: Option<String>,
     /// A part of why it waits.
     pub reason: Option<String>,
+    /// A part of what `why` says about it.
+    pub why: Option<String>,
     /// Whether its work does not fit the base.
     pub needs_rebase: Option<bool>,
     /// Whether its work is on the base.
@@ -159,6 +163,9 @@ impl Expect {
                 None => findings.add(format!("task {id}"), "there", "not there"),
             }
         }
+        if let Some(trajectory) = &self.trajectory {
+            findings.equal("trajectory", Some(listed(trajectory)), listed(&came.trajectory));
+        }
         let lines: Vec<String> = came.timeline.iter().map(|it| format!("{}: {}", it.who, it.what)).collect();
         in_order("events", &self.events, &lines, |line, part| line.contains(part), &mut findings);
         for part in &self.never {
@@ -244,6 +251,7 @@ impl ExpectTask {
         let feedback = task.feedback.as_ref().map(|feedback| feedback.text.as_str());
         findings.contains(of("feedback"), self.feedback.as_deref(), feedback);
         findings.contains(of("reason"), self.reason.as_deref(), came.reason());
+        findings.contains(of("why"), self.why.as_deref(), Some(&came.why));
         findings.equal(of("needs_rebase"), self.needs_rebase, task.delivery.needs_rebase);
         findings.equal(of("merged"), self.merged, task.delivery.merged.is_some());
         if let Some(number) = self.pull_request {

@@ -6,17 +6,21 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::flow::{Flow, State};
+use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::transition;
 use rehearsal_core::{AgentName, Event, EventKind, Lane, OutcomeName, Standing, Task, TaskId, Wait, WaitFor};
 use rehearsal_store::{RunQuery, Scope, Store, StoreError, TaskQuery};
 
 use super::stage::{Stage, StageError};
 use super::timeline::{Happening, Timeline};
+use crate::why::{Surroundings, why};
 
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Came {
     pub(super) tasks: BTreeMap<TaskId, TaskCame>,
+    /// The agents, in the order in which their runs began.
+    pub(super) trajectory: Vec<AgentName>,
     pub(super) timeline: Vec<Happening>,
     pub(super) warnings: Vec<String>,
     pub(super) base_files: BTreeMap<Utf8PathBuf, String>,
@@ -35,6 +39,8 @@ pub(super) struct TaskCame {
     pub(super) task: Task,
     pub(super) through: Vec<String>,
     pub(super) runs: Vec<RunCame>,
+    /// Why it does not move, as people are told.
+    pub(super) why: String,
 }
 
 /// What came of a run.
@@ -64,6 +70,7 @@ impl Came {
         store: &dyn Store,
         events: &[Event],
         timeline: &Timeline,
+        limits: &Limits,
     ) -> Result<Self, StageError> {
         let mut came = Self {
             timeline: timeline.told(),
@@ -76,10 +83,13 @@ impl Came {
             let flow = store.flow(&task.flow_version).await?;
             let through = through(&task.id, events, &flow);
             let runs = runs_of(stage, store, &task.id).await?;
-            came.tasks.insert(task.id.clone(), TaskCame { task, through, runs });
+            let why = why_of(&task, stage, store, limits).await?;
+            came.tasks.insert(task.id.clone(), TaskCame { task, through, runs, why });
         }
+        let runs = store.runs(&RunQuery { scope: Scope::All, limit: None }).await?;
+        came.trajectory = runs.into_iter().rev().map(|run| run.start.agent).collect();
         let now = stage.clock.now();
-        let situation = store.situation(&rehearsal_core::guard::Limits::default(), now).await?;
+        let situation = store.situation(&Limits::default(), now).await?;
         came.held = situation
             .holds
             .into_iter()
@@ -93,6 +103,17 @@ impl Came {
         came.pull_requests = stage.pull_requests().await?;
         Ok(came)
     }
+}
+
+async fn why_of(
+    task: &Task,
+    stage: &Stage,
+    store: &dyn Store,
+    limits: &Limits,
+) -> Result<String, StoreError> {
+    let (now, state_dir) = (stage.clock.now(), stage.state_dir());
+    let around = Surroundings { now, limits, loop_holder: None, state_dir: &state_dir };
+    Ok(why(store, task, &around).await?.reasons.join("; "))
 }
 
 async fn runs_of(stage: &Stage, store: &dyn Store, task: &TaskId) -> Result<Vec<RunCame>, StoreError> {

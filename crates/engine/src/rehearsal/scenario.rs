@@ -44,6 +44,11 @@ pub struct Scenario {
     /// What each agent does, call by call.
     #[serde(default)]
     pub agents: BTreeMap<AgentName, RoleScript>,
+    /// What a model answers, for agents that are `as: crew` and have no calls: a script as `rehearsal stage` plays it, or the name of
+    /// a file beside this one that has it.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub stage: Option<Spanned<String>>,
     /// Where pull requests live.
     #[serde(default)]
     pub forge: ForgeChoice,
@@ -110,6 +115,10 @@ pub struct ScenarioTask {
     pub budget: Budget,
     /// The session it goes to.
     pub session: Option<SessionName>,
+    /// Who does it, instead of the agent that its flow begins with.
+    pub agent: Option<AgentName>,
+    /// Its flow, by name, if it is not the one of the others.
+    pub flow: Option<String>,
 }
 
 /// Where pull requests live.

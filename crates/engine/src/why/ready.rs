@@ -1,8 +1,8 @@
 //! Why a task that waits for nothing is not worked on.
 
-use rehearsal_core::Task;
-use rehearsal_core::flow::Flow;
+use rehearsal_core::flow::{End, Flow};
 use rehearsal_core::guard::Hindrance;
+use rehearsal_core::{Standing, Task};
 use rehearsal_store::{Store, StoreError};
 
 use super::{Surroundings, Why, run_command};
@@ -39,6 +39,17 @@ async fn explain_dependencies(store: &dyn Store, task: &Task, why: &mut Why) -> 
     for id in &task.depends_on {
         match store.task(id).await? {
             Some(other) if other.is_done() => continue,
+            // Only a hand brings it back: by itself this one will never go on.
+            Some(other) if other.is_ended() => {
+                let how = if matches!(other.standing, Standing::Ended { end: End::Cancelled }) {
+                    "was cancelled"
+                } else {
+                    "failed"
+                };
+                why.reasons.push(format!("it depends on {} ({}), which {how}", other.id, other.title));
+                why.next.push(format!("rehearsal why {}", other.id));
+                why.next.push(format!("rehearsal task retry {}", other.id));
+            }
             Some(other) => {
                 let status = other.status();
                 why.reasons.push(format!("it depends on {} ({}), which is {status}", other.id, other.title));

@@ -12,6 +12,7 @@ use rehearsal_store::{Change, FindError};
 
 use super::slot::{Early, Slot};
 use super::{Desk, Moment, Role, WorkEvent};
+use crate::findings::findings_for;
 use crate::kept::{self, end_of};
 use crate::ledger::{Ledger, Meaning, Reported};
 use crate::prompt::{self, TaskPrompt};
@@ -145,11 +146,18 @@ impl Slot<'_> {
             },
             None => None,
         };
-        let reviews = self.only_decides();
-        let shipped = if reviews { prompt::REVIEW_TEMPLATE } else { prompt::TASK_TEMPLATE };
+        let shipped = if self.only_decides() {
+            prompt::REVIEW_TEMPLATE
+        } else if self.flow.only_looks(&self.task.state) {
+            prompt::LOOK_TEMPLATE
+        } else {
+            prompt::TASK_TEMPLATE
+        };
+        let findings = findings_for(&*desk.worker.store, &self.task).await?;
         let data = TaskPrompt {
             task: &self.task,
             session: session.as_ref(),
+            findings: &findings,
             base: &desk.worker.outlet.base,
             test_command: desk.worker.testing.command.value.as_deref(),
         };

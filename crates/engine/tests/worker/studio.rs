@@ -155,6 +155,7 @@ impl Studio {
             },
             state_dir: self.state_dir(),
             testing: self.settings.testing.clone(),
+            quality: self.settings.quality.rules(),
             variables: std::env::vars().collect(),
             options: WorkOptions {
                 at_once: self.at_once,

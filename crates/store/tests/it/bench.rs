@@ -100,6 +100,7 @@ pub(crate) fn how_it_ended(outcome: Outcome, at: Timestamp) -> RunEnd {
         agent_session: None,
         commits: Vec::new(),
         files_changed: Vec::new(),
+        said: String::new(),
         tries: 1,
         ended_at: at,
     }

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_agent::driver::DriverKind;
 use rehearsal_agent::driver::check::{CapabilityRow, Need, capability_table};
-use rehearsal_agent::driver::{DriverKind, driver_with};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::process::{Launcher, processes_of_run};
 use rehearsal_agent::{Agent, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::config::{Overrides, Profile};
 use rehearsal_core::{AgentName, Budget, Outcome, RunId, TaskId, WireShape};
+use rehearsal_engine::{driver_of, program_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -79,7 +80,7 @@ pub(super) async fn run(args: CheckArgs, context: &Context) -> Done {
     let scratch = Utf8PathBuf::from_path_buf(scratch.path().to_owned())
         .map(|path| (path, scratch))
         .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
-    let checker = Checker { profile, context, scratch: &scratch.0 };
+    let checker = Checker { profile, context, root: &project.root, scratch: &scratch.0 };
     let document = checker.check(&args).await?;
     show(&document, context);
     let exit = if document.conforms { Exit::Ok } else { Exit::Red };
@@ -90,6 +91,7 @@ pub(super) async fn run(args: CheckArgs, context: &Context) -> Done {
 struct Checker<'a> {
     profile: &'a Profile,
     context: &'a Context,
+    root: &'a Utf8Path,
     scratch: &'a Utf8Path,
 }
 
@@ -99,7 +101,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Checker<'_> {
     async fn check(&self, args: &CheckArgs) -> Result<CheckDocument, CliError> {
         let kind = self.profile.driver.value;
-        let name = self.profile.program.value.clone().unwrap_or_else(|| kind.as_str().to_owned());
+        let name = program_of(self.profile).map_err(|error| CliError::of(Exit::Usage, &error))?;
         let ours: Variables = crate::context::variables();
         let probed = probe(
             kind,
@@ -133,10 +135,13 @@ impl Checker<'_> {
             document.capabilities = capability_table(kind, capabilities);
             document.checks.push(version_row(capabilities.version.as_deref()));
             document.checks.push(flags_row(&document.capabilities));
+        }
+        // Of any program nothing is known but that it runs.
+        if kind != DriverKind::Command {
             self.check_behaviour(kind, &probed, &mut document.checks).await?;
         }
         if args.live {
-            document.checks.push(self.check_live(kind, &probed).await);
+            document.checks.push(self.check_live(&probed).await);
         }
         document.conforms = document.checks.iter().all(|row| row.ok);
         Ok(document)
@@ -152,12 +157,12 @@ impl Checker<'_> {
         // Some CLIs work in a repository only.
         init_repository(self.scratch)?;
         let nowhere = Offline::nowhere(kind, self.scratch)?;
-        let no_prompt = self.run(kind, probed, "", &nowhere, CancellationToken::new()).await;
+        let no_prompt = self.run(probed, "", &nowhere, CancellationToken::new()).await;
         let ended = !matches!(no_prompt.verdict.outcome, Outcome::TimedOut { .. });
         let seen = no_prompt.evidence.exit.map_or_else(|| "no exit".into(), |exit| exit.to_string());
         checks.push(CheckRow { what: "ends on closed stdin", ok: ended, seen });
 
-        let report = self.run(kind, probed, "Say hello.", &nowhere, CancellationToken::new()).await;
+        let report = self.run(probed, "Say hello.", &nowhere, CancellationToken::new()).await;
         let in_time = !matches!(report.verdict.outcome, Outcome::TimedOut { .. });
         let structured = in_time && report.evidence.wire.shape == WireShape::Structured;
         let seen = report.verdict.outcome.to_string();
@@ -173,7 +178,7 @@ impl Checker<'_> {
         let server = silent_server().await?;
         let offline = Offline::at(kind, server.port(), self.scratch)?;
         let cancel = CancellationToken::new();
-        let run = self.run(kind, probed, "Say hello.", &offline, cancel.clone());
+        let run = self.run(probed, "Say hello.", &offline, cancel.clone());
         tokio::pin!(run);
         // One that ends by itself is not waited for. The connection is held, or it would.
         let report = tokio::select! {
@@ -193,10 +198,9 @@ impl Checker<'_> {
         Ok(CheckRow { what: "kill works", ok: left.is_empty() && was_killed, seen })
     }
 
-    async fn check_live(&self, kind: DriverKind, probed: &Probed) -> CheckRow {
-        let live = Offline { env: BTreeMap::new(), args: Vec::new(), home: None };
-        let report =
-            self.run(kind, probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
+    async fn check_live(&self, probed: &Probed) -> CheckRow {
+        let live = Offline { env: BTreeMap::new(), args: Vec::new(), model: None, home: None };
+        let report = self.run(probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
         let outcome = &report.verdict.outcome;
         let ok = matches!(outcome, Outcome::Done | Outcome::NoChanges);
         CheckRow {
@@ -208,7 +212,6 @@ impl Checker<'_> {
 
     async fn run(
         &self,
-        kind: DriverKind,
         probed: &Probed,
         prompt: &str,
         offline: &Offline,
@@ -216,7 +219,7 @@ impl Checker<'_> {
     ) -> RunReport {
         let mut args = self.profile.args.value.clone();
         args.extend(offline.args.iter().cloned());
-        let driver = driver_with(kind, Some(probed.program.to_string()), args, probed.capabilities.clone());
+        let driver = driver_of(self.profile, probed, args, self.root);
         let ours: Variables = match &offline.home {
             // Without a home of its own it could find a login; without keys it cannot spend anything.
             Some(home) => BTreeMap::from([
@@ -240,7 +243,7 @@ impl Checker<'_> {
             prompt: prompt.to_owned(),
             working_dir: self.scratch.to_owned(),
             run_dir: directory,
-            model: self.profile.model.value.clone(),
+            model: offline.model.map(str::to_owned).or_else(|| self.profile.model.value.clone()),
             system_prompt: None,
             permission: Permission::Plan,
             timeout: Some(PATIENCE),

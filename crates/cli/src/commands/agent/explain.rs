@@ -21,7 +21,7 @@ use crate::words;
 
 An exit below zero is a signal: --exit -9 is a process that SIGKILL ended.")]
 pub(crate) struct ExplainArgs {
-    /// Whose output it is: claude, codex, gemini, opencode, command
+    /// Whose output it is: claude, codex, gemini, opencode, crew, command
     driver: DriverKind,
     /// The file with its standard output; `-` is standard input
     #[arg(long, value_name = "FILE")]

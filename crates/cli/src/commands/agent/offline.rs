@@ -13,6 +13,8 @@ use crate::error::CliError;
 pub(super) struct Offline {
     pub(super) env: BTreeMap<String, String>,
     pub(super) args: Vec<String>,
+    /// A model of the vendor that is played, where the agent's own may be of another.
+    pub(super) model: Option<&'static str>,
     pub(super) home: Option<Utf8PathBuf>,
 }
 
@@ -53,9 +55,14 @@ impl Offline {
                 set("OPENCODE_CONFIG_CONTENT", opencode_config(&base));
                 set("OPENCODE_DISABLE_MODELS_FETCH", "1".into());
             }
+            DriverKind::Crew => {
+                set("ANTHROPIC_API_KEY", "not-a-key".into());
+                set("ANTHROPIC_BASE_URL", base);
+            }
             DriverKind::Command => {}
         }
-        Ok(Self { env, args, home: Some(home) })
+        let model = (kind == DriverKind::Crew).then_some("anthropic:check");
+        Ok(Self { env, args, model, home: Some(home) })
     }
 }
 

@@ -31,6 +31,7 @@ struct Arguments {
     /// Only tests that fit: a part of a name, `Test*`, or a file.
     test_pattern: Option<String>,
     /// The runner, if it is not to be found out.
+    #[serde(default)]
     #[schemars(schema_with = "frameworks")]
     framework: Option<String>,
     /// How long the run may take, at most 900.

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
 use rehearsal_engine::rehearsal::{OpensStore, Performance, Rehearsal, Scenario, StageError};
+use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
 use rehearsal_store::{OpenError, PostgresStore, SqliteStore, Store, TimeSource};
 
@@ -17,7 +18,7 @@ use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
+use crate::project::{Project, read_text};
 
 /// Plays all of them.
 pub(super) fn all(
@@ -26,8 +27,8 @@ pub(super) fn all(
     project: Option<&Project>,
     context: &Context,
 ) -> Result<Vec<Played>, CliError> {
-    let flows: Vec<Arc<Flow>> =
-        found.iter().map(|written| flow_of(written, project)).collect::<Result<_, _>>()?;
+    let flows: Vec<Flows> =
+        found.iter().map(|written| flows_of(written, project)).collect::<Result<_, _>>()?;
     let layers = match project {
         Some(project) => project.layers()?,
         None => Vec::new(),
@@ -64,7 +65,7 @@ pub(super) fn all(
                 while let Some(at) = hall.take(found.len()) {
                     let name = &found[at].scenario.name.value;
                     progress.began(name);
-                    let played = hall.play(&found[at], Arc::clone(&flows[at]));
+                    let played = hall.play(&found[at], &flows[at]);
                     progress.ended(name);
                     // Nobody listens any more once one of them could not be played.
                     if sender.send((at, played)).is_err() {
@@ -114,8 +115,9 @@ impl Hall<'_> {
         (at < count).then_some(at)
     }
 
-    fn play(&self, written: &Written, flow: Arc<Flow>) -> Result<Played, CliError> {
+    fn play(&self, written: &Written, flows: &Flows) -> Result<Played, CliError> {
         let scenario = &written.scenario;
+        let script = script_of(written)?;
         let place = Place::new(self.keep.as_deref(), scenario)?;
         let began = Instant::now();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -123,7 +125,9 @@ impl Hall<'_> {
             let store = Arc::new(self.store(&place).await?);
             let performance = Performance {
                 scenario,
-                flow,
+                flow: Arc::clone(&flows.usual),
+                other_flows: flows.others.clone(),
+                script,
                 directory: &place.path,
                 store,
                 seed: self.args.seed,
@@ -210,19 +214,44 @@ fn of_stage(error: StageError, written: &Written) -> CliError {
     }
 }
 
-/// The flow of a scenario: its own, the project's, or a shipped one.
-fn flow_of(written: &Written, project: Option<&Project>) -> Result<Arc<Flow>, CliError> {
+/// The flows of a scenario's tasks.
+struct Flows {
+    usual: Arc<Flow>,
+    others: BTreeMap<String, Arc<Flow>>,
+}
+
+/// What a scenario's model answers.
+fn script_of(written: &Written) -> Result<Option<Script>, CliError> {
+    let Some(stage) = &written.scenario.stage else { return Ok(None) };
+    let (text, file) = if stage.value.contains('\n') {
+        (stage.value.clone(), format!("the stage of scenario `{}`", written.scenario.name.value))
+    } else {
+        let path = written.path.parent().unwrap_or(&written.path).join(&stage.value);
+        let text = read_text(&path)?
+            .ok_or_else(|| CliError::usage(format!("there is no file `{path}`")).at(&written.file))?;
+        (text, path.to_string())
+    };
+    Script::parse(&text).map(Some).map_err(|error| CliError::in_file(error, &file))
+}
+
+/// The flow of a scenario: its own, the project's, or a shipped one; and those that its tasks name.
+fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliError> {
     let scenario = &written.scenario;
-    if let Some(flow) = scenario.inline_flow() {
-        return flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file));
-    }
-    let name = &scenario.flow.value;
-    match project {
+    let named = |name: &str| match project {
         Some(project) => project.flow(name).map(Arc::new),
         None => Flow::shipped(name).map(Arc::new).ok_or_else(|| {
             CliError::in_file(scenario.flow_error(format!("there is no flow `{name}`")), &written.file)
         }),
+    };
+    let usual = match scenario.inline_flow() {
+        Some(flow) => flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file))?,
+        None => named(&scenario.flow.value)?,
+    };
+    let mut others = BTreeMap::new();
+    for name in scenario.tasks.iter().filter_map(|task| task.value.flow.as_ref()) {
+        others.insert(name.clone(), named(name)?);
     }
+    Ok(Flows { usual, others })
 }
 
 fn own_program() -> Result<Utf8PathBuf, CliError> {

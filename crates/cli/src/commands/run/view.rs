@@ -124,7 +124,7 @@ impl View {
                 self.cost = cost_usd.or(self.cost);
             }
             Activity::Started { .. } => self.doing = "working".into(),
-            Activity::ToolReturned { .. } | Activity::Unreadable { .. } => {}
+            Activity::Turn { .. } | Activity::ToolReturned { .. } | Activity::Unreadable { .. } => {}
         }
     }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use rehearsal_core::config::Overrides;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Budget, FlowName, NewTask, Priority, SessionName, Task, TaskId};
+use rehearsal_core::{AgentName, Budget, FlowName, NewTask, Priority, SessionName, Task, TaskId};
 use rehearsal_store::{Change, CommitError, Committed, Store};
 
 use super::{Done, TaskDocument};
 use crate::commands::session::the_session;
+use crate::commands::work::check_agent;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -32,6 +34,9 @@ pub(crate) struct AddArgs {
     /// The flow that it goes through [default: `flow:` of the configuration, else loop]
     #[arg(long, short, value_name = "NAME")]
     flow: Option<FlowName>,
+    /// Who does it, instead of the agent that its flow begins with
+    #[arg(long, value_name = "NAME")]
+    agent: Option<AgentName>,
     /// Files that it will change, as a pattern; tasks that touch the same are not worked on at once; may be given again
     #[arg(long, value_name = "GLOB")]
     touches: Vec<String>,
@@ -80,6 +85,9 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
     let store = project.store().await?;
     let body = if args.body == "-" { read_stdin()? } else { args.body };
     let flow = Arc::new(project.flow_for_tasks(args.flow.as_ref())?);
+    if let Some(agent) = &args.agent {
+        check_agent(agent, &project.settings(Overrides::default())?)?;
+    }
     let new = NewTask {
         session: session_for(&*store, args.session, &flow).await?,
         title: args.title,
@@ -89,6 +97,7 @@ pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
         labels: args.labels,
         depends_on: whole_ids(&*store, &args.depends_on).await?,
         touches: args.touches,
+        author: args.agent,
         budget: Budget { usd: args.max_cost, ..Budget::default() },
     };
     let task = add(context, &*store, new, &flow).await?;

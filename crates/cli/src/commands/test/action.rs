@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use camino::Utf8Path;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Place, SourceError};
+use rehearsal_crew::{TestRunError, TestRunner};
 use rehearsal_engine::Wanted;
 use rehearsal_testing::{
     FailureAnalysis, RunTests, RunTestsAnswer, RunTestsParameters, RunWatcher, TestReport,
 };
+
+use tokio_util::sync::CancellationToken;
 
 use super::TestArgs;
 use super::answer::exit_of;
@@ -22,20 +26,57 @@ use crate::ui::{Document, emit};
 
 pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) -> Done {
     let RunTests { parameters, .. } = read(request, context)?;
-    let RunTestsParameters { test_pattern, framework, timeout_seconds } = parameters;
-    let given = args.choices();
-    let timeout = timeout_seconds.map(|seconds| HumanDuration(Duration::from_secs(seconds)));
-    let choices =
-        Choices { framework: framework.or(given.framework), timeout: timeout.or(given.timeout), ..given };
-    let wanted = Wanted { patterns: test_pattern.into_iter().collect(), ..Wanted::default() };
-    let tester = tester(choices, context).await?;
+    let tests = ActionTests { choices: args.choices(), context: context.clone() };
     let stop = Stop::listen()?;
-    let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), &stop.now).await?)?;
-    let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
-    let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
+    let answer = tests.answer(&parameters, &stop.now).await?;
+    let verdict = answer.test_result.verdict;
     // The answer itself is what was asked for, with and without `--json`.
-    emit(&Document::new(RunTestsAnswer::new(&report, &analysis)));
-    Ok(stop.exit().unwrap_or_else(|| exit_of(report.verdict)))
+    emit(&Document::new(answer));
+    Ok(stop.exit().unwrap_or_else(|| exit_of(verdict)))
+}
+
+/// The tests of the repository around, as the action asks for them: from a file, or as the tool of an agent.
+#[derive(Clone)]
+pub(crate) struct ActionTests {
+    /// What holds unless the action says otherwise.
+    pub(crate) choices: Choices,
+    pub(crate) context: Context,
+}
+
+impl ActionTests {
+    async fn answer(
+        &self,
+        parameters: &RunTestsParameters,
+        cancel: &CancellationToken,
+    ) -> Result<RunTestsAnswer, CliError> {
+        let given = self.choices.clone();
+        let timeout = parameters.timeout_seconds.map(|seconds| HumanDuration(Duration::from_secs(seconds)));
+        let choices = Choices {
+            framework: parameters.framework.or(given.framework),
+            timeout: timeout.or(given.timeout),
+            ..given
+        };
+        let wanted =
+            Wanted { patterns: parameters.test_pattern.iter().cloned().collect(), ..Wanted::default() };
+        let tester = tester(choices, &self.context).await?;
+        let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), cancel).await?)?;
+        let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
+        let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
+        Ok(RunTestsAnswer::new(&report, &analysis))
+    }
+}
+
+#[async_trait]
+impl TestRunner for ActionTests {
+    async fn run_tests(
+        &self,
+        parameters: &RunTestsParameters,
+        cancel: &CancellationToken,
+    ) -> Result<RunTestsAnswer, TestRunError> {
+        self.answer(parameters, cancel)
+            .await
+            .map_err(|error| TestRunError(error.render().trim_end().to_owned()))
+    }
 }
 
 fn read(request: &Utf8Path, context: &Context) -> Result<RunTests, CliError> {

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::project::Project;
 
 /// What is asked for beyond the configuration. What is left out stays as it is configured.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Choices {
     pub(crate) framework: Option<Framework>,
     pub(crate) command: Option<String>,

@@ -12,6 +12,7 @@ use rehearsal_engine::prompt::check_task_template;
 use rehearsal_engine::{AgentSetup, Role, Roles, SetupError};
 use tokio::sync::Mutex;
 
+use crate::commands::crew::check_role;
 use crate::commands::run::check_permission;
 use crate::context::{Context, variables};
 use crate::error::CliError;
@@ -40,6 +41,7 @@ impl ConfiguredRoles {
         for name in settings.agent_names() {
             if let Some(profile) = settings.profile_of(&name).filter(|profile| profile.enabled.value) {
                 check_permission(profile, trust)?;
+                check_role(profile, project)?;
             }
             let path = project.directory().join("prompts").join(format!("{name}.md"));
             if let Some(template) = read_text(&path)? {

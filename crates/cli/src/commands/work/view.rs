@@ -173,7 +173,10 @@ fn doing(activity: &Activity) -> Option<String> {
         Activity::Text { text } => Some(one_line(text.trim(), 70)),
         Activity::Retrying { message } => Some(format!("retrying: {}", one_line(message, 60))),
         Activity::Started { .. } => Some("working".into()),
-        Activity::Usage { .. } | Activity::ToolReturned { .. } | Activity::Unreadable { .. } => None,
+        Activity::Turn { .. }
+        | Activity::Usage { .. }
+        | Activity::ToolReturned { .. }
+        | Activity::Unreadable { .. } => None,
     }
 }
 

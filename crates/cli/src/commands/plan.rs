@@ -1,0 +1,221 @@
+//! `plan`: a wish becomes tasks for the crew, once someone has approved them.
+
+mod approval;
+mod ask;
+mod members;
+mod tasks;
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use rehearsal_core::config::Overrides;
+use rehearsal_core::{AgentName, FlowName, SessionName, TaskId, Tokens};
+use rehearsal_crew::plan::{Member, Plan, PlanFile};
+use rehearsal_crew::planner::Reply;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Done;
+use super::work::{self, WorkDocument};
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::inside::InsideRun;
+use crate::project::{Project, read_stdin, read_text};
+use crate::ui::{BOLD, harmless, one_line, styled, table};
+use crate::words;
+use approval::Decision;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal plan 'Make the failing test green'               # shows a plan, and asks
+  rehearsal plan 'Make the failing test green' --yes --work  # and does it at once
+  rehearsal plan 'Which module parses flows?'                # a question gets an answer, and no plan
+  rehearsal plan --from plan.json --yes                      # a plan that is there already
+  rehearsal plan 'Split the parser' --edit                   # change it in your editor first
+
+A plan is JSON: `rehearsal schema plan` has its form. Each of its tasks is done by the agent that it names, in a worktree of its own; what does \
+not depend on each other is done at the same time. Changes of several files, at risky places or of public interfaces are reviewed and checked \
+before they are merged: `quality:` in the configuration says which.
+
+The model is chosen as for the crew: see `rehearsal crew run --help`.")]
+pub(crate) struct PlanArgs {
+    /// What you want, or want to know; `-` reads it from standard input
+    #[arg(value_name = "WISH", required_unless_present = "from", allow_hyphen_values = true)]
+    wish: Option<String>,
+    /// Approve the plan without being asked
+    #[arg(long, short)]
+    yes: bool,
+    /// Open the plan in $VISUAL or $EDITOR first
+    #[arg(long)]
+    edit: bool,
+    /// Take the plan from this file, and ask no model; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    from: Option<Utf8PathBuf>,
+    /// The model that plans
+    #[arg(long, value_name = "VENDOR:NAME")]
+    model: Option<String>,
+    /// The session that the tasks go to; it is made if it is not there [default: a new one]
+    #[arg(long, short)]
+    session: Option<SessionName>,
+    /// Work on the tasks at once, until nothing more can be done
+    #[arg(long)]
+    work: bool,
+}
+
+/// `plan --json`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct PlanDocument {
+    /// The answer, if the wish was a question.
+    answer: Option<String>,
+    /// The plan.
+    plan: Option<PlanFile>,
+    /// Whether it was approved, and so its tasks added.
+    approved: bool,
+    /// Where the plan is kept that nobody has approved yet.
+    kept: Option<String>,
+    /// The session of its tasks.
+    session: Option<SessionName>,
+    /// The tasks, each after all that it depends on.
+    tasks: Vec<AddedTask>,
+    /// What planning took.
+    tokens: Option<Tokens>,
+    /// What working on them came to.
+    work: Option<WorkDocument>,
+}
+
+/// A task that was added.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AddedTask {
+    /// Its id in the plan.
+    planned: String,
+    /// Its id.
+    id: TaskId,
+    agent: AgentName,
+    flow: FlowName,
+}
+
+pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
+    InsideRun::refuse_changes()?;
+    let project = context.project()?;
+    let settings = project.settings(Overrides::default())?;
+    let members = members::of(&settings, &project)?;
+    let wish = match args.wish.as_deref() {
+        Some("-") => Some(read_stdin()?),
+        wish => wish.map(ToOwned::to_owned),
+    };
+    let mut document = PlanDocument::default();
+    let plan = match (&args.from, &wish) {
+        (Some(file), _) => read_plan(file, &members, context)?,
+        (None, wish) => {
+            let wish = wish.as_deref().unwrap_or_default();
+            let planned = ask::ask(wish, &args, &members, &project, context).await?;
+            document.tokens = Some(ask::tokens(planned.usage));
+            match planned.reply {
+                Reply::Answer(answer) => {
+                    context.ui.say(harmless(&answer));
+                    context.ui.document(PlanDocument { answer: Some(answer), ..document });
+                    return Ok(Exit::Ok);
+                }
+                Reply::Plan(plan) => plan,
+            }
+        }
+    };
+    let decision = approval::decide(plan, &args, &members, &project, context)?;
+    let (plan, is_approved) = match decision {
+        Decision::Approved(plan) => (plan, true),
+        Decision::Rejected(plan) => {
+            context.ui.say("the plan is rejected: nothing was added");
+            document.plan = Some(plan.file());
+            context.ui.document(document);
+            return Ok(Exit::Ok);
+        }
+        Decision::Open(plan) => (plan, false),
+    };
+    document.plan = Some(plan.file());
+    if !is_approved {
+        let kept = approval::keep(&plan, &project)?;
+        context.ui.say(format!(
+            "\nthe plan waits for your approval: nothing was added\nnext: {}",
+            approve(&kept, &args)
+        ));
+        document.kept = Some(kept);
+        context.ui.document(document);
+        return Ok(Exit::NeedsHuman);
+    }
+    add_and_work(&plan, wish.as_deref(), &args, document, &project, context).await
+}
+
+async fn add_and_work(
+    plan: &Plan,
+    wish: Option<&str>,
+    args: &PlanArgs,
+    mut document: PlanDocument,
+    project: &Project,
+    context: &Context,
+) -> Done {
+    let added = tasks::add(plan, wish, args.session.as_ref(), project, context).await?;
+    let count = words::count(added.tasks.len() as u64, "task");
+    context.ui.say(format!("\n{count} added to session {}", styled(BOLD, format!("`{}`", added.session))));
+    document.approved = true;
+    document.session = Some(added.session.clone());
+    document.tasks = added.tasks;
+    let mut exit = Exit::Ok;
+    if args.work {
+        let (worked, end) = work::until_idle(&added.session, project, context).await?;
+        (document.work, exit) = (Some(worked), end);
+    } else {
+        context.ui.say(format!("next: rehearsal work --session {} --until-idle", added.session));
+    }
+    context.ui.document(document);
+    Ok(exit)
+}
+
+/// A plan that is there already.
+fn read_plan(file: &Utf8PathBuf, members: &[Member], context: &Context) -> Result<Plan, CliError> {
+    let text = if file == "-" {
+        read_stdin()?
+    } else {
+        read_text(&context.directory.join(file))?
+            .ok_or_else(|| CliError::usage(format!("there is no file `{file}`")))?
+    };
+    checked(&text, members).map_err(|error| error.at(file.as_str()))
+}
+
+/// A plan that a person wrote.
+fn checked(text: &str, members: &[Member]) -> Result<Plan, CliError> {
+    let plan = PlanFile::read(text).map_err(Into::into).and_then(|file| Plan::check(file, members));
+    plan.map_err(|errors| {
+        CliError::usage(format!("the plan cannot be used: {errors}"))
+            .hint("`rehearsal schema plan` has its form, and `rehearsal crew list` the agents")
+    })
+}
+
+/// The plan as people look at it: each task after all that it depends on.
+fn shown(plan: &Plan) -> String {
+    let rows: Vec<Vec<String>> = plan
+        .in_order()
+        .iter()
+        .map(|step| {
+            let after = if step.task.depends_on.is_empty() {
+                "-".to_owned()
+            } else {
+                step.task.depends_on.join(", ")
+            };
+            let indent = "  ".repeat(step.depth.min(8));
+            vec![
+                format!("{indent}{}", step.task.id),
+                step.agent.to_string(),
+                one_line(&after, 40),
+                one_line(step.task.description.trim(), 80),
+            ]
+        })
+        .collect();
+    table(&["TASK", "AGENT", "AFTER", "WHAT"], &rows)
+}
+
+/// The command that approves a kept plan.
+fn approve(kept: &str, args: &PlanArgs) -> String {
+    let session = args.session.as_ref().map_or_else(String::new, |session| format!(" --session {session}"));
+    let work = if args.work { " --work" } else { "" };
+    format!("rehearsal plan --from {kept} --yes{session}{work}")
+}

@@ -60,7 +60,7 @@ impl Worktrees {
         }
         slot.write(&Record::Recycling).map_err(cannot)?;
         let branch = admin.as_ref().and_then(Admin::branch);
-        let warm = self.free_slots()? < self.settings.keep_warm;
+        let warm = self.others_kept(&slot)? < self.settings.keep_warm;
         match admin {
             Some(admin) if warm && matches!(self.clean(&slot, &admin, &busy).await, Ok(true)) => {
                 slot.write(&Record::Free).map_err(cannot)?;
@@ -73,8 +73,11 @@ impl Worktrees {
         }
     }
 
-    fn free_slots(&self) -> Result<usize, GitError> {
-        Ok(self.slots()?.iter().filter(|(_, record)| *record == Some(Record::Free)).count())
+    /// How many others are kept warm, or are just being cleared for it: of two at the same time each counts the other.
+    fn others_kept(&self, slot: &Slot) -> Result<usize, GitError> {
+        let is_kept = |record: &Option<Record>| matches!(record, Some(Record::Free | Record::Recycling));
+        let others = self.slots()?.into_iter().filter(|(other, _)| other.path() != slot.path());
+        Ok(others.filter(|(_, record)| is_kept(record)).count())
     }
 
     /// What would be lost with a slot.

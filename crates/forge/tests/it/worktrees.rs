@@ -317,6 +317,8 @@ async fn eight_at_once_all_succeed() {
             tasks.spawn(async move { worktrees.release(&name, Fence(1), &[]).await.unwrap() });
         }
         tasks.join_all().await;
+        let kept = git(&env.repo, &["worktree", "list"]).lines().count() - 1;
+        assert!(kept <= 4, "{kept} are kept warm");
     }
     assert_eq!(env.leftover_locks(), Vec::<String>::new());
 }

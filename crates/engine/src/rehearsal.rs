@@ -133,7 +133,8 @@ impl Scenario {
 impl Rehearsal {
     /// Plays a scenario. Needs a runtime of one thread for itself: only so does what happens have one order.
     pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, StageError> {
-        let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } = performance;
+        let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } =
+            performance;
         let flows = Flows { usual: flow, others: other_flows };
         let seed = seed.unwrap_or(scenario.seed);
         let clock = StageClock::starting_at(BEGINNING, seed);
@@ -238,7 +239,12 @@ impl Rehearsal {
             variables: self.variables.clone(),
             settings,
             roles: scenario.agents.clone(),
-            staged: scenario.agents.keys().filter(|name| vendor::is_staged(name, scenario)).cloned().collect(),
+            staged: scenario
+                .agents
+                .keys()
+                .filter(|name| vendor::is_staged(name, scenario))
+                .cloned()
+                .collect(),
             vendor,
             seed,
             processes: Mutex::default(),

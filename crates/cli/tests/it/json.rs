@@ -81,6 +81,8 @@ const CHECKED_ELSEWHERE: [&str; 12] = [
     "cassette doctor",
 ];
 
+const PLAN: &str = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;
+
 #[test]
 fn every_command_answers_with_one_document_of_its_schema() {
     let env = TestEnv::new().session("greet").task("Say hello").task("Say goodbye").agent_script(
@@ -119,8 +121,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("task-show", &["task", "show", &one]);
     let import = ["task", "import", "-", "--format", "markdown", "--session", "greet"];
     calls.call_with_input("task-import", &import, "- [ ] More\n");
-    let plan = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;
-    calls.call_with_input("plan-document", &["plan", "--from", "-"], plan).ends_with(7);
+    calls.call_with_input("plan-document", &["plan", "--from", "-"], PLAN).ends_with(7);
     calls.call("config-show", &["config", "show"]);
     calls.call("flow-check", &["flow", "check"]);
     calls.of_workers(&two);

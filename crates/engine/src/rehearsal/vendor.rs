@@ -37,8 +37,12 @@ impl Vendor {
     pub(super) fn problems(&self) -> Vec<String> {
         let report = self.play.report();
         let misses = report.exchanges.iter().filter_map(|exchange| match &exchange.answered {
-            Answered::Miss { message } => Some(format!("the stage was asked for more than it was told: {message}")),
-            Answered::UnknownPath => Some(format!("the stage was asked for `{}`, which it does not know", exchange.path)),
+            Answered::Miss { message } => {
+                Some(format!("the stage was asked for more than it was told: {message}"))
+            }
+            Answered::UnknownPath => {
+                Some(format!("the stage was asked for `{}`, which it does not know", exchange.path))
+            }
             Answered::Turn { .. } | Answered::Side | Answered::Fixed => None,
         });
         let unplayed = report.turns.iter().filter(|turn| turn.is_unplayed());

@@ -157,6 +157,7 @@ fn the_crew_is_there_without_being_configured() {
             "code code",
             "docs docs",
             "init init",
+            "qa qa",
             "research research",
             "review review",
             "search search",

@@ -51,7 +51,7 @@ const ENDS: &[(&str, &str)] = &[
 fn shell(kind: DriverKind) -> &'static str {
     match kind {
         DriverKind::Gemini => "run_shell_command",
-        DriverKind::Opencode => "bash",
+        DriverKind::Opencode | DriverKind::Crew => "bash",
         DriverKind::Claude | DriverKind::Codex | DriverKind::Command => "Bash",
     }
 }
@@ -74,6 +74,11 @@ async fn table(kind: DriverKind) -> String {
         lines.push(format!("{name}: {told}{}", until.unwrap_or_default()));
     }
     lines.join("\n")
+}
+
+#[tokio::test]
+async fn crew() {
+    assert_snapshot!(table(DriverKind::Crew).await, @"");
 }
 
 /// It waits for as long as it is told by itself before it gives up, so a rate limit leaves no time to wait for.

@@ -45,6 +45,8 @@ impl Calls {
         self.call("error", &["approve", task]);
         self.call("error", &["reject", task, "--comment", "no"]);
         self.call("doctor-store", &["doctor", "--store"]);
+        self.call("crew-list", &["crew", "list"]);
+        self.call("crew-show", &["crew", "show", "code"]);
     }
 
     #[track_caller]
@@ -64,10 +66,11 @@ impl Calls {
     }
 }
 
-/// A line an activity is checked with the logs below; the stage, recordings and cassettes with their stories. A stand-in
+/// A line an activity is checked with the logs below; the stage, the crew at work, recordings and cassettes with their stories. A stand-in
 /// speaks the language of whom it plays, and the MCP server that of its protocol.
-const CHECKED_ELSEWHERE: [&str; 12] = [
+const CHECKED_ELSEWHERE: [&str; 13] = [
     "logs",
+    "crew run",
     "mock-agent",
     "mock-gh",
     "mcp",

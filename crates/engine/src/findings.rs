@@ -70,7 +70,7 @@ mod tests {
         let long = format!("begin{}end", "é".repeat(10_000));
         let kept = last_words(&long);
         assert!(kept.starts_with("begin") && kept.ends_with("end") && kept.len() < KEPT + 60);
-        assert!(kept.contains("\n[… 12009 bytes left out …]\n"), "{}", &kept[3_990..4_060]);
+        assert!(kept.contains("\n[… 12010 bytes left out …]\n"));
         assert_eq!(last_words("  short\n"), "short");
     }
 }

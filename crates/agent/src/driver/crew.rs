@@ -225,8 +225,8 @@ mod tests {
         (out, parser.finish(Some(Exit::Code(0)), b""))
     }
 
-    fn line(line: CrewLine) -> String {
-        serde_json::to_string(&line).unwrap() + "\n"
+    fn line(line: &CrewLine) -> String {
+        serde_json::to_string(line).unwrap() + "\n"
     }
 
     #[test]
@@ -245,15 +245,16 @@ mod tests {
             end: Some(WireEnd::Success),
             ..WireReport::default()
         };
-        let mut text: String = activities.iter().cloned().map(CrewLine::Activity).map(line).collect();
+        let mut text: String =
+            activities.iter().cloned().map(|activity| line(&CrewLine::Activity(activity))).collect();
         text.push('\n');
-        text.push_str(&line(CrewLine::Report(Box::new(report.clone()))));
+        text.push_str(&line(&CrewLine::Report(Box::new(report.clone()))));
         assert_eq!(read(&text), (activities.to_vec(), report));
     }
 
     #[test]
     fn without_its_report_a_run_has_no_end() {
-        let text = line(CrewLine::Activity(Activity::Turn { number: 4 }));
+        let text = line(&CrewLine::Activity(Activity::Turn { number: 4 }));
         let (_, report) = read(&text);
         assert_eq!((report.end, report.turns, report.shape), (None, Some(4), WireShape::Structured));
     }
@@ -266,7 +267,7 @@ mod tests {
             end: Some(WireEnd::Error(error)),
             ..WireReport::default()
         };
-        let (_, read) = read(&line(CrewLine::Report(Box::new(report))));
+        let (_, read) = read(&line(&CrewLine::Report(Box::new(report))));
         let Some(WireEnd::Error(error)) = read.end else { panic!("{:?}", read.end) };
         assert!(error.message.len() < 3000 && read.final_text.len() < 2 << 20);
     }

@@ -13,6 +13,7 @@ use crate::stage::{NOW, Stage};
 #[case(DriverKind::Codex)]
 #[case(DriverKind::Gemini)]
 #[case(DriverKind::Opencode)]
+#[case(DriverKind::Crew)]
 #[tokio::test]
 async fn an_overload_of_a_moment_is_tried_again(#[case] kind: DriverKind) {
     let stage = Stage::new();
@@ -39,6 +40,7 @@ async fn an_overload_of_a_moment_is_tried_again(#[case] kind: DriverKind) {
 #[case(DriverKind::Codex)]
 #[case(DriverKind::Gemini)]
 #[case(DriverKind::Opencode)]
+#[case(DriverKind::Crew)]
 #[tokio::test]
 async fn a_run_that_changed_the_tree_is_gone_on_with(#[case] kind: DriverKind) {
     let stage = Stage::new();

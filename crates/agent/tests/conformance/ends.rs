@@ -51,7 +51,7 @@ const ENDS: &[(&str, &str)] = &[
 fn shell(kind: DriverKind) -> &'static str {
     match kind {
         DriverKind::Gemini => "run_shell_command",
-        DriverKind::Opencode => "bash",
+        DriverKind::Opencode | DriverKind::Crew => "bash",
         DriverKind::Claude | DriverKind::Codex | DriverKind::Command => "Bash",
     }
 }
@@ -74,6 +74,41 @@ async fn table(kind: DriverKind) -> String {
         lines.push(format!("{name}: {told}{}", until.unwrap_or_default()));
     }
     lines.join("\n")
+}
+
+#[tokio::test]
+async fn crew() {
+    assert_snapshot!(table(DriverKind::Crew).await, @r#"
+    done with a promise: done
+    continue: continue: the tests are next
+    blocked: blocked: no key
+    nothing changed: no_changes
+    work with tools: done
+    a command that fails: done
+    a refused tool: permission_denied: `bash` was refused (rm)
+    auth: auth_failed: invalid x-api-key
+    rate limit: rate_limited
+    rate limit with retry_after: rate_limited for 30 s
+    quota: quota_exhausted
+    quota with a reset: quota_exhausted for 18000 s
+    overloaded: overloaded
+    unreachable: unreachable: Connection refused
+    bad request: failed: invalid request
+    max turns: needs_continuation: the turn limit was reached
+    budget: budget_reached: the agent's own budget limit was reached
+    crash by a signal: crashed: signal 9 (SIGKILL)
+    crash with a status: crashed: exit status 3
+    a status that denies the result: crashed: exit status 4
+    no final event: protocol_error: the output ended without its final event
+    broken JSON, then a proper end: done
+    broken JSON at the end: protocol_error: the JSON is cut off
+    broken UTF-8: done
+    hang: timed_out: Idle
+    hang without a word: timed_out: Idle
+    linger: done
+    flood of lines: done
+    flood without a line: done
+    "#);
 }
 
 /// It waits for as long as it is told by itself before it gives up, so a rate limit leaves no time to wait for.

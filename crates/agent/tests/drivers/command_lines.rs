@@ -123,10 +123,14 @@ fn opencode() {
 #[test]
 fn crew() {
     let driver = CrewDriver::new("rehearsal", CrewOrder::default());
-    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @"");
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"rehearsal crew run --json --role code --read-only <<< "Do it.""#);
     let timeout = Some(std::time::Duration::from_mins(90));
     let order = CrewOrder { role: "qa".to_owned(), agents_dir: Some("/p/agents".into()), timeout };
-    assert_snapshot!(shown(&CrewDriver::new("rehearsal", order).command(&full(Permission::Trust))), @"");
+    assert_snapshot!(shown(&CrewDriver::new("rehearsal", order).command(&full(Permission::Trust))), @r#"
+    rehearsal crew run --json --role qa --agents-dir /p/agents --timeout 1h30m --model big --max-turns 7 --max-tokens 1000 --append-system-prompt 'Be brief.' <<< "Do it."
+    warning: `rehearsal`: a session cannot be resumed, so it begins anew
+    warning: `rehearsal`: it does not know what its tokens cost, so the cost limit has no effect
+    "#);
 }
 
 #[test]

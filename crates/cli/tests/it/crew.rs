@@ -239,6 +239,25 @@ fn one_that_may_only_look_changes_nothing() {
 }
 
 #[test]
+fn a_hook_of_a_role_can_refuse_a_call() {
+    let env = TestEnv::new();
+    let hooks = "hooks:\n  pre_tool:\n    - { matcher: write_file, command: 'echo not today >&2; exit 2' }\n";
+    env.file(".rehearsal/agents/code.yaml", hooks);
+    let (played, env) = play_in(env, "code", "anthropic", TASK_REFUSED, &[]);
+    assert_eq!(played.outcome, "permission_denied", "{}", played.output);
+    assert_eq!((played.requests, played.stage_code), (2, 0), "{}", played.output);
+    assert!(!env.repo.join("hello.txt").exists());
+}
+
+/// Is refused, and reads why.
+const TASK_REFUSED: &str = "
+turns:
+  - do: [{ write_file: { path: hello.txt, content: hi } }]
+  - expect: { result: not today }
+    say: Then not.
+";
+
+#[test]
 fn whoever_is_told_to_end_ends_at_once_and_says_so() {
     let stage_env = TestEnv::without_repository();
     let stage = OpenStage::open(&stage_env, "turns:\n  - do: [{ run: sleep 1000 }]\n");

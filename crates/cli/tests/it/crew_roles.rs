@@ -25,7 +25,7 @@ fn the_roles_are_listed_and_shown() {
     code: Changes the code so that a task is done, and shows that it works
     may        read, write, execute
     tools      read_file, write_file, edit_file, glob, grep, bash, run_tests, git_diff, task_done, task_block, progress
-    time       20m, at most 3 times 1h
+    time       20m, up to 3h if asked for
     turns      7
     model      openai:gpt-x
     project    it is told of it
@@ -157,12 +157,21 @@ fn the_crew_is_there_without_being_configured() {
             "code code",
             "docs docs",
             "init init",
+            "qa qa",
             "research research",
             "review review",
             "search search",
             "test test"
         ]
     );
+}
+
+#[test]
+fn the_crew_behaves_as_every_agent_must() {
+    let env = TestEnv::new();
+    let checked = env.run(&["agent", "check", "code", "--json"]);
+    let document = checked.document();
+    assert_eq!((checked.code, &document["conforms"]), (0, &true.into()), "{document:#}");
 }
 
 #[test]

@@ -45,6 +45,8 @@ impl Calls {
         self.call("error", &["approve", task]);
         self.call("error", &["reject", task, "--comment", "no"]);
         self.call("doctor-store", &["doctor", "--store"]);
+        self.call("crew-list", &["crew", "list"]);
+        self.call("crew-show", &["crew", "show", "code"]);
     }
 
     #[track_caller]
@@ -64,10 +66,11 @@ impl Calls {
     }
 }
 
-/// A line an activity is checked with the logs below; the stage, recordings, cassettes and evals with their stories. A stand-in
-/// speaks the language of whom it plays, and the MCP server that of its protocol.
-const CHECKED_ELSEWHERE: [&str; 17] = [
+/// A line an activity is checked with the logs below; the stage, the crew at work, recordings, cassettes and evals with their
+/// stories. A stand-in speaks the language of whom it plays, and the MCP server that of its protocol.
+const CHECKED_ELSEWHERE: [&str; 18] = [
     "logs",
+    "crew run",
     "mock-agent",
     "mock-gh",
     "mcp",
@@ -85,6 +88,8 @@ const CHECKED_ELSEWHERE: [&str; 17] = [
     "eval grade",
     "eval compare",
 ];
+
+const PLAN: &str = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;
 
 #[test]
 fn every_command_answers_with_one_document_of_its_schema() {
@@ -124,8 +129,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("task-show", &["task", "show", &one]);
     let import = ["task", "import", "-", "--format", "markdown", "--session", "greet"];
     calls.call_with_input("task-import", &import, "- [ ] More\n");
-    let plan = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;
-    calls.call_with_input("plan-document", &["plan", "--from", "-"], plan).ends_with(7);
+    calls.call_with_input("plan-document", &["plan", "--from", "-"], PLAN).ends_with(7);
     calls.call("config-show", &["config", "show"]);
     calls.call("flow-check", &["flow", "check"]);
     calls.of_workers(&two);

@@ -141,16 +141,16 @@ fn result(call: &ToolCall, called: Called) -> Part {
 
 /// Waits for all, in their order. There are never more than a few.
 async fn joined<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut waiting: Vec<(Pin<Box<F>>, Option<F::Output>)> =
-        futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    let mut waiting: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|context| {
-        for (future, output) in waiting.iter_mut().filter(|(_, output)| output.is_none()) {
+        for (future, output) in waiting.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
             if let Poll::Ready(ready) = future.as_mut().poll(context) {
                 *output = Some(ready);
             }
         }
-        if waiting.iter().all(|(_, output)| output.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    waiting.into_iter().filter_map(|(_, output)| output).collect()
+    outputs.into_iter().flatten().collect()
 }

@@ -3,7 +3,7 @@
 use rehearsal_core::{Activity, Denial, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 
 use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
-use crate::driver::CrewLine;
+use crate::driver::{CrewLine, call_detail};
 use crate::mock::moment::RunClock;
 
 pub(super) struct Crew {
@@ -56,7 +56,7 @@ fn called(tool: &Tool) -> (String, String) {
         Tool::Shell { command } => ("bash", command.clone()),
         Tool::Other { name, input } => {
             let input = serde_json::Value::Object(input.clone());
-            return (name.clone(), input.to_string());
+            return (name.clone(), call_detail(&input.to_string()));
         }
     };
     (name.to_owned(), detail)

@@ -142,7 +142,8 @@ fn describe(role: &RoleView, context: &Context) {
     let line = |name: &str, value: String| ui.say(format!("{name:<10} {}", harmless(&value)));
     line("may", allowed(role.permissions));
     line("tools", role.tools.join(", "));
-    line("time", format!("{}, at most 3 times {}", role.timeout, role.max_timeout));
+    let longest = HumanDuration(role.max_timeout.0.saturating_mul(3));
+    line("time", format!("{}, up to {longest} if asked for", role.timeout));
     line("turns", role.turns.to_string());
     let suffix = role.model_suffix.as_deref().map(|suffix| format!(", with `{suffix}` at a gateway"));
     let model = role.model.as_deref().unwrap_or("that of its agent, or the vendor's usual one");

@@ -24,6 +24,14 @@ pub(crate) struct Project {
 pub(crate) const DIRECTORY: &str = ".rehearsal";
 const LONGEST_FILE: u64 = 4 << 20;
 
+/// The run from inside of which a store cannot be reached. One is there before the first run: a new one would be another one.
+fn out_of_reach(location: &StoreLocation) -> Option<InsideRun> {
+    match location {
+        StoreLocation::Directory(directory) if !SqliteStore::is_in(directory) => InsideRun::detect(),
+        StoreLocation::Directory(_) | StoreLocation::Postgres(_) => None,
+    }
+}
+
 impl Project {
     /// The repository around a directory: the nearest one above it with `.rehearsal` or `.git`.
     pub(crate) fn around(directory: &Utf8Path) -> Result<Self, CliError> {
@@ -68,15 +76,24 @@ impl Project {
     /// Where the store is, with all that has to be on this machine for it.
     pub(crate) fn prepare_store(&self) -> Result<StoreLocation, CliError> {
         let location = self.store_location()?;
-        match (&location, InsideRun::detect()) {
-            (StoreLocation::Postgres(_), _) => self.make_state_dir()?,
-            // A store is there before the first run: a new one would be another one.
-            (StoreLocation::Directory(directory), Some(inside)) if !SqliteStore::is_in(directory) => {
-                return Err(inside.has_no_store());
-            }
-            (StoreLocation::Directory(_), _) => {}
+        if let Some(inside) = out_of_reach(&location) {
+            return Err(inside.has_no_store());
+        }
+        if matches!(location, StoreLocation::Postgres(_)) {
+            self.make_state_dir()?;
         }
         Ok(location)
+    }
+
+    /// Where results of tests are remembered: in the store, and for an agent that cannot reach it beside its run.
+    pub(crate) async fn store_of_tests(&self) -> Result<Arc<dyn Store>, CliError> {
+        match out_of_reach(&self.store_location()?) {
+            Some(inside) => {
+                let beside = inside.directory().join("tests");
+                Ok(rehearsal_store::open(&StoreLocation::Directory(beside.into())).await?)
+            }
+            None => self.store().await,
+        }
     }
 
     /// Runs and traces of workers stay on this machine wherever the store is, and out of the repository's history.

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::worker::Desk;
 
-pub(crate) use merge::MergeQueue;
+pub(crate) use merge::{MergeQueue, clear_gate_of, task_of_gate};
 
 /// Where a step is done.
 pub(crate) struct Scene<'a> {

@@ -59,6 +59,20 @@ impl Assertion {
     pub fn is_judged(&self) -> bool {
         matches!(self.check, Check::Rubric { .. })
     }
+
+    /// Whether it is about what is in the repository afterwards, whoever did it.
+    pub fn is_of_repository(&self) -> bool {
+        matches!(
+            self.check,
+            Check::FilesModified(_)
+                | Check::FilesCreated(_)
+                | Check::Untouched(_)
+                | Check::DiffScope(_)
+                | Check::DiffMatches(_)
+                | Check::Command { .. }
+                | Check::Tests { .. }
+        )
+    }
 }
 
 /// What can be asserted.

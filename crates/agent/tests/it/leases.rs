@@ -67,8 +67,13 @@ async fn a_run_under_a_lease_is_frozen_by_itself_and_goes_on_when_the_lease_does
     let watching = std::thread::spawn(move || {
         let stopped = || {
             let processes = processes_of_run(&run);
-            let stat = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            !processes.is_empty() && processes.iter().all(|process| stat(process.pid).contains(") T "))
+            let is = |pid: i32, state: &str| {
+                std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default().contains(state)
+            };
+            // A shell whose child was stopped between its vfork and its exec waits for it, and cannot be stopped itself.
+            let waits_or_stands = |pid| is(pid, ") T ") || is(pid, ") D ");
+            processes.iter().any(|process| is(process.pid, ") T "))
+                && processes.iter().all(|process| waits_or_stands(process.pid))
         };
         eventually("it stands still", stopped);
         std::fs::write(end, "").unwrap();

@@ -1,6 +1,7 @@
 //! `eval`: measure agents on cases.
 
 mod attempt;
+mod oracle;
 mod runs;
 mod scene;
 mod tell;
@@ -24,6 +25,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::{Project, read_text};
 use attempt::RealAttempts;
+pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
 pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
 
@@ -35,18 +37,33 @@ pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
   rehearsal eval compare 20261116-101500-smoke 20261117-101500-smoke")]
 pub(crate) enum EvalCommand {
     /// The evals that there are, and their runs
+    #[command(after_help = "Example: rehearsal eval list --json")]
     List,
     /// Run evals
     Run(RunArgs),
     /// What came of a run
     Show(ShowArgs),
     /// Grade a run again, with the assertions as they are now
+    #[command(after_help = "Example: rehearsal eval grade 20261116-101500-smoke")]
     Grade(OneRun),
     /// Compare two runs, or two agents of one, case by case
     Compare(CompareArgs),
+    /// Try the cases themselves: the known patch must pass, and doing nothing must fail
+    Oracle(OracleArgs),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal eval oracle smoke")]
+pub(crate) struct OracleArgs {
+    /// Which evals: names, or files; without it all of .rehearsal/evals
+    evals: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal eval run smoke
+  rehearsal eval run --live --repeat 10 --budget 5
+  rehearsal eval run --resume --html report.html")]
 pub(crate) struct RunArgs {
     /// Which evals: names, or files; without it all of .rehearsal/evals
     evals: Vec<String>,
@@ -90,6 +107,7 @@ pub(crate) struct ReportFiles {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal eval show --markdown summary.md")]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     run: OneRun,
@@ -104,6 +122,7 @@ pub(crate) struct OneRun {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal eval compare smoke:claude smoke:codex")]
 pub(crate) struct CompareArgs {
     /// A run, or `RUN:AGENT`
     first: String,
@@ -120,6 +139,9 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
         EvalCommand::Show(args) => show(&runs.find(args.run.run.as_deref())?, &args.files, context),
         EvalCommand::Grade(args) => grade_again(&runs.find(args.run.as_deref())?, context),
         EvalCommand::Compare(args) => compare(&args, &runs, context),
+        EvalCommand::Oracle(args) => {
+            oracle::run(&find(&args.evals, &project, context)?, &project, context).await
+        }
     }
 }
 
@@ -231,14 +253,7 @@ async fn run_one(
     stop: &CancellationToken,
     context: &Context,
 ) -> Result<Ended, CliError> {
-    let attempts = Arc::new(RealAttempts {
-        eval: found.eval.clone(),
-        settings: project.settings(Overrides::default())?,
-        clock: Arc::clone(&context.clock),
-        beside: found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned(),
-        store: project.store().await?,
-        live: args.live,
-    });
+    let attempts = Arc::new(attempts(found, args.live, project, context).await?);
     let limits = Limits { jobs: args.jobs, budget_usd: args.budget };
     let began = std::time::Instant::now();
     let ui = context.ui;
@@ -251,6 +266,23 @@ async fn run_one(
     run_all(&found.eval, attempts, &mut journal, limits, &mut watch, stop)
         .await
         .map_err(|error| CliError::of(Exit::Internal, &error))
+}
+
+/// Whoever can make trials of an eval.
+async fn attempts(
+    found: &Found,
+    live: bool,
+    project: &Project,
+    context: &Context,
+) -> Result<RealAttempts, CliError> {
+    Ok(RealAttempts {
+        eval: found.eval.clone(),
+        settings: project.settings(Overrides::default())?,
+        clock: Arc::clone(&context.clock),
+        beside: found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned(),
+        store: project.store().await?,
+        live,
+    })
 }
 
 fn open(run: &EvalRun) -> Result<Journal, CliError> {

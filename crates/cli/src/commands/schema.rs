@@ -104,6 +104,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("eval-trial", "a line of a run's trials.jsonl", || schema_for!(Record)),
     ("eval-list", "eval list", document::<eval::EvalListDocument>),
     ("eval-compare", "eval compare", document::<eval::CompareDocument>),
+    ("eval-oracle", "eval oracle", document::<eval::OracleDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

@@ -21,13 +21,15 @@ const COMMANDS: [&[&str]; 7] = [
 fn with_tasks() -> TestEnv {
     let env = TestEnv::new().session("greet").agent_script("run: [{ say: hi }]");
     // So much at once makes SQLite bring it from the log into the file.
-    let lines: String = (1..=3000).map(|n| format!("{{\"title\": \"Task {n}\"}}\n")).collect();
+    let lines: String = (1..=TASKS).map(|n| format!("{{\"title\": \"Task {n}\"}}\n")).collect();
     env.run_with_input(&["task", "import", "-", "--format", "json-lines"], lines).ends_with(0);
     without_log(&env);
     env.must(&["doctor", "--store"]);
     without_log(&env);
     env
 }
+
+const TASKS: usize = 15_000;
 
 /// What a copy of the one file would be.
 fn without_log(env: &TestEnv) {
@@ -91,7 +93,7 @@ fn a_database_that_was_cut_off_or_overwritten_is_told_kept_and_found_again_in_a_
     }
     env.file(DATABASE, &whole);
     env.must(&["doctor", "--store"]);
-    assert_eq!(env.json(&["task", "list", "--limit", "5000"])["tasks"].as_array().unwrap().len(), 3000);
+    assert_eq!(env.json(&["task", "list", "--limit", "20000"])["tasks"].as_array().unwrap().len(), TASKS);
 }
 
 #[test]

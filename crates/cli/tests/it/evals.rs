@@ -170,3 +170,24 @@ fn what_is_wrong_in_an_eval_is_told_with_its_place() {
     let env = TestEnv::new();
     env.run(&["eval", "run"]).ends_with(2).says("there is no eval in .rehearsal/evals");
 }
+
+#[test]
+fn a_case_is_tried_with_its_known_patch_and_with_nothing() {
+    let patch = "    known_patch: |\n      --- a/add.sh\n      +++ b/add.sh\n      @@ -1 +1 @@\n      -echo 4\n      +echo 5\n";
+    let good = EVAL.replace("add.sh: 'echo 4'", "add.sh: \"echo 4\\n\"") + patch;
+    let env = project(&good);
+    let document = env.run(&["eval", "oracle", "--json"]).ends_with(0).document();
+    validate(&schema(&env, "eval-oracle"), &document);
+    // A known patch makes no commits of an agent: the assertion on them is none on the repository, and is left out.
+    assert_snapshot!(env.run(&["eval", "oracle"]), @"✓ mending, addition: the known patch passes; doing nothing fails");
+    let toothless = project(
+        &good
+            .replace("'[ \"$(sh add.sh)\" = 5 ]'", "'true'")
+            .replace("files-modified, value: 1", "files-modified, value: { max: 9 }")
+            .replace("      - { type: diff-contains, value: '\\+echo 5' }\n", ""),
+    );
+    assert_snapshot!(toothless.run(&["eval", "oracle"]), @"
+    ✗ mending, addition: the known patch passes; doing nothing passes, so it cannot fail
+    [exit 3]
+    ");
+}

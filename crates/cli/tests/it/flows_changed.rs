@@ -90,7 +90,7 @@ fn a_task_goes_on_when_its_flow_is_broken_or_removed_and_new_ones_are_refused() 
     assert_snapshot!(env.run(&["task", "add", "More", "--flow", "note"]), @"
     [stderr]
     error: there is no flow `note`
-    hint: shipped: loop, pull-request, approve, plan; your own go to `.rehearsal/flows/NAME.yaml`
+    hint: shipped: loop, pull-request, approve, plan, look; your own go to `.rehearsal/flows/NAME.yaml`
     [exit 2]
     ");
     env.let_the_agent_go_on();

@@ -68,7 +68,7 @@ impl Calls {
 
 /// A line an activity is checked with the logs below; the stage, the crew at work, recordings, cassettes and evals with their
 /// stories. A stand-in speaks the language of whom it plays, and the MCP server that of its protocol.
-const CHECKED_ELSEWHERE: [&str; 18] = [
+const CHECKED_ELSEWHERE: [&str; 19] = [
     "logs",
     "crew run",
     "mock-agent",
@@ -87,6 +87,7 @@ const CHECKED_ELSEWHERE: [&str; 18] = [
     "eval show",
     "eval grade",
     "eval compare",
+    "eval oracle",
 ];
 
 const PLAN: &str = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;

@@ -5,10 +5,12 @@
 //! known whose fault it is. A base that moved meanwhile only means to begin again.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::{Mutex as SyncMutex, PoisonError};
 
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
-use rehearsal_forge::{Candidate, CandidateError, LandError, Oid, PrState, Worktree};
+use rehearsal_forge::{
+    Candidate, CandidateError, LandError, Oid, PrState, Worktree, WorktreeError, Worktrees,
+};
 use tokio::sync::{Mutex, oneshot};
 
 use super::{Scene, of_class, of_forge, of_git, red};
@@ -181,13 +183,7 @@ impl Scene<'_> {
     }
 
     async fn give_back(&self, checkout: &Worktree, commit: &Oid) {
-        let git = rehearsal_forge::Git::at(checkout.path.clone());
-        let _ = git.run(&["clean", "--quiet", "-fd"]).await;
-        let _ = git.run(&["reset", "--quiet", "--hard", commit.as_str()]).await;
-        let worktrees = Arc::clone(&self.desk.worker.worktrees);
-        let given_back =
-            worktrees.release(&checkout.task, checkout.fence, std::slice::from_ref(commit)).await;
-        if let Err(error) = given_back {
+        if let Err(error) = clear(&self.desk.worker.worktrees, checkout, commit).await {
             self.desk.warn(format!("the checkout of a gate stays where it is: {error}"));
         }
     }
@@ -262,9 +258,36 @@ async fn discard(stack: Vec<Candidate>, git: &rehearsal_forge::Git) {
     }
 }
 
+/// What is in the checkout of a gate is a merge that can be made again, and what the tests wrote.
+async fn clear(worktrees: &Worktrees, checkout: &Worktree, commit: &Oid) -> Result<(), WorktreeError> {
+    let git = rehearsal_forge::Git::at(checkout.path.clone());
+    let _ = git.run(&["clean", "--quiet", "-fd"]).await;
+    let _ = git.run(&["reset", "--quiet", "--hard", commit.as_str()]).await;
+    worktrees.release(&checkout.task, checkout.fence, std::slice::from_ref(commit)).await.map(drop)
+}
+
+/// Clears the checkout in which the gate of a task ran when its worker died. The task is over.
+pub(crate) async fn clear_gate_of(
+    task: &rehearsal_core::Task,
+    worktrees: &Worktrees,
+) -> Result<(), WorktreeError> {
+    let Ok(gate) = gate_of(task) else { return Ok(()) };
+    let checkout = worktrees.prepare(&gate, task.fence, "HEAD").await?;
+    let commit = rehearsal_forge::Git::at(checkout.path.clone()).commit("HEAD").await?;
+    clear(worktrees, &checkout, &commit).await
+}
+
+/// The task whose gate has a checkout under this name.
+pub(crate) fn task_of_gate(name: &rehearsal_core::TaskId) -> Option<rehearsal_core::TaskId> {
+    rehearsal_core::TaskId::new(name.as_str().strip_suffix(GATE)?).ok()
+}
+
+/// What the name of a gate's checkout ends with.
+const GATE: &str = "-gate";
+
 /// The gate of a task has a checkout of its own beside the task's.
 fn gate_of(task: &rehearsal_core::Task) -> Result<rehearsal_core::TaskId, StepFailure> {
-    rehearsal_core::TaskId::new(format!("{}-gate", task.id)).map_err(|error| StepFailure::Systemic {
+    rehearsal_core::TaskId::new(format!("{}{GATE}", task.id)).map_err(|error| StepFailure::Systemic {
         outcome: OutcomeName::PermissionDenied,
         reason: error.to_string(),
     })

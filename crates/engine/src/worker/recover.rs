@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use rehearsal_agent::process;
 use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, Timestamp, WorkerId};
+use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, TaskId, Timestamp, WorkerId};
 use rehearsal_forge::GcMode;
 use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
@@ -17,6 +17,7 @@ use super::presence::{Alive, Presence};
 use super::{Desk, WorkError, WorkEvent};
 use crate::kept;
 use crate::ledger::{Ledger, Meaning, Reported};
+use crate::steps::{clear_gate_of, task_of_gate};
 
 impl Desk {
     /// Puts in order what dead workers of this machine have left; how many tasks that were.
@@ -58,12 +59,20 @@ impl Desk {
     /// Gives back the worktrees of tasks whose way is over: whoever ended them died before it could.
     pub(super) async fn give_back_what_is_over(&self) {
         for owner in self.worker.worktrees.owners() {
-            if let Ok(Some(task)) = self.worker.store.task(&owner).await
-                && is_left(&task, self.now(), self.worker.options.lease)
-            {
+            if let Some(task) = self.task_that_is_left(&owner).await {
                 self.give_worktree_back(&task).await;
+            } else if let Some(of) = task_of_gate(&owner)
+                && let Some(task) = self.task_that_is_left(&of).await
+                && let Err(error) = clear_gate_of(&task, &self.worker.worktrees).await
+            {
+                self.warn(format!("the checkout of a gate stays where it is: {error}"));
             }
         }
+    }
+
+    async fn task_that_is_left(&self, id: &TaskId) -> Option<Task> {
+        let task = self.worker.store.task(id).await.ok().flatten();
+        task.filter(|task| is_left(task, self.now(), self.worker.options.lease))
     }
 
     async fn put_in_order(&self, task: &Task, claim: &Claim) -> Result<Outcome, WorkError> {

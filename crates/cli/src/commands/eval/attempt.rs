@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
-use rehearsal_core::{Activity, AgentName, Clock, RunId, TaskId, TestStatus};
+use rehearsal_core::{Activity, AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
 use rehearsal_engine::{AgentSetup, Draws, Tester, Wanted};
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
 use rehearsal_eval::run::{Attempts, Unmade};
-use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId};
+use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId, Variant};
 use rehearsal_store::Store;
 use rehearsal_testing::RunWatcher;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,68 @@ pub(super) struct RealAttempts {
     pub(super) store: Arc<dyn Store>,
     /// Money may be spent.
     pub(super) live: bool,
+}
+
+/// The two that are known beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Control {
+    /// The patch that is known to be right.
+    Oracle,
+    /// Nothing is done.
+    NoOp,
+}
+
+impl RealAttempts {
+    /// A trial without an agent: the known patch, or nothing.
+    pub(super) async fn control(
+        &self,
+        case: &Case,
+        control: Control,
+        cancel: &CancellationToken,
+    ) -> Result<Trial, Unmade> {
+        let file = &case.file;
+        let scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
+        let before = self.tests(case, &scene, cancel).await?;
+        let began = self.clock.now();
+        if let (Control::Oracle, Some(patch)) = (control, &file.known_patch) {
+            scene.apply(&self.text_of(patch)?).await?;
+        }
+        let (changes, diff) = scene.changes().await?;
+        let after = self.tests(case, &scene, cancel).await?;
+        let commands = commands(case, &scene, cancel).await?;
+        let agent = if control == Control::Oracle { "oracle" } else { "no-op" };
+        let variant = Variant { agent: agent.to_owned(), model: None, prompt: None, flow: None };
+        Ok(Trial {
+            id: TrialId { case: case.name.clone(), variant, trial: 1 },
+            source: Source::Scripted,
+            began,
+            duration_ms: 0,
+            outcome: if changes.is_empty() { Outcome::NoChanges } else { Outcome::Done },
+            output: String::new(),
+            steps: Vec::new(),
+            changes,
+            diff,
+            commits: Vec::new(),
+            uncommitted: false,
+            pull_request: None,
+            gh_calls: Vec::new(),
+            tests: before.zip(after).map(|(before, after)| Tested { before, after }),
+            commands,
+            judged: BTreeMap::new(),
+            tokens: None,
+            cost_usd: None,
+            turns: None,
+            replay: None,
+        })
+    }
+
+    /// A patch, or the file below the eval's that has it.
+    fn text_of(&self, patch: &str) -> Result<String, Unmade> {
+        if patch.contains('\n') {
+            return Ok(patch.to_owned());
+        }
+        fs_err::read_to_string(self.beside.join(patch)).map_err(|error| failed("the known patch", &error))
+    }
 }
 
 #[async_trait]

@@ -60,7 +60,7 @@ pub(crate) async fn tester_with(
         base_branch: settings.base_branch.value,
         keep: project.state_dir().join("tests"),
         variables: variables(),
-        store: project.store().await?,
+        store: project.store_of_tests().await?,
         clock: Arc::clone(&context.clock),
         draws: rehearsal_engine::Draws::random(),
     })

@@ -109,6 +109,34 @@ pub struct Trial {
     pub replay: Option<Replay>,
 }
 
+impl Trial {
+    /// One in which nothing was said, done or changed.
+    pub fn blank(id: TrialId, source: Source, began: Timestamp) -> Self {
+        Self {
+            id,
+            source,
+            began,
+            duration_ms: 0,
+            outcome: Outcome::NoChanges,
+            output: String::new(),
+            steps: Vec::new(),
+            changes: Vec::new(),
+            diff: String::new(),
+            commits: Vec::new(),
+            uncommitted: false,
+            pull_request: None,
+            gh_calls: Vec::new(),
+            tests: None,
+            commands: BTreeMap::new(),
+            judged: BTreeMap::new(),
+            tokens: None,
+            cost_usd: None,
+            turns: None,
+            replay: None,
+        }
+    }
+}
+
 /// One thing that an agent did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]

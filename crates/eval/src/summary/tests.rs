@@ -25,26 +25,10 @@ fn variant(agent: &str) -> Variant {
 fn record(agent: &str, case: &str, number: u32, verdict: Verdict, source: Source) -> Record {
     let id = TrialId { case: case.into(), variant: variant(agent), trial: number };
     let trial = Trial {
-        id: id.clone(),
-        source,
-        began: Timestamp(0),
         duration_ms: 100 * u64::from(number),
         outcome: Outcome::Done,
-        output: String::new(),
-        steps: vec![],
-        changes: vec![],
-        diff: String::new(),
-        commits: vec![],
-        uncommitted: false,
-        pull_request: None,
-        gh_calls: vec![],
-        tests: None,
-        commands: BTreeMap::new(),
-        judged: BTreeMap::new(),
         tokens: Some(Tokens { input: 10, cached: 0, output: 0 }),
-        cost_usd: None,
-        turns: None,
-        replay: None,
+        ..Trial::blank(id.clone(), source, Timestamp(0))
     };
     Record { id, verdict, reason: None, graded: vec![], trial: Some(trial) }
 }

@@ -42,28 +42,9 @@ impl Attempts for Coin {
 }
 
 pub(crate) fn trial(id: &TrialId, output: &str, cost_usd: Option<f64>) -> Trial {
-    Trial {
-        id: id.clone(),
-        source: if cost_usd.is_some() { Source::Live } else { Source::Scripted },
-        began: Timestamp(0),
-        duration_ms: 5,
-        outcome: Outcome::Done,
-        output: output.to_owned(),
-        steps: vec![],
-        changes: vec![],
-        diff: String::new(),
-        commits: vec![],
-        uncommitted: false,
-        pull_request: None,
-        gh_calls: vec![],
-        tests: None,
-        commands: BTreeMap::new(),
-        judged: BTreeMap::new(),
-        tokens: None,
-        cost_usd,
-        turns: None,
-        replay: None,
-    }
+    let source = if cost_usd.is_some() { Source::Live } else { Source::Scripted };
+    let blank = Trial::blank(id.clone(), source, Timestamp(0));
+    Trial { outcome: Outcome::Done, output: output.to_owned(), cost_usd, ..blank }
 }
 
 /// So many cases with so many trials each, of which it is asserted that it works.

@@ -66,27 +66,14 @@ impl RealAttempts {
         let commands = commands(case, &scene, cancel).await?;
         let agent = if control == Control::Oracle { "oracle" } else { "no-op" };
         let variant = Variant { agent: agent.to_owned(), model: None, prompt: None, flow: None };
+        let id = TrialId { case: case.name.clone(), variant, trial: 1 };
         Ok(Trial {
-            id: TrialId { case: case.name.clone(), variant, trial: 1 },
-            source: Source::Scripted,
-            began,
-            duration_ms: 0,
             outcome: if changes.is_empty() { Outcome::NoChanges } else { Outcome::Done },
-            output: String::new(),
-            steps: Vec::new(),
             changes,
             diff,
-            commits: Vec::new(),
-            uncommitted: false,
-            pull_request: None,
-            gh_calls: Vec::new(),
             tests: before.zip(after).map(|(before, after)| Tested { before, after }),
             commands,
-            judged: BTreeMap::new(),
-            tokens: None,
-            cost_usd: None,
-            turns: None,
-            replay: None,
+            ..Trial::blank(id, Source::Scripted, began)
         })
     }
 
@@ -119,9 +106,6 @@ impl Attempts for RealAttempts {
         let RunReport { verdict, evidence, .. } = report;
         let git = evidence.git.unwrap_or_default();
         Ok(Trial {
-            id: id.clone(),
-            source,
-            began,
             duration_ms: u64::try_from(ended.0 - began.0).unwrap_or(0),
             outcome: verdict.outcome,
             output: evidence.wire.final_text,
@@ -130,15 +114,12 @@ impl Attempts for RealAttempts {
             diff,
             commits: git.commits.into_iter().map(|commit| commit.subject).collect(),
             uncommitted: git.uncommitted,
-            pull_request: None,
-            gh_calls: Vec::new(),
             tests: before.zip(after).map(|(before, after)| Tested { before, after }),
             commands,
-            judged: BTreeMap::new(),
             tokens: evidence.wire.tokens,
             cost_usd: evidence.wire.cost_usd,
             turns: evidence.wire.turns,
-            replay: None,
+            ..Trial::blank(id.clone(), source, began)
         })
     }
 }

@@ -161,8 +161,9 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
         let Some(text) = read_text(&path)? else {
             return Err(CliError::usage(format!("there is no file `{shown}`")));
         };
-        let eval =
-            parse(&text, settings.agent.value.as_str()).map_err(|error| CliError::in_file(error, &shown))?;
+        let eval = parse(&text, settings.agent.value.as_str()).map_err(|error| {
+            CliError::in_file(error, &shown).hint("`rehearsal schema eval` has the form of the file")
+        })?;
         all.push(Found { eval, text, path });
     }
     let is_file = |name: &&String| name.ends_with(".yaml") || name.ends_with(".yml");

@@ -165,6 +165,7 @@ fn what_is_wrong_in_an_eval_is_told_with_its_place() {
     [stderr]
     error: unknown assertion `file-modified`; did you mean `files-modified`?
       --> .rehearsal/evals/mending.yaml:11:9
+    hint: `rehearsal schema eval` has the form of the file
     [exit 2]
     ");
     let env = TestEnv::new();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
-use rehearsal_core::{NewTask, Outcome, TaskId};
+use rehearsal_core::{Fence, NewTask, Outcome, TaskId};
 use rehearsal_engine::{Moment, Moments, Reaction, WorkError};
 
 use crate::studio::{Studio, commit_all, git, play};
@@ -118,5 +118,22 @@ fn a_task_that_kills_its_worker_again_and_again_is_given_up() {
         let task = studio.task("t1").await;
         assert_eq!((task.status(), task.attempts), ("failed", 0));
         assert_eq!(task.feedback.unwrap().text, "its worker was lost 4 times");
+    });
+}
+
+#[test]
+fn the_checkout_of_a_gate_whose_worker_died_is_cleared_when_its_task_is_over() {
+    play(async |studio| {
+        cast(studio);
+        studio.add("t1", "pull-request", NewTask::default()).await;
+        studio.work().await;
+        let worktrees = studio.worker().await.worktrees;
+        let gate = TaskId::new("t1-gate").unwrap();
+        let checkout = worktrees.prepare(&gate, Fence(1), "main").await.unwrap();
+        fs_err::write(checkout.path.join("built.o"), "by the tests").unwrap();
+        assert_eq!(worktrees.owners(), [gate]);
+        studio.work().await;
+        assert_eq!(worktrees.owners(), []);
+        assert!(studio.warnings().is_empty(), "{:?}", studio.warnings());
     });
 }

@@ -26,6 +26,7 @@ mod mcp;
 mod meanwhile;
 mod planned_crew;
 mod planning;
+mod planning_at_a_terminal;
 mod prompt;
 mod real_agents;
 mod recorded_agents;

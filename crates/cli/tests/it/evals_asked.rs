@@ -138,12 +138,23 @@ fn a_repository_for_someone_who_has_none_is_told_with_its_place() {
         ".rehearsal/evals/asked.yaml",
         format!("name: asked\nagents: [echo]\n{CASES}    repository: {{ files: {{ a: b }} }}\n"),
     );
-    assert_snapshot!(env.run(&["eval", "run"]), @"");
+    assert_snapshot!(env.run(&["eval", "run"]), @"
+    [stderr]
+    error: `echo` has no repository: case `greeting` gives it one
+      --> .rehearsal/evals/asked.yaml:4:5
+    hint: `rehearsal schema eval` has the form of the file
+    [exit 2]
+    ");
 }
 
 #[test]
 fn an_agent_of_the_configuration_cannot_be_called_echo_in_an_eval() {
     let env = TestEnv::new().config("  echo: { driver: command, program: cat }");
     env.file(".rehearsal/evals/asked.yaml", format!("name: asked\nagents: [echo]\n{CASES}"));
-    assert_snapshot!(env.run(&["eval", "run"]), @"");
+    assert_snapshot!(env.run(&["eval", "run"]), @"
+    [stderr]
+    error: `echo` is the stand-in that answers with its prompt, and an agent of the configuration
+    hint: give the agent `echo` another name
+    [exit 2]
+    ");
 }

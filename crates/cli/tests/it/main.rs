@@ -10,12 +10,9 @@ mod configuration;
 mod crew;
 mod crew_roles;
 mod damaged_store;
-#[path = "../kills/dice.rs"]
-mod dice;
 mod env;
 mod evals;
 mod evals_asked;
-mod evals_killed;
 mod failures;
 mod flows_changed;
 mod full_disk;

@@ -74,8 +74,9 @@ mod tests {
     #[test]
     fn over_all_rates_it_holds_the_true_one_in_95_of_100() {
         for (n, expected) in [(5, 0.955), (10, 0.954), (20, 0.953), (50, 0.952), (100, 0.951)] {
-            let all: Vec<f64> = (0..1000).map(|step| coverage(n, (f64::from(step) + 0.5) / 1000.0)).collect();
-            let mean = all.iter().sum::<f64>() / 1000.0;
+            // Above one half it is the same from the other end.
+            let all: Vec<f64> = (0..500).map(|step| coverage(n, (f64::from(step) + 0.5) / 1000.0)).collect();
+            let mean = all.iter().sum::<f64>() / 500.0;
             assert!((mean - expected).abs() < 6e-4, "{n}: {mean}");
             // Near 0 and 1 it is known to be less, and never very much.
             assert!(all.iter().all(|one| *one > 0.83), "{n}");

@@ -109,7 +109,7 @@ pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
         (None, wish) => {
             let wish = wish.as_deref().unwrap_or_default();
             let planned = ask::ask(wish, &args, &members, &project, context).await?;
-            document.tokens = Some(ask::tokens(planned.usage));
+            document.tokens = planned.usage.tokens();
             match planned.reply {
                 Reply::Answer(answer) => {
                     context.ui.say(harmless(&answer));

@@ -12,6 +12,7 @@ mod crew_roles;
 mod damaged_store;
 mod env;
 mod evals;
+mod evals_asked;
 mod failures;
 mod flows_changed;
 mod full_disk;

@@ -109,7 +109,7 @@ impl Redactor {
     }
 
     /// The same value with every text in it redacted. None if it is no value that JSON can carry.
-    pub(crate) fn redact_all<T: Serialize + DeserializeOwned>(&self, value: &T) -> Option<T> {
+    pub fn redact_all<T: Serialize + DeserializeOwned>(&self, value: &T) -> Option<T> {
         let mut json = serde_json::to_value(value).ok()?;
         self.redact_json(&mut json);
         serde_json::from_value(json).ok()

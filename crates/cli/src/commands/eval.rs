@@ -1,9 +1,11 @@
 //! `eval`: measure agents on cases.
 
 mod attempt;
+mod judge;
 mod oracle;
 mod runs;
 mod scene;
+mod tape;
 mod tell;
 
 use std::sync::Arc;
@@ -27,12 +29,15 @@ use crate::project::{Project, read_text};
 use attempt::RealAttempts;
 pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
+use tape::{Mode, Tapes};
 pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   rehearsal eval run                       # all of .rehearsal/evals, with agents that are stand-ins
   rehearsal eval run smoke --live --budget 5 --repeat 10
+  rehearsal eval run smoke --record        # the same once, and then for nothing:
+  rehearsal eval run smoke --replay
   rehearsal eval show                      # the last run again
   rehearsal eval compare 20261116-101500-smoke 20261117-101500-smoke")]
 pub(crate) enum EvalCommand {
@@ -63,7 +68,12 @@ pub(crate) struct OracleArgs {
 #[command(after_help = "Examples:
   rehearsal eval run smoke
   rehearsal eval run --live --repeat 10 --budget 5
-  rehearsal eval run --resume --html report.html")]
+  rehearsal eval run smoke --record && rehearsal eval run smoke --replay
+  rehearsal eval run --resume --html report.html
+
+Recordings are in .rehearsal/cassettes/evals/EVAL/CASE/, a file for each who was measured and each trial, and one for its judge beside it. \
+They hold no key and no directory of this machine, and are made to be committed. A trial without a recording of its own plays the first; \
+trials on one recording are one sample, however many they are.")]
 pub(crate) struct RunArgs {
     /// Which evals: names, or files; without it all of .rehearsal/evals
     evals: Vec<String>,
@@ -73,9 +83,8 @@ pub(crate) struct RunArgs {
     /// Only cases with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Let agents ask their vendors, for money
-    #[arg(long)]
-    live: bool,
+    #[command(flatten)]
+    answers: Answers,
     /// So many trials at a time
     #[arg(long, short, value_name = "N", default_value_t = 2)]
     jobs: usize,
@@ -90,6 +99,32 @@ pub(crate) struct RunArgs {
     resume: bool,
     #[command(flatten)]
     files: ReportFiles,
+}
+
+/// Where the answers of models come from.
+#[derive(Debug, Clone, Copy, Args)]
+#[group(multiple = false)]
+struct Answers {
+    /// Let agents and judges ask their vendors, for money
+    #[arg(long)]
+    live: bool,
+    /// The same, and keep what they are answered in .rehearsal/cassettes/evals
+    #[arg(long)]
+    record: bool,
+    /// Play what was recorded: no key, no network, no token
+    #[arg(long)]
+    replay: bool,
+}
+
+impl Answers {
+    fn mode(self) -> Mode {
+        match (self.live, self.record, self.replay) {
+            (true, _, _) => Mode::Live,
+            (_, true, _) => Mode::Record,
+            (_, _, true) => Mode::Replay,
+            (false, false, false) => Mode::StandIns,
+        }
+    }
 }
 
 /// Where else it is told.
@@ -254,7 +289,7 @@ async fn run_one(
     stop: &CancellationToken,
     context: &Context,
 ) -> Result<Ended, CliError> {
-    let attempts = Arc::new(attempts(found, args.live, project, context).await?);
+    let attempts = Arc::new(attempts(found, args.answers.mode(), project, context).await?);
     let limits = Limits { jobs: args.jobs, budget_usd: args.budget };
     let began = std::time::Instant::now();
     let ui = context.ui;
@@ -272,17 +307,23 @@ async fn run_one(
 /// Whoever can make trials of an eval.
 async fn attempts(
     found: &Found,
-    live: bool,
+    mode: Mode,
     project: &Project,
     context: &Context,
 ) -> Result<RealAttempts, CliError> {
+    let beside = found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned();
     Ok(RealAttempts {
         eval: found.eval.clone(),
         settings: project.settings(Overrides::default())?,
         clock: Arc::clone(&context.clock),
-        beside: found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned(),
+        tapes: Tapes {
+            directory: project.directory().join("cassettes"),
+            beside: beside.clone(),
+            eval: found.eval.name.clone(),
+        },
+        beside,
         store: project.store().await?,
-        live,
+        mode,
     })
 }
 

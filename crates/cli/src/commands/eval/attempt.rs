@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_agent::redact::Redactor;
 use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
 use rehearsal_core::{Activity, AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
@@ -13,11 +14,14 @@ use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
 use rehearsal_eval::run::{Attempts, Unmade};
 use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId, Variant};
+use rehearsal_llm::cassette::Matching;
 use rehearsal_store::Store;
 use rehearsal_testing::RunWatcher;
 use tokio_util::sync::CancellationToken;
 
+use super::judge::{Judge, rubrics};
 use super::scene::{Scene, failed};
+use super::tape::{Mode, TapedStage, Tapes, of_judge, says_something};
 use crate::context::variables;
 
 /// Longer arguments of tools and longer texts are cut.
@@ -33,8 +37,10 @@ pub(super) struct RealAttempts {
     /// Where the eval's file is.
     pub(super) beside: Utf8PathBuf,
     pub(super) store: Arc<dyn Store>,
-    /// Money may be spent.
-    pub(super) live: bool,
+    /// Where the answers of models come from.
+    pub(super) mode: Mode,
+    /// Where they are kept.
+    pub(super) tapes: Tapes,
 }
 
 /// The two that are known beforehand.
@@ -89,44 +95,27 @@ impl RealAttempts {
 #[async_trait]
 impl Attempts for RealAttempts {
     async fn attempt(&self, case: &Case, id: &TrialId, cancel: &CancellationToken) -> Result<Trial, Unmade> {
-        let (profile, source) = self.who(id)?;
+        let profile = self.who(id)?;
+        let tape = self.tape(case, id)?;
         let file = &case.file;
         let scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
         let before = self.tests(case, &scene, cancel).await?;
-        let began = self.clock.now();
-        let steps = Arc::new(Mutex::new(vec![Step::Agent { name: id.variant.agent.clone() }]));
-        let report = self.run(case, id, &profile, &scene, watch(&steps), cancel).await?;
+        let trial = self.acted(case, id, &profile, &scene, &tape, cancel).await?;
         if cancel.is_cancelled() {
             return Err(Unmade::Cancelled);
         }
-        let ended = self.clock.now();
         let (changes, diff) = scene.changes().await?;
         let after = self.tests(case, &scene, cancel).await?;
         let commands = commands(case, &scene, cancel).await?;
-        let RunReport { verdict, evidence, .. } = report;
-        let git = evidence.git.unwrap_or_default();
-        Ok(Trial {
-            duration_ms: u64::try_from(ended.0 - began.0).unwrap_or(0),
-            outcome: verdict.outcome,
-            output: evidence.wire.final_text,
-            steps: std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner)),
-            changes,
-            diff,
-            commits: git.commits.into_iter().map(|commit| commit.subject).collect(),
-            uncommitted: git.uncommitted,
-            tests: before.zip(after).map(|(before, after)| Tested { before, after }),
-            commands,
-            tokens: evidence.wire.tokens,
-            cost_usd: evidence.wire.cost_usd,
-            turns: evidence.wire.turns,
-            ..Trial::blank(id.clone(), source, began)
-        })
+        let tests = before.zip(after).map(|(before, after)| Tested { before, after });
+        let trial = without_secrets(Trial { changes, diff, commands, tests, ..trial }, &profile)?;
+        self.judged(case, trial, &scene, &tape).await
     }
 }
 
 impl RealAttempts {
-    /// The profile of who is measured, and where its answers come from.
-    fn who(&self, id: &TrialId) -> Result<(Profile, Source), Unmade> {
+    /// The profile of who is measured.
+    fn who(&self, id: &TrialId) -> Result<Profile, Unmade> {
         let name = &id.variant.agent;
         let known =
             AgentName::new(name.as_str()).ok().and_then(|name| self.settings.profile_of(&name).cloned());
@@ -134,26 +123,85 @@ impl RealAttempts {
         if let Some(model) = &id.variant.model {
             profile.model.value = Some(model.clone());
         }
-        if self.live {
-            return Ok((profile, Source::Live));
-        }
-        // Any program can be a stand-in; an agent CLI is one only with `--live`, because it spends money.
-        match profile.driver.value {
-            DriverKind::Command => Ok((profile, Source::Scripted)),
-            driver => Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live"))),
+        // Any program can be a stand-in; an agent CLI is one only with the user's word, because it spends money.
+        match (self.mode, profile.driver.value) {
+            (Mode::StandIns, driver) if driver != DriverKind::Command => {
+                Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live")))
+            }
+            _ => Ok(profile),
         }
     }
 
+    /// Where the trial is recorded, or what it plays.
+    fn tape(&self, case: &Case, id: &TrialId) -> Result<Utf8PathBuf, Unmade> {
+        match self.mode {
+            Mode::StandIns | Mode::Live | Mode::Record => Ok(self.tapes.made_at(case, id)),
+            Mode::Replay => self.tapes.played(case, id),
+        }
+    }
+
+    /// The trial as far as its agent made it.
+    async fn acted(
+        &self,
+        case: &Case,
+        id: &TrialId,
+        profile: &Profile,
+        scene: &Scene,
+        tape: &Utf8Path,
+        cancel: &CancellationToken,
+    ) -> Result<Trial, Unmade> {
+        let ours = variables();
+        let agents = [profile];
+        let stage = match self.mode {
+            Mode::StandIns | Mode::Live => None,
+            Mode::Record => Some(TapedStage::recording(tape, &agents, scene, &ours).await?),
+            Mode::Replay => Some(TapedStage::replaying(tape, Matching::Strict, &agents, scene, &ours)?),
+        };
+        let source = if self.mode == Mode::Live { Source::Live } else { Source::Scripted };
+        let mut trial = Trial::blank(id.clone(), source, self.clock.now());
+        let steps = Arc::new(Mutex::new(vec![Step::Agent { name: id.variant.agent.clone() }]));
+        let report = self.run(case, id, profile, scene, stage.as_ref(), watch(&steps), cancel).await?;
+        trial.duration_ms = u64::try_from(self.clock.now().0 - trial.began.0).unwrap_or(0);
+        trial.steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
+        let RunReport { verdict, evidence, .. } = report;
+        let git = evidence.git.unwrap_or_default();
+        trial.outcome = verdict.outcome;
+        trial.output = evidence.wire.final_text;
+        trial.commits = git.commits.into_iter().map(|commit| commit.subject).collect();
+        trial.uncommitted = git.uncommitted;
+        trial.tokens = evidence.wire.tokens;
+        trial.cost_usd = evidence.wire.cost_usd;
+        trial.turns = evidence.wire.turns;
+        if let Some(stage) = stage {
+            (trial.source, trial.replay) = stage.finish(says_something(&trial)).await?;
+        }
+        Ok(trial)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is another part of one run")]
     async fn run(
         &self,
         case: &Case,
         id: &TrialId,
         profile: &Profile,
         scene: &Scene,
+        stage: Option<&TapedStage>,
         watch: Watch,
         cancel: &CancellationToken,
     ) -> Result<RunReport, Unmade> {
-        let setup = AgentSetup::new(profile, variables(), Arc::clone(&self.clock), &scene.repository).await;
+        let mut ours = variables();
+        // The settings of a user are in the user's home, and a trial has its own.
+        ours.retain(|name, _| !name.starts_with("XDG_"));
+        let (setup, profile) = match stage {
+            None => {
+                let clock = Arc::clone(&self.clock);
+                (AgentSetup::new(profile, ours, clock, &scene.repository).await, profile.clone())
+            }
+            Some(stage) => {
+                let (dressed, clock) = (stage.dress(profile, &ours, &scene.home)?, Arc::clone(&self.clock));
+                (AgentSetup::on_stage(&dressed, ours, clock, &scene.repository).await, dressed)
+            }
+        };
         let agent = setup.map_err(|error| failed(&id.variant.agent, &error))?.agent();
         let mut env = profile.env.value.clone();
         env.extend(scene.own());
@@ -177,6 +225,30 @@ impl RealAttempts {
             lease: None,
         };
         Ok(agent.run(request, watch, cancel.clone()).await)
+    }
+
+    /// The trial with what its judges say. Of one that says nothing about the agent nobody is asked.
+    async fn judged(
+        &self,
+        case: &Case,
+        mut trial: Trial,
+        scene: &Scene,
+        tape: &Utf8Path,
+    ) -> Result<Trial, Unmade> {
+        let rubrics = rubrics(case);
+        if let Some(model) =
+            self.eval.judge.as_deref().filter(|_| !rubrics.is_empty() && says_something(&trial))
+        {
+            let judge = Judge {
+                model,
+                mode: self.mode,
+                tape: &of_judge(tape),
+                place: scene.place(),
+                clock: Arc::clone(&self.clock),
+            };
+            trial.judged = judge.votes(&rubrics, &self.prompt(case, &trial.id), &trial).await?;
+        }
+        Ok(trial)
     }
 
     fn prompt(&self, case: &Case, id: &TrialId) -> String {
@@ -213,6 +285,14 @@ impl RealAttempts {
         let tests = tested.projects.into_iter().flat_map(|project| project.report.tests);
         Ok(Some(tests.map(|test| (test.name, test.status)).collect()))
     }
+}
+
+/// What an agent tells has no secret in it; what it wrote into files may.
+fn without_secrets(trial: Trial, profile: &Profile) -> Result<Trial, Unmade> {
+    let mut known = variables();
+    known.extend(profile.env.value.clone());
+    let redacted = Redactor::new(&known).redact_all(&trial);
+    redacted.ok_or_else(|| Unmade::Failed("the trial cannot be written down".to_owned()))
 }
 
 /// Writes the steps down as they happen.

@@ -1,23 +1,29 @@
 //! `eval`: measure agents on cases.
 
 mod attempt;
+mod flow;
 mod judge;
 mod oracle;
 mod runs;
 mod scene;
+mod session;
+mod steps;
 mod tape;
 mod tell;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
 use rehearsal_core::config::Overrides;
+use rehearsal_core::flow::Flow;
 use rehearsal_eval::case::{Eval, parse};
 use rehearsal_eval::grade::grade;
 use rehearsal_eval::run::{Ended, Journal, Limits, RunEvent, run as run_all};
 use rehearsal_eval::summary::{Record, Summary};
 use rehearsal_eval::trial::Variant;
+use rehearsal_llm::cassette::Matching;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +35,7 @@ use crate::project::{Project, read_text};
 use attempt::RealAttempts;
 pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
+pub(crate) use session::SessionDocument;
 use tape::{Mode, Tapes};
 pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
 
@@ -55,6 +62,10 @@ pub(crate) enum EvalCommand {
     Compare(CompareArgs),
     /// Try the cases themselves: the known patch must pass, and doing nothing must fail
     Oracle(OracleArgs),
+    /// Record one run of an agent under a name
+    Record(session::RecordArgs),
+    /// Play what `eval record` recorded, and tell what differs
+    Replay(session::ReplayArgs),
 }
 
 #[derive(Debug, Args)]
@@ -121,7 +132,7 @@ impl Answers {
         match (self.live, self.record, self.replay) {
             (true, _, _) => Mode::Live,
             (_, true, _) => Mode::Record,
-            (_, _, true) => Mode::Replay,
+            (_, _, true) => Mode::Replay(Matching::Strict),
             (false, false, false) => Mode::StandIns,
         }
     }
@@ -169,7 +180,7 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
     let project = context.project()?;
     let runs = Runs::of(&project);
     match command {
-        EvalCommand::List => tell::list(&find(&[], &project, context)?, &runs, context),
+        EvalCommand::List => list(&project, &runs, context),
         EvalCommand::Run(args) => run_evals(&args, &project, &runs, context).await,
         EvalCommand::Show(args) => show(&runs.find(args.run.run.as_deref())?, &args.files, context),
         EvalCommand::Grade(args) => grade_again(&runs.find(args.run.as_deref())?, context),
@@ -177,7 +188,16 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
         EvalCommand::Oracle(args) => {
             oracle::run(&find(&args.evals, &project, context)?, &project, context).await
         }
+        EvalCommand::Record(args) => session::record(&args, &project, context).await,
+        EvalCommand::Replay(args) => session::replay(&args, &project, context).await,
     }
+}
+
+/// Runs stay when evals go.
+fn list(project: &Project, runs: &Runs, context: &Context) -> Done {
+    let is_without = !runs.names()?.is_empty() && own_files(project)?.is_empty();
+    let found = if is_without { Vec::new() } else { find(&[], project, context)? };
+    tell::list(&found, runs, context)
 }
 
 /// An eval and the file that it is in.
@@ -223,19 +243,28 @@ fn files(names: &[String], project: &Project, context: &Context) -> Result<Vec<U
         .filter(|name| name.ends_with(".yaml") || name.ends_with(".yml"))
         .map(|name| context.directory.join(name))
         .collect();
-    let directory = project.directory().join("evals");
-    if directory.is_dir() {
-        for entry in directory.read_dir_utf8()? {
-            let path = entry?.into_path();
-            if matches!(path.extension(), Some("yaml" | "yml")) && !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-    }
+    paths.extend(own_files(project)?);
     paths.sort();
+    paths.dedup();
     if paths.is_empty() {
         return Err(CliError::usage("there is no eval in .rehearsal/evals")
             .hint("write one: `rehearsal schema eval` tells its form, the README has an example"));
+    }
+    Ok(paths)
+}
+
+/// Those of the project.
+fn own_files(project: &Project) -> Result<Vec<Utf8PathBuf>, CliError> {
+    let directory = project.directory().join("evals");
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for entry in directory.read_dir_utf8()? {
+        let path = entry?.into_path();
+        if matches!(path.extension(), Some("yaml" | "yml")) {
+            paths.push(path);
+        }
     }
     Ok(paths)
 }
@@ -322,9 +351,18 @@ async fn attempts(
             eval: found.eval.name.clone(),
         },
         beside,
+        flows: flows(&found.eval, project)?,
+        prompts: project.directory().join("prompts"),
         store: project.store().await?,
         mode,
     })
+}
+
+/// The flows that an eval names.
+fn flows(eval: &Eval, project: &Project) -> Result<BTreeMap<String, Arc<Flow>>, CliError> {
+    let variants = eval.cases.iter().flat_map(|case| &case.variants);
+    let names: BTreeSet<&String> = variants.filter_map(|variant| variant.flow.as_ref()).collect();
+    names.into_iter().map(|name| Ok((name.clone(), Arc::new(project.flow(name)?)))).collect()
 }
 
 fn open(run: &EvalRun) -> Result<Journal, CliError> {

@@ -12,6 +12,8 @@ mod crew_roles;
 mod damaged_store;
 mod env;
 mod evals;
+mod evals_judged;
+mod evals_recorded;
 mod failures;
 mod flows_changed;
 mod full_disk;

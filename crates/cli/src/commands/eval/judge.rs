@@ -71,8 +71,8 @@ impl Judge<'_> {
                 recording.finish().map_err(|error| failed("the judge was not recorded", &error))?;
                 Ok(votes)
             }
-            Mode::Replay if !self.tape.exists() => Ok(BTreeMap::new()),
-            Mode::Replay => {
+            Mode::Replay(_) if !self.tape.exists() => Ok(BTreeMap::new()),
+            Mode::Replay(_) => {
                 // Whoever plays a recording needs no key; the name alone says whose format it is in.
                 let choice =
                     self.choose(|name| name.ends_with("_API_KEY").then(|| "not-a-key".to_owned()))?.0;

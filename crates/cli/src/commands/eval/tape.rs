@@ -30,7 +30,7 @@ pub(super) enum Mode {
     /// From vendors, and kept.
     Record,
     /// From what was kept.
-    Replay,
+    Replay(Matching),
 }
 
 /// Where the recordings of an eval are.
@@ -249,7 +249,10 @@ fn loopback() -> SocketAddr {
 impl Scene {
     /// The directories that differ from trial to trial.
     pub(super) fn place(&self) -> Place {
-        crate::commands::performance::place(&self.repository, &self.home, &self.temp)
+        let mut place = crate::commands::performance::place(&self.repository, &self.home, &self.temp);
+        // In a flow an agent works in the first worktree.
+        place.work_dir.push(self.root.join("worktrees/rehearsal-1").to_string());
+        place
     }
 }
 

@@ -96,6 +96,9 @@ pub(crate) struct RunArgs {
     tag: Option<String>,
     #[command(flatten)]
     answers: Answers,
+    /// Let agents whose profile says `permission: trust` do everything without being asked
+    #[arg(long)]
+    trust: bool,
     /// So many trials at a time
     #[arg(long, short, value_name = "N", default_value_t = 2)]
     jobs: usize,
@@ -318,7 +321,8 @@ async fn run_one(
     stop: &CancellationToken,
     context: &Context,
 ) -> Result<Ended, CliError> {
-    let attempts = Arc::new(attempts(found, args.answers.mode(), project, context).await?);
+    let attempts = attempts(found, args.answers.mode(), project, context).await?;
+    let attempts = Arc::new(RealAttempts { trust: args.trust, ..attempts });
     let limits = Limits { jobs: args.jobs, budget_usd: args.budget };
     let began = std::time::Instant::now();
     let ui = context.ui;
@@ -355,6 +359,7 @@ async fn attempts(
         prompts: project.directory().join("prompts"),
         store: project.store().await?,
         mode,
+        trust: false,
     })
 }
 

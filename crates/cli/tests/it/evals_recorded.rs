@@ -7,6 +7,7 @@ use crate::env::TestEnv;
 use crate::json::{schema, validate};
 use crate::real_agents::agents;
 use crate::stage::OpenStage;
+use crate::staged_agents::more_agents;
 
 /// A value that must be nowhere.
 const KEY: &str = "a-key-that-opens-nothing-4711";
@@ -27,6 +28,7 @@ cases:
     assert:
       - { type: contains, value: greeted }
       - { type: files-created, value: hello.txt }
+      - { type: 'trajectory:tool-args-match', value: { name: write_file, args: { path: hello.txt } } }
 ";
 
 const CREW: &str = "  coder:
@@ -134,6 +136,10 @@ fn what_was_not_recorded_is_skipped_and_told() {
     env.run(&["eval", "run", "--replay"]).ends_with(3).says(
         "skipped hello, coder, trial 1: there is no recording `evals/greeting/hello/coder.jsonl`; record it first: rehearsal eval run greeting --case hello --record",
     );
+    let trusting = project(&format!("{CREW}\n    permission: trust"), EVAL, "http://127.0.0.1:9");
+    trusting.run(&["eval", "run", "--record"]).ends_with(3).says(
+        "skipped hello, coder, trial 1: `permission: trust` in .rehearsal/config.yaml needs your word: run it with --trust",
+    );
     env.run(&["eval", "run", "--replay", "--record"]).ends_with(2).says("cannot be used with");
     env.run(&["eval", "run", "--live", "--record"]).ends_with(2).says("cannot be used with");
 }
@@ -169,7 +175,10 @@ fn an_unplayed_answer_is_told_and_fails_only_who_asks_for_exactness() {
     let eval = EVAL
         .replace("[coder]", "[asker]")
         .replace("    prompt:", "    repository: { files: { question: 'Who is there?' } }\n    prompt:")
-        .replace("      - { type: files-created, value: hello.txt }\n", "");
+        .split("      - { type: files-created")
+        .next()
+        .unwrap()
+        .to_owned();
     let env = project(asker, &eval, stage.url());
     env.run(&["eval", "run", "--record"]).ends_with(0);
     stage.close();
@@ -183,23 +192,103 @@ fn an_unplayed_answer_is_told_and_fails_only_who_asks_for_exactness() {
     env.run(&["eval", "run", "--replay"]).ends_with(3).says("replay-exact: request 2 ");
 }
 
-#[test]
-fn the_real_claude_is_recorded_once_and_replayed_for_nothing() {
-    let Some(directory) = agents() else { return };
+/// Writes a file and says so: no permission is asked for.
+const WRITES: &str = r#"
+turns:
+  - { say: I write the file., do: [{ write_file: { path: hello.txt, content: "hello world\n" } }] }
+  - { say: I greeted. }
+"#;
+
+/// A real CLI is measured on a recording of itself; what it calls its tool, and what that is given, is asserted too.
+fn is_recorded_once_and_replayed_for_nothing(agent: &str, directory: &str, base: &str, called: &str) {
     let stage_env = TestEnv::without_repository();
-    let stage = OpenStage::open(&stage_env, TURNS);
-    let claude = format!(
-        "  coder:\n    driver: claude\n    program: {directory}/claude\n    permission: accept-edits"
+    let stage = OpenStage::open(&stage_env, WRITES);
+    let permission = if agent == "claude" { "accept_edits" } else { "trust" };
+    let profile = format!(
+        "  coder:\n    driver: {agent}\n    program: {directory}/{agent}\n    permission: {permission}"
     );
-    let env = project(&claude, EVAL, stage.url());
-    assert!(env.has_tool("id"));
-    let document = env.run(&["eval", "run", "--record", "--json"]).document();
+    let asserted = "value: { name: write_file, args: { path: hello.txt } }";
+    let env = project(&profile, &EVAL.replace(asserted, called), stage.url());
+    let tools: &[&str] = if agent == "gemini" { &["id", "node"] } else { &["id"] };
+    assert!(tools.iter().all(|tool| env.has_tool(tool)));
+    let address =
+        if base == "OPENAI_BASE_URL" { format!("{}/v1", stage.url()) } else { stage.url().to_owned() };
+    let env = env.var(base, &address).var(&base.replace("GOOGLE_", "").replace("BASE_URL", "API_KEY"), KEY);
+    let document = env.run(&["eval", "run", "--record", "--trust", "--json"]).document();
     assert_eq!(document["cells"][0]["passed"], 1, "{:#?}", trials(&env, &document));
     stage.close();
-    let env = offline(env);
-    let document = env.run(&["eval", "run", "--replay", "--repeat", "3", "--json"]).document();
+    for (path, content) in files(&env.repo.join(".rehearsal")) {
+        assert!(!content.contains(KEY), "{path}: {content}");
+    }
+    let env = env.var(base, "http://127.0.0.1:9");
+    let document = env.run(&["eval", "run", "--replay", "--trust", "--repeat", "2", "--json"]).document();
     assert_eq!(document["cells"][0]["passed"], 1, "{:#?}", trials(&env, &document));
     for trial in trials(&env, &document) {
         assert_eq!(trial["trial"]["replay"]["exact"], true, "{trial:#}");
     }
+}
+
+#[test]
+fn the_real_claude_is_recorded_once_and_replayed_for_nothing() {
+    let Some(directory) = agents() else { return };
+    let called = r#"value: { name: Write, args: { content: "hello world\n" } }"#;
+    is_recorded_once_and_replayed_for_nothing("claude", &directory, "ANTHROPIC_BASE_URL", called);
+}
+
+#[test]
+fn the_real_codex_is_recorded_once_and_replayed_for_nothing() {
+    let Some(directory) = agents() else { return };
+    let called = "value: { name: shell, args: {} }";
+    is_recorded_once_and_replayed_for_nothing("codex", &directory, "OPENAI_BASE_URL", called);
+}
+
+#[test]
+fn the_real_gemini_is_recorded_once_and_replayed_for_nothing() {
+    let Some(directory) = more_agents() else { return };
+    let called = r#"value: { name: write_file, args: { content: "hello world\n" } }"#;
+    is_recorded_once_and_replayed_for_nothing("gemini", &directory, "GOOGLE_GEMINI_BASE_URL", called);
+}
+
+#[test]
+fn the_real_opencode_is_recorded_once_and_replayed_for_nothing() {
+    let Some(directory) = more_agents() else { return };
+    let called = r#"value: { name: write, args: { content: "hello world\n" } }"#;
+    is_recorded_once_and_replayed_for_nothing("opencode", &directory, "OPENAI_BASE_URL", called);
+}
+
+#[test]
+fn a_session_is_recorded_by_name_and_task_and_played_by_name() {
+    let stage_env = TestEnv::without_repository();
+    let stage = OpenStage::open(&stage_env, TURNS);
+    let env = project(CREW, EVAL, stage.url());
+    let record =
+        ["eval", "record", "--name", "greeting-flow", "--task", "Write hello.txt", "--agent", "coder"];
+    let document = env.run(&[&record[..], &["--json"]].concat()).ends_with(0).document();
+    validate(&schema(&env, "eval-session"), &document);
+    assert_eq!(document["cassette"], ".rehearsal/cassettes/greeting-flow.jsonl");
+    stage.close();
+    assert!(!env.repo.join("hello.txt").exists(), "it works in a copy");
+    let env = offline(env);
+    env.commit("What came after it");
+    for more in [&[][..], &["--strict"]] {
+        let document =
+            env.run(&[&["eval", "replay", "greeting-flow", "--json"], more].concat()).ends_with(0).document();
+        validate(&schema(&env, "eval-session"), &document);
+        assert_eq!((&document["replay"]["exact"], &document["output"]), (&true.into(), &"I greeted.".into()));
+    }
+    let task = ".rehearsal/cassettes/greeting-flow.task.json";
+    env.file(task, env.read(task).replace("Write hello.txt", "Write it"));
+    assert_snapshot!(env.run(&["eval", "replay", "greeting-flow"]), @"
+    I greeted.
+    [stderr]
+    differs: request 1 was played although its texts differ at /messages/0/content/0/text
+    differs: request 2 was played although its texts differ at /messages/0/content/0/text
+    differs: request 3 was played although its texts differ at /messages/0/content/0/text
+    played not as it was recorded; the run ended with done
+    ");
+    env.run(&["eval", "replay", "greeting-flow", "--strict"]).ends_with(3).says("not as it was recorded");
+    env.run(&["eval", "replay", "nobody"])
+        .ends_with(2)
+        .says("there is no recording `.rehearsal/cassettes/nobody.jsonl` with its task beside it")
+        .says("record it with `rehearsal eval record --name nobody --task TEXT`");
 }

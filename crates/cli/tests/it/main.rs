@@ -12,6 +12,7 @@ mod crew_roles;
 mod damaged_store;
 mod env;
 mod evals;
+mod evals_flows;
 mod evals_judged;
 mod evals_recorded;
 mod failures;

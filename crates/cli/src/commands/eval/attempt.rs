@@ -20,11 +20,12 @@ use rehearsal_store::Store;
 use rehearsal_testing::RunWatcher;
 use tokio_util::sync::CancellationToken;
 
-use super::flow::{self, FlowTrial};
+use super::flow::{self, FIRST_WORKTREE, FlowTrial};
 use super::judge::{Judge, rubrics};
 use super::scene::{Scene, failed};
 use super::steps::watch;
 use super::tape::{Mode, TapedStage, Tapes, of_judge, says_something};
+use crate::commands::run::check_permission;
 use crate::context::variables;
 
 /// Makes trials with real processes.
@@ -41,6 +42,8 @@ pub(super) struct RealAttempts {
     pub(super) prompts: Utf8PathBuf,
     /// Where the answers of models come from.
     pub(super) mode: Mode,
+    /// Agents whose profile asks for it may do everything.
+    pub(super) trust: bool,
     /// Where they are kept.
     pub(super) tapes: Tapes,
 }
@@ -100,7 +103,10 @@ impl Attempts for RealAttempts {
         let cast = self.cast(id)?;
         let tape = self.tape(case, id)?;
         let file = &case.file;
-        let scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
+        let mut scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
+        if id.variant.flow.is_some() {
+            scene.works_in = scene.worktrees().join(FIRST_WORKTREE);
+        }
         let before = self.tests(case, &scene, cancel).await?;
         let trial = self.acted(case, id, &cast, &scene, &tape, cancel).await?;
         if cancel.is_cancelled() {
@@ -140,12 +146,13 @@ impl RealAttempts {
         let known = self.settings.profile_of(name).cloned();
         let profile = known.ok_or_else(|| Unmade::Skipped(format!("no agent `{name}` is configured")))?;
         // Any program can be a stand-in; an agent CLI is one only with the user's word, because it spends money.
-        match (self.mode, profile.driver.value) {
-            (Mode::StandIns, driver) if driver != DriverKind::Command => {
-                Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live")))
-            }
-            _ => Ok(profile),
+        let driver = profile.driver.value;
+        if self.mode == Mode::StandIns && driver != DriverKind::Command {
+            return Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live")));
         }
+        check_permission(&profile, self.trust)
+            .map_err(|error| Unmade::Skipped(format!("{}: run it with --trust", error.message)))?;
+        Ok(profile)
     }
 
     fn flow(&self, id: &TrialId) -> Result<Option<Arc<Flow>>, Unmade> {

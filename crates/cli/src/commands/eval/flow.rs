@@ -25,6 +25,8 @@ use super::steps::note;
 use super::tape::TapedStage;
 use crate::project::read_text;
 
+/// The worktree of the one task that there is.
+pub(super) const FIRST_WORKTREE: &str = "rehearsal-0";
 /// The branch that work goes into.
 const BASE: &str = "main";
 /// A worker that waits for longer waits for the world around.
@@ -141,7 +143,7 @@ impl FlowTrial<'_> {
         let wrong = |error: &dyn std::fmt::Display| failed("the flow", error);
         let (scene, settings) = (self.scene, self.settings);
         let wishes = WorktreeSettings { setup: settings.work.setup.value.clone(), keep_warm: 0 };
-        let worktrees = Worktrees::open(&scene.repository, &scene.root.join("worktrees"), wishes).await;
+        let worktrees = Worktrees::open(&scene.repository, &scene.worktrees(), wishes).await;
         let forge = GitHub::new(scene.gh.program(), &scene.repository).with_variables(scene.gh.variables());
         let (steps, told, clock) = (Arc::clone(steps), stop.clone(), Arc::clone(&self.clock));
         let mut variables = ours.clone();

@@ -29,6 +29,8 @@ pub(super) struct Scene {
     /// The `gh` of the trial: no call of an agent reaches a real repository.
     pub(super) gh: InstalledGh,
     pub(super) root: Utf8PathBuf,
+    /// Where the agent works: the repository, or a worktree of it.
+    pub(super) works_in: Utf8PathBuf,
     /// The commit that the agent is given.
     pub(super) base: String,
     _scratch: tempfile::TempDir,
@@ -82,9 +84,10 @@ impl Scene {
             home.join(".gitconfig"),
             "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n",
         )?;
-        let temp = make("tmp")?;
+        let (temp, repository) = (make("tmp")?, make("repository")?);
         Ok(Self {
-            repository: make("repository")?,
+            works_in: repository.clone(),
+            repository,
             home,
             gh: InstalledGh::install(&temp, &own_program()?, &MockState::default())?,
             temp,
@@ -174,6 +177,11 @@ impl Scene {
             ("PATH", format!("{}:{path}", self.gh.directory())),
         ];
         own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(self.gh.variables()).collect()
+    }
+
+    /// Where worktrees are, for a trial of a flow.
+    pub(super) fn worktrees(&self) -> Utf8PathBuf {
+        self.root.join("worktrees")
     }
 
     /// The pull request that came of it, and the calls of `gh`.

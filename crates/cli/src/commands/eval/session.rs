@@ -11,6 +11,7 @@ use rehearsal_llm::cassette::Matching;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::attempt::RealAttempts;
 use super::tape::{Mode, says_something};
 use super::{Found, attempts, stop_on_signal};
 use crate::commands::Done;
@@ -37,6 +38,9 @@ pub(crate) struct RecordArgs {
     /// Which agent; without it the one that `run` uses
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
+    /// Let an agent whose profile says `permission: trust` do everything without being asked
+    #[arg(long)]
+    trust: bool,
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +59,9 @@ pub(crate) struct ReplayArgs {
     /// What may differ from the recording
     #[arg(long, value_name = "WHAT", default_value = "everything")]
     relaxed: RungName,
+    /// Let an agent whose profile says `permission: trust` do everything without being asked
+    #[arg(long)]
+    trust: bool,
 }
 
 /// `eval record --json`, `eval replay --json`.
@@ -93,7 +100,7 @@ pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Conte
     let head = Git::at(project.root.clone()).line(&["rev-parse", "HEAD"]).await;
     let at = head.map_err(|error| CliError::of(Exit::Git, &error).hint("commit something first"))?;
     let asked = Asked { agent, task: args.task.clone(), at };
-    let trial = play(&asked, &cassette, Mode::Record, project, context).await?;
+    let trial = play(&asked, &cassette, Mode::Record, args.trust, project, context).await?;
     if !says_something(&trial) {
         return Err(CliError::new(Exit::Agent, format!("nothing was recorded: {}", ended(&trial))));
     }
@@ -108,8 +115,11 @@ pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Conte
 pub(super) async fn replay(args: &ReplayArgs, project: &Project, context: &Context) -> Done {
     let cassette = path_of(context, &args.name)?;
     let file = beside(&cassette);
-    let Some(text) = read_text(&file)? else {
-        let error = CliError::usage(format!("there is no `{}`", project.shown(&file)));
+    let Some(text) = read_text(&file)?.filter(|_| cassette.exists()) else {
+        let error = CliError::usage(format!(
+            "there is no recording `{}` with its task beside it",
+            project.shown(&cassette)
+        ));
         return Err(error.hint(format!(
             "record it with `rehearsal eval record --name {} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
             args.name
@@ -118,7 +128,7 @@ pub(super) async fn replay(args: &ReplayArgs, project: &Project, context: &Conte
     let asked: Asked = serde_json::from_str(&text)
         .map_err(|error| CliError::usage(format!("{error}")).at(&project.shown(&file)))?;
     let matching = if args.strict { Matching::Strict } else { Matching::Relaxed(args.relaxed.rung()) };
-    let trial = play(&asked, &cassette, Mode::Replay(matching), project, context).await?;
+    let trial = play(&asked, &cassette, Mode::Replay(matching), args.trust, project, context).await?;
     let replay = trial.replay.clone();
     let differences = replay.iter().flat_map(|replay| &replay.differences);
     context.ui.say(harmless(trial.output.trim_end()));
@@ -166,6 +176,7 @@ async fn play(
     asked: &Asked,
     cassette: &Utf8Path,
     mode: Mode,
+    trust: bool,
     project: &Project,
     context: &Context,
 ) -> Result<Trial, CliError> {
@@ -184,7 +195,7 @@ async fn play(
     .to_string();
     let eval = parse(&text, &asked.agent).map_err(|error| CliError::usage(error.message))?;
     let found = Found { eval, text, path: project.directory().join("session.yaml") };
-    let attempts = attempts(&found, mode, project, context).await?;
+    let attempts = RealAttempts { trust, ..attempts(&found, mode, project, context).await? };
     let stop = stop_on_signal()?;
     let [case] = &found.eval.cases[..] else { return Err(CliError::usage("there is nothing to do")) };
     let variant = case.variants.first().cloned();

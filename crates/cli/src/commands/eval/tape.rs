@@ -11,7 +11,7 @@ use rehearsal_eval::case::Case;
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{Replay, Source, Trial, TrialId, Variant};
 use rehearsal_llm::cassette::{
-    AgentPack, Cassette, Matching, Normaliser, Place, PlayReport, Player, Recorder, Rule, Secrets,
+    AgentPack, Cassette, Difference, Matching, Normaliser, Place, PlayReport, Player, Recorder, Rule, Secrets,
 };
 use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage};
 use sha2::{Digest as _, Sha256};
@@ -19,6 +19,9 @@ use sha2::{Digest as _, Sha256};
 use super::scene::{Scene, failed};
 use crate::commands::on_stage::{OnStage, upstreams_of};
 use crate::commands::performance::version_of;
+
+/// More than anyone reads.
+const MOST_DIFFERENCES: usize = 100;
 
 /// Where the answers of models come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,19 +212,19 @@ impl TapedStage {
 
 /// What became of a recording, for the trial.
 fn replay(report: &PlayReport) -> Replay {
-    let missed = report.misses.iter().map(|miss| {
-        let place = miss.differences.first().map(|one| format!(" at {}", one.place)).unwrap_or_default();
-        format!("{miss}{place}")
+    let at = |differences: &[Difference]| {
+        differences.first().map(|one| format!(" at {}", one.place)).unwrap_or_default()
+    };
+    let missed = report.misses.iter().map(|miss| format!("{miss}{}", at(&miss.differences)));
+    let relaxed = report.relaxed.iter().map(|used| {
+        let place = at(&used.differences);
+        format!("request {} was played although its {} differ{place}", used.number, used.rung.name())
     });
     let unplayed =
         report.unplayed.iter().map(|(number, lane)| format!("request {number} ({lane}) was never asked"));
-    let relaxed = report
-        .relaxed
-        .iter()
-        .map(|used| format!("request {} was played although its {} differ", used.number, used.rung.name()));
     Replay {
         exact: report.is_faithful() && report.relaxations == 0,
-        differences: missed.chain(relaxed).chain(unplayed).collect(),
+        differences: missed.chain(relaxed).chain(unplayed).take(MOST_DIFFERENCES).collect(),
         missed: report.missed as u64,
     }
 }
@@ -249,10 +252,7 @@ fn loopback() -> SocketAddr {
 impl Scene {
     /// The directories that differ from trial to trial.
     pub(super) fn place(&self) -> Place {
-        let mut place = crate::commands::performance::place(&self.repository, &self.home, &self.temp);
-        // In a flow an agent works in the first worktree.
-        place.work_dir.push(self.root.join("worktrees/rehearsal-1").to_string());
-        place
+        crate::commands::performance::place(&self.works_in, &self.home, &self.temp)
     }
 }
 

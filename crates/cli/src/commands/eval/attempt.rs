@@ -116,7 +116,7 @@ impl Attempts for RealAttempts {
         let after = self.tests(case, &scene, cancel).await?;
         let commands = commands(case, &scene, cancel).await?;
         let tests = before.zip(after).map(|(before, after)| Tested { before, after });
-        let trial = without_secrets(Trial { changes, diff, commands, tests, ..trial }, &cast)?;
+        let trial = without_secrets(&Trial { changes, diff, commands, tests, ..trial }, &cast)?;
         self.judged(case, trial, &scene, &tape).await
     }
 }
@@ -345,10 +345,10 @@ impl RealAttempts {
 }
 
 /// What an agent tells has no secret in it; what it wrote into files may.
-fn without_secrets(trial: Trial, cast: &Cast) -> Result<Trial, Unmade> {
+fn without_secrets(trial: &Trial, cast: &Cast) -> Result<Trial, Unmade> {
     let mut known = variables();
     known.extend(cast.iter().flat_map(|(_, profile)| profile.env.value.clone()));
-    let redacted = Redactor::new(&known).redact_all(&trial);
+    let redacted = Redactor::new(&known).redact_all(trial);
     redacted.ok_or_else(|| Unmade::Failed("the trial cannot be written down".to_owned()))
 }
 

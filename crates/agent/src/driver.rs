@@ -36,7 +36,7 @@ pub use gemini::GeminiDriver;
 pub use kind::{DriverKind, driver_for, driver_with};
 pub use opencode::OpencodeDriver;
 pub use program::Program;
-pub use tool::call_detail;
+pub use tool::{call_arguments, call_detail};
 
 /// A kind of agent.
 pub trait Driver: Send + Sync {

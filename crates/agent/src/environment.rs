@@ -123,6 +123,13 @@ pub fn default_grants(driver: &str) -> Vec<String> {
     lists.concat().into_iter().map(str::to_owned).collect()
 }
 
+/// What a kind of agent gets to see of `ours` to reach its model, and what it is granted besides, by the driver's name.
+pub fn granted(ours: &Variables, driver: &str, besides: &[String]) -> Variables {
+    let grants = default_grants(driver);
+    let passes = |name: &str| grants.iter().chain(besides).any(|pattern| matches(pattern, name));
+    ours.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 /// What a build or a test gets to see of `ours`: where tools are, and no secrets.
 pub fn tool_environment(ours: &Variables) -> Variables {
     let passes = |name: &str| HARMLESS.iter().chain(TOOLCHAINS).any(|pattern| matches(pattern, name));

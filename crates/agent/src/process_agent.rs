@@ -83,6 +83,12 @@ impl ProcessAgent {
         self
     }
 
+    /// The same without the variables that its kind needs to reach its model: the request has all that it is to get.
+    pub fn without_grants(mut self) -> Self {
+        self.grants.clear();
+        self
+    }
+
     /// The same with other patience.
     pub fn with_graces(mut self, graces: Graces) -> Self {
         self.graces = graces;

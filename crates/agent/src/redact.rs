@@ -109,7 +109,7 @@ impl Redactor {
     }
 
     /// The same value with every text in it redacted. None if it is no value that JSON can carry.
-    pub(crate) fn redact_all<T: Serialize + DeserializeOwned>(&self, value: &T) -> Option<T> {
+    pub fn redact_all<T: Serialize + DeserializeOwned>(&self, value: &T) -> Option<T> {
         let mut json = serde_json::to_value(value).ok()?;
         self.redact_json(&mut json);
         serde_json::from_value(json).ok()
@@ -127,9 +127,10 @@ impl Redactor {
     /// An activity without secrets.
     pub(crate) fn redact_activity(&self, mut activity: Activity) -> Activity {
         match &mut activity {
-            Activity::ToolCalled { tool, detail } => {
+            Activity::ToolCalled { tool, detail, arguments } => {
                 self.redact_in_place(tool);
                 self.redact_in_place(detail);
+                *arguments = arguments.take().and_then(|arguments| self.redact_arguments(&arguments));
             }
             Activity::Text { text }
             | Activity::ToolReturned { tool: text, .. }
@@ -138,6 +139,13 @@ impl Redactor {
             Activity::Started { .. } | Activity::Turn { .. } | Activity::Usage { .. } => {}
         }
         activity
+    }
+
+    /// Text by text: in JSON a secret may be written in many ways. What cannot be read is not told.
+    fn redact_arguments(&self, arguments: &str) -> Option<String> {
+        let mut json: Value = serde_json::from_str(arguments).ok()?;
+        self.redact_json(&mut json);
+        Some(self.redact(&json.to_string()).into_owned())
     }
 
     pub(crate) fn redact_in_place(&self, text: &mut String) {

@@ -33,6 +33,9 @@ pub enum Activity {
         tool: String,
         /// What for, in one line: a path, a command.
         detail: String,
+        /// With what, as JSON, where the agent tells it; long texts in it are cut, and run logs leave it out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<String>,
     },
     /// A tool came back.
     ToolReturned {

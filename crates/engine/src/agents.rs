@@ -43,10 +43,19 @@ impl AgentSetup {
         clock: Arc<dyn Clock>,
         working_dir: &Utf8Path,
     ) -> Result<Self, SetupError> {
-        let (kind, args) = (profile.driver.value, &profile.args.value);
-        let program = program_of(profile)?;
-        let probed = probe(kind, &program, args, &ours, &Launcher::default(), working_dir).await?;
-        Ok(Self::of(profile, &probed, ours, clock, working_dir))
+        let probed = probed(profile, &ours, working_dir).await?;
+        Ok(Self::of(profile, &probed, ours, clock, working_dir, Reach::ItsVendor))
+    }
+
+    /// The same for an agent that asks a stage: it gets no key and no address but what a request has for it.
+    pub async fn on_stage(
+        profile: &Profile,
+        ours: Variables,
+        clock: Arc<dyn Clock>,
+        working_dir: &Utf8Path,
+    ) -> Result<Self, SetupError> {
+        let probed = probed(profile, &ours, working_dir).await?;
+        Ok(Self::of(profile, &probed, ours, clock, working_dir, Reach::AsTold))
     }
 
     /// The agent as it would be if its program were here: to be shown, for what its program can do is not known.
@@ -59,7 +68,10 @@ impl AgentSetup {
         let program = program_of(profile)?;
         let note = format!("`{program}` was not found, so it could not be asked which of these flags it has");
         let probed = Probed { program: program.into(), capabilities: None };
-        Ok(Self { note: Some(note), ..Self::of(profile, &probed, ours, clock, working_dir) })
+        Ok(Self {
+            note: Some(note),
+            ..Self::of(profile, &probed, ours, clock, working_dir, Reach::ItsVendor)
+        })
     }
 
     fn of(
@@ -68,10 +80,15 @@ impl AgentSetup {
         ours: Variables,
         clock: Arc<dyn Clock>,
         working_dir: &Utf8Path,
+        reach: Reach,
     ) -> Self {
         let make = || driver_of(profile, probed, profile.args.value.clone(), working_dir);
         let process = ProcessAgent::new(make(), ours, Arc::clone(&clock))
             .with_confinement(confinement_of(profile, working_dir));
+        let process = match reach {
+            Reach::ItsVendor => process,
+            Reach::AsTold => process.without_grants(),
+        };
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
         Self { agent, driver: make(), note: None }
     }
@@ -87,6 +104,21 @@ impl AgentSetup {
         line.warnings.extend(self.note.clone());
         line
     }
+}
+
+/// Whom an agent asks.
+#[derive(Clone, Copy)]
+enum Reach {
+    /// Its vendor, with the user's key.
+    ItsVendor,
+    /// Whom a request names.
+    AsTold,
+}
+
+async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> Result<Probed, SetupError> {
+    let (kind, args) = (profile.driver.value, &profile.args.value);
+    let program = program_of(profile)?;
+    Ok(probe(kind, &program, args, ours, &Launcher::default(), working_dir).await?)
 }
 
 /// A confined agent cannot change what says how it is confined.

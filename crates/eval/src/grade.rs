@@ -88,13 +88,21 @@ pub fn grade(trial: &Trial, assertions: &[Assertion], threshold: Option<f64>) ->
             Graded { name: assertion.name.clone(), weight: assertion.weight, grade }
         })
         .collect();
-    let verdict = if is_no_evidence(trial) { Verdict::Error } else { verdict(&graded, threshold) };
+    let verdict = if no_evidence(trial).is_some() { Verdict::Error } else { verdict(&graded, threshold) };
     (graded, verdict)
 }
 
-/// What the system or a user did to a run says nothing about the agent.
-fn is_no_evidence(trial: &Trial) -> bool {
-    matches!(trial.outcome.blame(), Blame::System | Blame::User)
+/// Why a trial says nothing about its agent, if that is so: what the system or a user did to a run, or a recording that had no
+/// answer for it.
+pub fn no_evidence(trial: &Trial) -> Option<String> {
+    let blame = trial.outcome.blame();
+    if let Some(replay) = trial.replay.as_ref().filter(|replay| replay.missed > 0 && blame != Blame::Nobody) {
+        let first =
+            replay.differences.first().map_or("something was asked that is not in it", String::as_str);
+        return Some(format!("the recording does not fit any more: {first}"));
+    }
+    matches!(blame, Blame::System | Blame::User)
+        .then(|| format!("the run ended with {}", trial.outcome.name()))
 }
 
 fn verdict(graded: &[Graded], threshold: Option<f64>) -> Verdict {

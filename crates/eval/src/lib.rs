@@ -9,6 +9,7 @@ pub mod asked;
 pub mod assertion;
 pub mod case;
 pub mod grade;
+pub mod judge;
 pub mod report;
 pub mod run;
 pub mod statistics;

@@ -14,7 +14,7 @@ pub use journal::{Journal, JournalError};
 pub use progress::{Estimate, Progress};
 
 use crate::case::{Case, Eval};
-use crate::grade::{Verdict, grade};
+use crate::grade::{Verdict, grade, no_evidence};
 use crate::summary::Record;
 use crate::trial::{Trial, TrialId};
 
@@ -135,9 +135,7 @@ fn record(case: &Case, id: TrialId, made: Result<Trial, Unmade>) -> Option<Recor
     Some(match made {
         Ok(trial) => {
             let (graded, verdict) = grade(&trial, &case.assertions, case.file.threshold);
-            let reason =
-                (verdict == Verdict::Error).then(|| format!("the run ended with {}", trial.outcome.name()));
-            Record { id, verdict, reason, graded, trial: Some(trial) }
+            Record { id, verdict, reason: no_evidence(&trial), graded, trial: Some(trial) }
         }
         Err(Unmade::Skipped(reason)) => without(id, Verdict::Skipped, reason),
         Err(Unmade::Failed(reason)) => without(id, Verdict::Error, reason),

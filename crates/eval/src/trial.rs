@@ -270,4 +270,7 @@ pub struct Replay {
     /// What was not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
+    /// Requests that were not recorded, and were refused.
+    #[serde(default)]
+    pub missed: u64,
 }

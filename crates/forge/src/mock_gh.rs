@@ -10,6 +10,7 @@
 mod api;
 mod arguments;
 mod checks;
+mod installed;
 mod pull_request;
 mod shown;
 mod state;
@@ -26,6 +27,7 @@ use arguments::{Arguments, Verb};
 use state::{Kept, Memory};
 use upstream::Upstream;
 
+pub use installed::InstalledGh;
 pub use state::{Fault, FaultKind, MockChecks, MockPullRequest, MockRemark, MockState, PullRequestState};
 
 /// The world around the stand-in, taken once.

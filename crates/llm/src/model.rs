@@ -24,6 +24,18 @@ pub trait ChatModel: Send + Sync {
     async fn chat_stream(&self, request: &ChatRequest) -> Result<ChatStream, ModelError>;
 }
 
+/// One that several ask.
+#[async_trait]
+impl<M: ChatModel + ?Sized> ChatModel for std::sync::Arc<M> {
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatResponse, ModelError> {
+        (**self).chat(request).await
+    }
+
+    async fn chat_stream(&self, request: &ChatRequest) -> Result<ChatStream, ModelError> {
+        (**self).chat_stream(request).await
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {

@@ -49,7 +49,7 @@ pub use body::{Body, Cut, Frames, Step};
 pub use listening::ListeningPlay;
 pub use play::{Answer, Asked, Play};
 pub use record::{Answered, Exchange, Report, TurnReport};
-pub use recording::{RecordError, RecordingPlay};
+pub use recording::{RecordError, RecordingPlay, Upstreams};
 pub use replaying::{ReplaySpeed, ReplayingPlay};
 pub use route::{Endpoint, Framing, Named, route};
 pub use script::{Script, StageScriptFile};

@@ -10,6 +10,7 @@ use futures_core::Stream;
 use hyper::body::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use rehearsal_llm::cassette::{self, Ended, Recorder, Take, WriteError, Written};
+use rehearsal_llm::wire::Dialect;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -45,9 +46,39 @@ pub struct RecordingPlay {
     recorder: Arc<Recorder>,
     failures: Arc<Mutex<Vec<String>>>,
     client: reqwest::Client,
-    upstream: String,
+    upstreams: Upstreams,
     exchanges: TaskTracker,
     giving_up: CancellationToken,
+}
+
+/// Where vendors are: `https://api.anthropic.com`, without the version that stands in every path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstreams {
+    anthropic: String,
+    openai: String,
+    gemini: String,
+}
+
+impl Upstreams {
+    /// All of them at one address, for a client that asks one vendor.
+    pub fn one(address: &str) -> Self {
+        Self::each(address, address, address)
+    }
+
+    /// Each at its own, for a client that asks any: the form of a request says whom it is for.
+    pub fn each(anthropic: &str, openai: &str, gemini: &str) -> Self {
+        let [anthropic, openai, gemini] =
+            [anthropic, openai, gemini].map(|address| address.trim_end_matches('/').to_owned());
+        Self { anthropic, openai, gemini }
+    }
+
+    fn of(&self, dialect: Dialect) -> &str {
+        match dialect {
+            Dialect::Anthropic => &self.anthropic,
+            Dialect::OpenAiChat | Dialect::OpenAiResponses => &self.openai,
+            Dialect::Gemini => &self.gemini,
+        }
+    }
 }
 
 /// Why there is no cassette.
@@ -65,8 +96,8 @@ pub enum RecordError {
 }
 
 impl RecordingPlay {
-    /// Asks the vendor at this address: `https://api.anthropic.com`.
-    pub fn new(recorder: Recorder, upstream: &str) -> Result<Self, RecordError> {
+    /// Asks the vendors at these addresses.
+    pub fn new(recorder: Recorder, upstreams: Upstreams) -> Result<Self, RecordError> {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             // What is on this machine's loopback is not reached through a proxy.
@@ -77,7 +108,7 @@ impl RecordingPlay {
             recorder: Arc::new(recorder),
             failures: Arc::default(),
             client,
-            upstream: upstream.trim_end_matches('/').to_owned(),
+            upstreams,
             exchanges: TaskTracker::new(),
             giving_up: CancellationToken::new(),
         })
@@ -118,7 +149,7 @@ impl Play for RecordingPlay {
         let dialect = dialect_of(&asked);
         let request = self
             .client
-            .request(asked.method.clone(), format!("{}{}", self.upstream, asked.path))
+            .request(asked.method.clone(), format!("{}{}", self.upstreams.of(dialect), asked.path))
             .headers(passed_on(&asked.headers))
             .body(asked.body);
         let (head, begun) = oneshot::channel();

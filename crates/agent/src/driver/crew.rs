@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
 use super::json::describe;
 use super::stream::{Close, Format, JsonLines, Reading, may_be_object};
+use super::tool::call_arguments;
 use super::{CommandLine, Driver, DriverKind, Program, WireParser};
 use crate::redact::Redactor;
 use crate::{Permission, RunRequest};
@@ -147,8 +148,9 @@ fn bounded(activity: Activity) -> Activity {
             Activity::Started { session_id: session_id.map(name), model: model.map(name) }
         }
         Activity::Text { text } => Activity::Text { text: cut(&text, ACTIVITY_TEXT) },
-        Activity::ToolCalled { tool, detail } => {
-            Activity::ToolCalled { tool: name(tool), detail: name(detail) }
+        Activity::ToolCalled { tool, detail, arguments } => {
+            let arguments = arguments.as_deref().and_then(call_arguments);
+            Activity::ToolCalled { tool: name(tool), detail: name(detail), arguments }
         }
         Activity::ToolReturned { tool, is_error } => Activity::ToolReturned { tool: name(tool), is_error },
         Activity::Retrying { message } => Activity::Retrying { message: cut(&message, MESSAGE) },
@@ -234,7 +236,11 @@ mod tests {
         let activities = [
             Activity::Started { session_id: None, model: Some("m".into()) },
             Activity::Turn { number: 1 },
-            Activity::ToolCalled { tool: "read_file".into(), detail: "a.txt".into() },
+            Activity::ToolCalled {
+                tool: "read_file".into(),
+                detail: "a.txt".into(),
+                arguments: Some(r#"{"path":"a.txt"}"#.into()),
+            },
             Activity::ToolReturned { tool: "read_file".into(), is_error: false },
             Activity::Usage { tokens: Tokens { input: 3, cached: 1, output: 2 }, cost_usd: None },
         ];

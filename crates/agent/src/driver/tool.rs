@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::bounds::{DETAIL, one_line};
+use super::bounds::{DETAIL, cut, one_line};
 use super::json::text;
 
 /// The arguments that say what a call is for, over all agents. Others (file contents) are skipped unread.
@@ -55,6 +56,41 @@ pub(super) fn detail(arguments: Option<&RawValue>) -> String {
         by_worth.into_iter().find_map(text)
     });
     one_line(&telling.unwrap_or(Cow::Borrowed(raw.get())), DETAIL)
+}
+
+/// The most bytes of a call's arguments that are told.
+const MOST_ARGUMENTS: usize = 16 << 10;
+
+/// The longest text in arguments that are too long as they are: a path, a command and the beginning of a file fit.
+const LONGEST_TEXT: usize = 1 << 10;
+
+/// Arguments of more than this are of no tool, and not worth reading.
+const READ_ARGUMENTS: usize = 8 << 20;
+
+/// The arguments of a call as JSON, within bounds; none of what is no JSON, or has too many parts.
+pub(super) fn arguments(arguments: Option<&RawValue>) -> Option<String> {
+    let raw = arguments?.get();
+    if raw.len() <= MOST_ARGUMENTS {
+        return Some(raw.to_owned());
+    }
+    let mut value: Value =
+        Some(raw).filter(|raw| raw.len() <= READ_ARGUMENTS).and_then(|raw| serde_json::from_str(raw).ok())?;
+    shorten(&mut value);
+    Some(value.to_string()).filter(|text| text.len() <= MOST_ARGUMENTS)
+}
+
+/// The same, of arguments that may be no JSON at all.
+pub fn call_arguments(text: &str) -> Option<String> {
+    arguments(serde_json::from_str(text).ok())
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > LONGEST_TEXT => *text = cut(text, LONGEST_TEXT),
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The same, of arguments that may be no JSON at all.
@@ -113,6 +149,19 @@ mod tests {
         assert_eq!(detail_of(r#"{"text":"hi"}"#), r#"{"text":"hi"}"#);
         assert_eq!(detail_of("[1]"), "[1]");
         assert_eq!(detail(None), "");
+    }
+
+    #[test]
+    fn arguments_are_told_as_they_are_and_long_texts_in_them_are_cut() {
+        let told = |json: &str| arguments(Some(serde_json::from_str(json).unwrap()));
+        assert_eq!(told(r#"{"path":"a.rs"}"#).as_deref(), Some(r#"{"path":"a.rs"}"#));
+        let long = format!(r#"{{"content":"{}","path":"a.rs"}}"#, "x".repeat(1 << 20));
+        let short = told(&long).unwrap();
+        let read: Value = serde_json::from_str(&short).unwrap();
+        assert_eq!(read["path"], "a.rs");
+        assert!(short.len() < 2 * LONGEST_TEXT, "{short}");
+        assert_eq!(told(&format!("[{}1]", "1,".repeat(20_000))), None, "many small parts cannot be cut");
+        assert_eq!(call_arguments("not JSON"), None);
     }
 
     #[test]

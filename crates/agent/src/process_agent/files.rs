@@ -128,9 +128,16 @@ impl LogFile {
         Ok(Self { path: path.to_owned(), file: Some(file), room: MAX_LOG_BYTES })
     }
 
-    /// Appends an activity as a line.
+    /// Appends an activity as a line. What a tool was called with stands in the agent's output already.
     pub(super) fn activity(&mut self, activity: &Activity) -> Result<(), LogTrouble> {
-        let Ok(mut line) = serde_json::to_vec(activity) else {
+        let line = match activity {
+            Activity::ToolCalled { tool, detail, arguments: Some(_) } => {
+                let (tool, detail) = (tool.clone(), detail.clone());
+                serde_json::to_vec(&Activity::ToolCalled { tool, detail, arguments: None })
+            }
+            activity => serde_json::to_vec(activity),
+        };
+        let Ok(mut line) = line else {
             return Ok(());
         };
         line.push(b'\n');

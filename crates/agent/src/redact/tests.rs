@@ -95,8 +95,20 @@ fn an_endless_key_needs_no_memory() {
 #[test]
 fn every_text_of_an_activity_is_redacted() {
     let redactor = redactor(&[("A_TOKEN", "hunter2hunter2")]);
-    let activity = Activity::ToolCalled { tool: "Bash".into(), detail: "curl -H hunter2hunter2".into() };
-    let expected = Activity::ToolCalled { tool: "Bash".into(), detail: "curl -H [redacted:A_TOKEN]".into() };
+    let activity = Activity::ToolCalled {
+        tool: "Bash".into(),
+        detail: "curl -H hunter2hunter2".into(),
+        arguments: Some(
+            r#"{"command":"curl -H hunter2hunter2","\u0068unter2hunter2":["\u0068unter2hunter2"]}"#.into(),
+        ),
+    };
+    let expected = Activity::ToolCalled {
+        tool: "Bash".into(),
+        detail: "curl -H [redacted:A_TOKEN]".into(),
+        arguments: Some(
+            r#"{"command":"curl -H [redacted:A_TOKEN]","[redacted:A_TOKEN]":["[redacted:A_TOKEN]"]}"#.into(),
+        ),
+    };
     assert_eq!(redactor.redact_activity(activity), expected);
 }
 

@@ -100,7 +100,7 @@ async fn effects_and_activities_happen_when_it_runs() {
     let effects = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&effects);
     let tokens = Tokens { input: 3, cached: 0, output: 2 };
-    let called = Activity::ToolCalled { tool: "Write".into(), detail: "a.txt".into() };
+    let called = Activity::ToolCalled { tool: "Write".into(), detail: "a.txt".into(), arguments: None };
     let run =
         ScriptedRun::done("bye").session("s1").activity(called.clone()).tokens(tokens).cost(0.5).effect(
             move |request| {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rehearsal_agent::driver::{DriverKind, ExplainFacts, Explanation, explain, parse_exit};
-use rehearsal_core::{OutcomeName, Promise, Timestamp, Tokens};
+use rehearsal_agent::driver::{DriverKind, ExplainFacts, Explanation, driver_for, explain, parse_exit};
+use rehearsal_core::{Activity, OutcomeName, Promise, Timestamp, Tokens};
 use serde::Deserialize;
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
@@ -123,4 +123,36 @@ fn an_exit_status_that_stands_for_a_signal_is_said_to() {
     let verdict = explained(DriverKind::Claude, "sigterm-model-wait", ExplainFacts::default()).verdict;
     assert_eq!(verdict.outcome.to_string(), "crashed: signal 15 (SIGTERM)");
     assert_eq!(verdict.because, ["exit status 143", "that status stands for signal 15 (SIGTERM)"]);
+}
+
+/// What was called in a recording, with its arguments.
+fn called(kind: DriverKind, stdout: &[u8]) -> Vec<(String, Option<String>)> {
+    let mut parser = driver_for(kind, None, Vec::new()).parser(NOW);
+    let mut out = Vec::new();
+    parser.push(stdout, &mut out);
+    let calls = out.into_iter().filter_map(|activity| match activity {
+        Activity::ToolCalled { tool, arguments, .. } => Some((tool, arguments)),
+        _ => None,
+    });
+    calls.collect()
+}
+
+#[test]
+fn every_call_in_a_recording_tells_its_arguments_as_json() {
+    for kind in [DriverKind::Claude, DriverKind::Codex, DriverKind::Gemini, DriverKind::Opencode] {
+        let mut calls = 0;
+        for entry in std::fs::read_dir(fixtures().join(kind.as_str())).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|ending| ending != "stdout") {
+                continue;
+            }
+            for (tool, arguments) in called(kind, &whole(std::fs::read(&path).unwrap())) {
+                let arguments = arguments.unwrap_or_else(|| panic!("{}: {tool} has none", path.display()));
+                let read: serde_json::Value = serde_json::from_str(&arguments).unwrap();
+                assert!(read.is_object(), "{}: {tool} {arguments}", path.display());
+                calls += 1;
+            }
+        }
+        assert!(calls > 10, "{kind}: {calls} calls");
+    }
 }

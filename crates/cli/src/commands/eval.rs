@@ -2,21 +2,30 @@
 
 mod asked;
 mod attempt;
+mod flow;
+mod judge;
 mod oracle;
 mod runs;
 mod scene;
+mod session;
+mod steps;
+mod tape;
+mod taped_model;
 mod tell;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
 use rehearsal_core::config::Overrides;
+use rehearsal_core::flow::Flow;
 use rehearsal_eval::case::{Eval, parse};
 use rehearsal_eval::grade::grade;
 use rehearsal_eval::run::{Ended, Journal, Limits, RunEvent, run as run_all};
 use rehearsal_eval::summary::{Record, Summary};
 use rehearsal_eval::trial::Variant;
+use rehearsal_llm::cassette::Matching;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -29,12 +38,16 @@ use asked::Vendors;
 use attempt::RealAttempts;
 pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
+pub(crate) use session::SessionDocument;
+use tape::{Mode, Tapes};
 pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   rehearsal eval run                       # all of .rehearsal/evals, with agents that are stand-ins
   rehearsal eval run smoke --live --budget 5 --repeat 10
+  rehearsal eval run smoke --record        # the same once, and then for nothing:
+  rehearsal eval run smoke --replay
   rehearsal eval show                      # the last run again
   rehearsal eval compare 20261116-101500-smoke 20261117-101500-smoke")]
 pub(crate) enum EvalCommand {
@@ -52,6 +65,10 @@ pub(crate) enum EvalCommand {
     Compare(CompareArgs),
     /// Try the cases themselves: the known patch must pass, and doing nothing must fail
     Oracle(OracleArgs),
+    /// Record one run of an agent under a name
+    Record(session::RecordArgs),
+    /// Play what `eval record` recorded, and tell what differs
+    Replay(session::ReplayArgs),
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +82,12 @@ pub(crate) struct OracleArgs {
 #[command(after_help = "Examples:
   rehearsal eval run smoke
   rehearsal eval run --live --repeat 10 --budget 5
-  rehearsal eval run --resume --html report.html")]
+  rehearsal eval run smoke --record && rehearsal eval run smoke --replay
+  rehearsal eval run --resume --html report.html
+
+Recordings are in .rehearsal/cassettes/evals/EVAL/CASE/, a file for each who was measured and each trial, and one for its judge beside it. \
+They hold no key and no directory of this machine, and are made to be committed. A trial without a recording of its own plays the first; \
+trials on one recording are one sample, however many they are.")]
 pub(crate) struct RunArgs {
     /// Which evals: names, or files; without it all of .rehearsal/evals
     evals: Vec<String>,
@@ -75,9 +97,11 @@ pub(crate) struct RunArgs {
     /// Only cases with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Let agents ask their vendors, for money
+    #[command(flatten)]
+    answers: Answers,
+    /// Let agents whose profile says `permission: trust` do everything without being asked
     #[arg(long)]
-    live: bool,
+    trust: bool,
     /// So many trials at a time
     #[arg(long, short, value_name = "N", default_value_t = 2)]
     jobs: usize,
@@ -92,6 +116,32 @@ pub(crate) struct RunArgs {
     resume: bool,
     #[command(flatten)]
     files: ReportFiles,
+}
+
+/// Where the answers of models come from.
+#[derive(Debug, Clone, Copy, Args)]
+#[group(multiple = false)]
+struct Answers {
+    /// Let agents and judges ask their vendors, for money
+    #[arg(long)]
+    live: bool,
+    /// The same, and keep what they are answered in .rehearsal/cassettes/evals
+    #[arg(long)]
+    record: bool,
+    /// Play what was recorded: no key, no network, no token
+    #[arg(long)]
+    replay: bool,
+}
+
+impl Answers {
+    fn mode(self) -> Mode {
+        match (self.live, self.record, self.replay) {
+            (true, _, _) => Mode::Live,
+            (_, true, _) => Mode::Record,
+            (_, _, true) => Mode::Replay(Matching::Strict),
+            (false, false, false) => Mode::StandIns,
+        }
+    }
 }
 
 /// Where else it is told.
@@ -136,7 +186,7 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
     let project = context.project()?;
     let runs = Runs::of(&project);
     match command {
-        EvalCommand::List => tell::list(&find(&[], &project, context)?, &runs, context),
+        EvalCommand::List => list(&project, &runs, context),
         EvalCommand::Run(args) => run_evals(&args, &project, &runs, context).await,
         EvalCommand::Show(args) => show(&runs.find(args.run.run.as_deref())?, &args.files, context),
         EvalCommand::Grade(args) => grade_again(&runs.find(args.run.as_deref())?, context),
@@ -144,7 +194,16 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
         EvalCommand::Oracle(args) => {
             oracle::run(&find(&args.evals, &project, context)?, &project, context).await
         }
+        EvalCommand::Record(args) => session::record(&args, &project, context).await,
+        EvalCommand::Replay(args) => session::replay(&args, &project, context).await,
     }
+}
+
+/// Runs stay when evals go.
+fn list(project: &Project, runs: &Runs, context: &Context) -> Done {
+    let is_without = !runs.names()?.is_empty() && own_files(project)?.is_empty();
+    let found = if is_without { Vec::new() } else { find(&[], project, context)? };
+    tell::list(&found, runs, context)
 }
 
 /// An eval and the file that it is in.
@@ -191,19 +250,28 @@ fn files(names: &[String], project: &Project, context: &Context) -> Result<Vec<U
         .filter(|name| name.ends_with(".yaml") || name.ends_with(".yml"))
         .map(|name| context.directory.join(name))
         .collect();
-    let directory = project.directory().join("evals");
-    if directory.is_dir() {
-        for entry in directory.read_dir_utf8()? {
-            let path = entry?.into_path();
-            if matches!(path.extension(), Some("yaml" | "yml")) && !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-    }
+    paths.extend(own_files(project)?);
     paths.sort();
+    paths.dedup();
     if paths.is_empty() {
         return Err(CliError::usage("there is no eval in .rehearsal/evals")
             .hint("write one: `rehearsal schema eval` tells its form, the README has an example"));
+    }
+    Ok(paths)
+}
+
+/// Those of the project.
+fn own_files(project: &Project) -> Result<Vec<Utf8PathBuf>, CliError> {
+    let directory = project.directory().join("evals");
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for entry in directory.read_dir_utf8()? {
+        let path = entry?.into_path();
+        if matches!(path.extension(), Some("yaml" | "yml")) {
+            paths.push(path);
+        }
     }
     Ok(paths)
 }
@@ -257,7 +325,8 @@ async fn run_one(
     stop: &CancellationToken,
     context: &Context,
 ) -> Result<Ended, CliError> {
-    let attempts = Arc::new(attempts(found, args.live, project, context).await?);
+    let attempts = attempts(found, args.answers.mode(), project, context).await?;
+    let attempts = Arc::new(RealAttempts { trust: args.trust, ..attempts });
     let limits = Limits { jobs: args.jobs, budget_usd: args.budget };
     let began = std::time::Instant::now();
     let ui = context.ui;
@@ -274,21 +343,37 @@ async fn run_one(
 /// Whoever can make trials of an eval.
 async fn attempts(
     found: &Found,
-    live: bool,
+    mode: Mode,
     project: &Project,
     context: &Context,
 ) -> Result<RealAttempts, CliError> {
     let variables = variables();
     let variable = |name: &str| variables.get(name).cloned();
+    let beside = found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned();
     Ok(RealAttempts {
-        vendors: Vendors::of(&found.eval, live, Arc::clone(&context.clock), variable),
+        vendors: Vendors::of(&found.eval, mode, Arc::clone(&context.clock), variable),
         eval: found.eval.clone(),
         settings: project.settings(Overrides::default())?,
         clock: Arc::clone(&context.clock),
-        beside: found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned(),
+        tapes: Tapes {
+            directory: project.directory().join("cassettes"),
+            beside: beside.clone(),
+            eval: found.eval.name.clone(),
+        },
+        beside,
+        flows: flows(&found.eval, project)?,
+        prompts: project.directory().join("prompts"),
         store: project.store().await?,
-        live,
+        mode,
+        trust: false,
     })
+}
+
+/// The flows that an eval names.
+fn flows(eval: &Eval, project: &Project) -> Result<BTreeMap<String, Arc<Flow>>, CliError> {
+    let variants = eval.cases.iter().flat_map(|case| &case.variants);
+    let names: BTreeSet<&String> = variants.filter_map(|variant| variant.flow.as_ref()).collect();
+    names.into_iter().map(|name| Ok((name.clone(), Arc::new(project.flow(name)?)))).collect()
 }
 
 fn open(run: &EvalRun) -> Result<Journal, CliError> {

@@ -124,7 +124,7 @@ pub(crate) fn in_words(activity: &Activity) -> String {
         ),
         Activity::Turn { number } => styled(DIM, format!("turn {number}")),
         Activity::Text { text } => harmless(text.trim_end()),
-        Activity::ToolCalled { tool, detail } => {
+        Activity::ToolCalled { tool, detail, .. } => {
             format!("{} {}", styled(BOLD, harmless(tool)), one_line(detail, 120))
         }
         Activity::ToolReturned { tool, is_error: true } => styled(ODD, format!("{} failed", harmless(tool))),

@@ -11,12 +11,12 @@ use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_agent::process::{Ended, Launcher, SpawnError, SpawnSpec, Supervised};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_llm::cassette::{AgentPack, Place};
-use rehearsal_stage::setup::setups;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::on_stage::OnStage;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -161,56 +161,53 @@ impl Performance {
         env.retain(|name, _| !name.starts_with("XDG_") && !name.to_ascii_lowercase().ends_with("_proxy"));
         env.insert("HOME".to_owned(), self.home.to_string());
         env.insert("TMPDIR".to_owned(), self.temp.to_string());
-        let all = setups(address);
-        let known = all.iter().find(|setup| setup.name == self.agent);
-        let mut arguments = Vec::new();
-        match known {
-            Some(setup) => {
-                env.extend(setup.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-                arguments.clone_from(&setup.arguments);
-                for (path, content) in &setup.files {
-                    let path = self.home.join(path);
-                    if let Some(parent) = path.parent() {
-                        fs_err::create_dir_all(parent)?;
-                    }
-                    fs_err::write(path, content)?;
-                }
-            }
-            None => env.extend(for_any_client(address)),
-        }
+        let mut on_stage = OnStage::of(&self.agent, address);
         if keys == KeysOf::User {
-            give_keys(&self.agent, &ours, &mut env);
+            on_stage.give_keys(&self.agent, &ours);
         }
+        on_stage.write_files(&self.home)?;
+        env.extend(on_stage.variables);
+        let mut arguments = on_stage.arguments;
         arguments.extend(self.arguments.iter().cloned());
         Ok((env, arguments))
     }
 
-    /// What the program says is its version. Only programs that are known are asked: another may do anything.
+    /// What the program says is its version.
     pub(crate) async fn version(&self) -> Option<String> {
-        if self.pack() == AgentPack::Plain {
-            return None;
-        }
-        let mut env: BTreeMap<String, String> = tool_environment(&variables());
-        env.insert("HOME".to_owned(), self.home.to_string());
-        let spec = SpawnSpec {
-            program: self.program.clone(),
-            args: vec!["--version".to_owned()],
-            cwd: self.temp.clone(),
-            env,
-            sandbox: None,
-        };
-        let mut process = Supervised::spawn(&Launcher::default(), spec).await.ok()?;
-        drop(process.stdin.take());
-        let mut text = String::new();
-        let stdout = process.stdout.take()?;
-        let read = async { stdout.take(VERSION_BYTES).read_to_string(&mut text).await };
-        let told = tokio::time::timeout(VERSION_WITHIN, read).await;
-        process.kill().await;
-        process.wait().await;
-        told.ok()?.ok()?;
-        let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-        text.split_whitespace().find(is_version).map(str::to_owned)
+        version_of(self.pack(), &self.program, &self.home, &self.temp).await
     }
+}
+
+/// What a program says is its version. Only programs that are known are asked: another may do anything.
+pub(crate) async fn version_of(
+    pack: AgentPack,
+    program: &str,
+    home: &Utf8Path,
+    temp: &Utf8Path,
+) -> Option<String> {
+    if pack == AgentPack::Plain {
+        return None;
+    }
+    let mut env: BTreeMap<String, String> = tool_environment(&variables());
+    env.insert("HOME".to_owned(), home.to_string());
+    let spec = SpawnSpec {
+        program: program.to_owned(),
+        args: vec!["--version".to_owned()],
+        cwd: temp.to_owned(),
+        env,
+        sandbox: None,
+    };
+    let mut process = Supervised::spawn(&Launcher::default(), spec).await.ok()?;
+    drop(process.stdin.take());
+    let mut text = String::new();
+    let stdout = process.stdout.take()?;
+    let read = async { stdout.take(VERSION_BYTES).read_to_string(&mut text).await };
+    let told = tokio::time::timeout(VERSION_WITHIN, read).await;
+    process.kill().await;
+    process.wait().await;
+    told.ok()?.ok()?;
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    text.split_whitespace().find(is_version).map(str::to_owned)
 }
 
 /// Who commits, and what git does not tell: agents look at its status, in which a cassette that was just recorded would
@@ -231,48 +228,6 @@ pub(crate) fn place(directory: &Utf8Path, home: &Utf8Path, temp: &Utf8Path) -> P
         names
     };
     Place { work_dir: names(directory), home: names(home), temp: names(temp) }
-}
-
-/// Where clients of the vendors' own libraries look.
-fn for_any_client(address: SocketAddr) -> Vec<(String, String)> {
-    let base = format!("http://{address}");
-    let openai = format!("{base}/v1");
-    let pairs = [
-        ("ANTHROPIC_BASE_URL", base.as_str()),
-        ("ANTHROPIC_API_KEY", "not-a-key"),
-        ("OPENAI_BASE_URL", openai.as_str()),
-        ("OPENAI_API_KEY", "not-a-key"),
-        ("GOOGLE_GEMINI_BASE_URL", base.as_str()),
-        ("GEMINI_API_KEY", "not-a-key"),
-    ];
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-}
-
-/// A vendor wants to be paid: the agent shows it the user's key, and the cassette does not get it.
-fn give_keys(agent: &str, ours: &Variables, env: &mut Variables) {
-    let keys: &[(&str, &str)] = match agent {
-        "claude" => &[
-            ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
-            ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"),
-            ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
-        ],
-        "codex" => &[("OPENAI_API_KEY", "REHEARSAL_STAGE_KEY"), ("CODEX_API_KEY", "REHEARSAL_STAGE_KEY")],
-        "gemini" => &[("GEMINI_API_KEY", "GEMINI_API_KEY")],
-        _ => &[
-            ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
-            ("OPENAI_API_KEY", "OPENAI_API_KEY"),
-            ("GEMINI_API_KEY", "GEMINI_API_KEY"),
-        ],
-    };
-    let given: Vec<(&str, &String)> = keys
-        .iter()
-        .filter_map(|(from, to)| Some((*to, ours.get(*from).filter(|key| !key.is_empty())?)))
-        .collect();
-    if !given.is_empty() && agent == "claude" {
-        // It prefers a key that opens nothing to a token that does.
-        env.remove("ANTHROPIC_API_KEY");
-    }
-    env.extend(given.into_iter().map(|(name, key)| (name.to_owned(), key.clone())));
 }
 
 fn cannot_start(error: &SpawnError) -> CliError {

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
-use rehearsal_stage::{RecordError, RecordingPlay, Stage};
+use rehearsal_stage::{RecordError, RecordingPlay, Stage, Upstreams};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ async fn recording(
     let recorder =
         Recorder::create(path.as_std_path(), &performance.agent, version.as_deref(), normaliser, &secrets)
             .map_err(|error| CliError::of(Exit::Usage, &error))?;
-    RecordingPlay::new(recorder, upstream).map_err(|error| failed(&error))
+    RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))
 }
 
 /// Where an agent asks by itself.

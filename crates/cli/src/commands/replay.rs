@@ -50,8 +50,9 @@ pub(crate) struct HowToMatch {
     speed: SpeedName,
 }
 
+/// What may differ.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum RungName {
+pub(crate) enum RungName {
     Headers,
     Settings,
     Tools,
@@ -66,18 +67,22 @@ enum SpeedName {
     Recorded,
 }
 
+impl RungName {
+    pub(crate) fn rung(self) -> Rung {
+        match self {
+            Self::Headers => Rung::Headers,
+            Self::Settings => Rung::Settings,
+            Self::Tools => Rung::Tools,
+            Self::Instructions => Rung::Instructions,
+            Self::Texts => Rung::Texts,
+            Self::Everything => Rung::Everything,
+        }
+    }
+}
+
 impl HowToMatch {
     pub(crate) fn matching(&self) -> Matching {
-        self.relaxed.map_or(Matching::Strict, |rung| {
-            Matching::Relaxed(match rung {
-                RungName::Headers => Rung::Headers,
-                RungName::Settings => Rung::Settings,
-                RungName::Tools => Rung::Tools,
-                RungName::Instructions => Rung::Instructions,
-                RungName::Texts => Rung::Texts,
-                RungName::Everything => Rung::Everything,
-            })
-        })
+        self.relaxed.map_or(Matching::Strict, |name| Matching::Relaxed(name.rung()))
     }
 
     pub(crate) fn speed(&self) -> ReplaySpeed {

@@ -105,6 +105,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("eval-list", "eval list", document::<eval::EvalListDocument>),
     ("eval-compare", "eval compare", document::<eval::CompareDocument>),
     ("eval-oracle", "eval oracle", document::<eval::OracleDocument>),
+    ("eval-session", "eval record, replay", document::<eval::SessionDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

@@ -96,7 +96,21 @@ fn every_file_of_a_run_conforms_to_its_schema() {
     assert!(trials.iter().all(|trial| trial["trial"]["source"]["kind"] == "scripted"));
     let last: Value = serde_json::from_str(&env.read(".rehearsal/state/evals/last-report.json")).unwrap();
     assert_eq!(last["cells"], document["cells"]);
+    let cell = &last["cells"][0];
+    assert_eq!(cell["pass_rate"], 1.0, "{cell:#}");
+    assert!(cell["latency_ms"]["mean"].as_f64().unwrap() > 0.0, "{cell:#}");
     assert!(env.read(format!(".rehearsal/state/evals/{run}/report.html")).contains("<svg"));
+}
+
+#[test]
+fn runs_are_listed_also_when_their_evals_are_gone() {
+    let env = project(EVAL);
+    env.run(&["eval", "run", "--repeat", "1"]).ends_with(3);
+    std::fs::remove_dir_all(env.repo.join(".rehearsal/evals")).unwrap();
+    let document = env.json(&["eval", "list"]);
+    assert_eq!((&document["evals"], document["runs"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
+    env.run(&["eval", "show"]).ends_with(3);
+    TestEnv::new().run(&["eval", "list"]).ends_with(2).says("there is no eval in .rehearsal/evals");
 }
 
 #[test]

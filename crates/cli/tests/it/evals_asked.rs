@@ -158,3 +158,24 @@ fn an_agent_of_the_configuration_cannot_be_called_echo_in_an_eval() {
     [exit 2]
     ");
 }
+
+#[test]
+fn what_a_model_says_is_recorded_judged_and_replayed_for_nothing() {
+    let env = TestEnv::new();
+    let rubric = "assert: [{ type: llm-rubric, value: { rubric: Is it polite? } }, ";
+    let eval = format!("name: asked\njudge: anthropic:judge\nagents: ['openai:b', echo]\n{CASES}");
+    env.file(".rehearsal/evals/asked.yaml", eval.replace("assert: [", rubric));
+    let script = r#"turns:
+  - { when: { contains: Is it polite }, say: '{"pass": true, "reason": "it greets"}', times: any }
+  - { say: Oh hello., times: any }
+"#;
+    on_stage(&env, script, &["eval", "run", "--record"]).ends_with(0);
+    let recorded = trials(&env);
+    assert_eq!(recorded[0]["trial"]["source"]["kind"], "live");
+    let elsewhere = "http://127.0.0.1:9/v1";
+    let vars = [("OPENAI_BASE_URL", elsewhere), ("ANTHROPIC_BASE_URL", elsewhere)];
+    let args = ["eval", "run", "--replay", "--repeat", "3", "--json"];
+    let document = env.run_with_vars(&vars, &args).ends_with(0).document();
+    let of_model = &document["cells"][0];
+    assert_eq!((&of_model["trials"], &of_model["samples"]), (&3.into(), &1.into()), "{document:#}");
+}

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use rehearsal_agent::driver::call_detail;
+use rehearsal_agent::driver::{call_arguments, call_detail};
 use rehearsal_core::{Activity, Denial, WireErrorKind};
 use rehearsal_llm::chat::{Arguments, Json, Part, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,8 @@ impl Run<'_> {
             }
             for call in together {
                 let (tool, detail) = (call.name.clone(), call_detail(call.arguments.as_str()));
-                self.witness.saw(Activity::ToolCalled { tool, detail });
+                let arguments = call_arguments(call.arguments.as_str());
+                self.witness.saw(Activity::ToolCalled { tool, detail, arguments });
             }
             let called = joined(together.iter().map(|call| self.call(call, cancel)).collect()).await;
             for (call, called) in together.iter().zip(&called) {

@@ -65,7 +65,7 @@ fn short(activity: &Activity) -> String {
         Activity::Started { .. } => "started".into(),
         Activity::Turn { number } => format!("turn {number}"),
         Activity::Text { text } => format!("text {}", text.trim()),
-        Activity::ToolCalled { tool, detail } => format!("called {tool} {detail}"),
+        Activity::ToolCalled { tool, detail, .. } => format!("called {tool} {detail}"),
         Activity::ToolReturned { tool, is_error } => {
             format!("{tool} {}", if *is_error { "failed" } else { "ok" })
         }

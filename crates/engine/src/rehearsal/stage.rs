@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{RunId, Timestamp};
-use rehearsal_forge::mock_gh::MockState;
+use rehearsal_forge::mock_gh::{InstalledGh, MockState};
 use rehearsal_forge::{Forge, Git, GitError, GitHub, Local, WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::{CommitError, OpenError, StoreError};
 
@@ -59,12 +59,7 @@ pub(super) struct Stage {
     pub(super) worktrees: Arc<Worktrees>,
     pub(super) outlet: Outlet,
     began_at: String,
-    gh: Option<GhFiles>,
-}
-
-struct GhFiles {
-    log: Utf8PathBuf,
-    state: Utf8PathBuf,
+    gh: Option<InstalledGh>,
 }
 
 impl Stage {
@@ -90,8 +85,8 @@ impl Stage {
                 (Arc::new(Local::open(&root.join("origin.git")).await?), Landing::Ours, None)
             }
             ForgeChoice::Gh(gh) => {
-                let (forge, files) = github(root, gh, program)?;
-                (Arc::new(forge), Landing::Forge, Some(files))
+                let (forge, installed) = github(root, gh, program)?;
+                (Arc::new(forge), Landing::Forge, Some(installed))
             }
         };
         let outlet = Outlet { remote: "origin".into(), base: BASE.into(), forge, landing };
@@ -170,12 +165,7 @@ impl Stage {
     /// The heads of all pull requests.
     pub(super) async fn pull_requests(&self) -> Result<Vec<String>, StageError> {
         if let Some(gh) = &self.gh {
-            let text = match fs_err::read(&gh.state) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-                read => read?,
-            };
-            let state: MockState = serde_json::from_slice(&text).map_err(std::io::Error::other)?;
-            return Ok(state.pull_requests.into_iter().map(|it| it.head).collect());
+            return Ok(gh.state()?.pull_requests.into_iter().map(|it| it.head).collect());
         }
         let listed =
             self.remote().line(&["for-each-ref", "--format=%(refname)", "refs/rehearsal/pr/"]).await?;
@@ -189,20 +179,7 @@ impl Stage {
 
     /// The calls of `gh`, without their fields.
     pub(super) fn gh_calls(&self) -> Result<Vec<String>, StageError> {
-        #[derive(serde::Deserialize)]
-        struct Line {
-            args: Vec<String>,
-        }
-        let Some(gh) = &self.gh else { return Ok(Vec::new()) };
-        let text = match fs_err::read_to_string(&gh.log) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            read => read?,
-        };
-        let lines = text.lines().map(|line| {
-            let line: Line = serde_json::from_str(line).map_err(std::io::Error::other)?;
-            Ok(line.args.join(" "))
-        });
-        lines.collect()
+        Ok(self.gh.as_ref().map(InstalledGh::calls).transpose()?.unwrap_or_default())
     }
 }
 
@@ -292,17 +269,10 @@ async fn clone_project(root: &Utf8Path, project: &Utf8Path, at: Option<&str>) ->
     name_committer(root)
 }
 
-fn github(root: &Utf8Path, gh: &Gh, program: &Utf8Path) -> Result<(GitHub, GhFiles), StageError> {
-    let bin = root.join("bin");
-    fs_err::create_dir_all(&bin)?;
-    fs_err::os::unix::fs::symlink(program, bin.join("gh"))?;
-    let files = GhFiles { log: root.join("gh.log"), state: root.join("gh.json") };
+fn github(root: &Utf8Path, gh: &Gh, program: &Utf8Path) -> Result<(GitHub, InstalledGh), StageError> {
     let state = MockState { checks: gh.checks.clone(), faults: gh.faults.clone(), ..MockState::default() };
-    fs_err::write(&files.state, serde_json::to_vec(&state).map_err(std::io::Error::other)?)?;
-    let mut variables = vec![
-        ("GH_STATE_FILE".to_owned(), files.state.to_string()),
-        ("GH_MOCK_LOG".to_owned(), files.log.to_string()),
-    ];
+    let installed = InstalledGh::install(root, program, &state)?;
+    let mut variables = installed.variables();
     let mut set = |name: &str, value: Option<String>| {
         variables.extend(value.map(|value| (format!("GH_MOCK_{name}"), value)));
     };
@@ -312,6 +282,6 @@ fn github(root: &Utf8Path, gh: &Gh, program: &Utf8Path) -> Result<(GitHub, GhFil
     set("MERGE_FAIL", yes(gh.merge_fail));
     set("CREATE_FAIL", yes(gh.create_fail));
     set("PR_EXISTS", yes(gh.pr_exists));
-    let forge = GitHub::new(bin.join("gh"), &root.join("work")).with_variables(variables);
-    Ok((forge, files))
+    let forge = GitHub::new(installed.program(), &root.join("work")).with_variables(variables);
+    Ok((forge, installed))
 }

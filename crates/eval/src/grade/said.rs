@@ -105,6 +105,9 @@ pub(super) fn rubric(trial: &Trial, rubric: &str, wanted: u32) -> Grade {
             }
         }
     }
+    if votes.is_empty() {
+        return Grade::unknown("needs a judge: ask it with --live, or --record it for --replay");
+    }
     if passes + fails < wanted {
         return Grade::unknown(format!("{} of {wanted} judges answered", passes + fails));
     }

@@ -162,7 +162,10 @@ fn each_assertion_holds_for_what_it_is_about_and_breaks_for_what_it_is_not() {
         ("{ type: latency, threshold: 1000 }", "broken: 1200 milliseconds, at most 1000 wanted"),
         ("{ type: cost, threshold: 0.5 }", "unknown: the agent does not tell its cost"),
         ("{ type: replay-exact }", "unknown: it was no replay"),
-        ("{ type: llm-rubric, value: is it kind? }", "unknown: 0 of 1 judges answered"),
+        (
+            "{ type: llm-rubric, value: is it kind? }",
+            "unknown: needs a judge: ask it with --live, or --record it for --replay",
+        ),
     ];
     for (yaml, expected) in table {
         assert_eq!(told(yaml, &trial()), expected, "{yaml}");
@@ -253,7 +256,8 @@ fn judges_decide_by_majority_and_one_that_cannot_be_read_decides_nothing() {
 
 #[test]
 fn a_replay_that_differs_is_told() {
-    let replay = Replay { exact: false, differences: vec!["request 2 differs at /messages/3".into()] };
+    let replay =
+        Replay { exact: false, differences: vec!["request 2 differs at /messages/3".into()], missed: 1 };
     let replayed = Trial { replay: Some(replay), ..trial() };
     assert_eq!(told("{ type: replay-exact }", &replayed), "broken: request 2 differs at /messages/3");
 }

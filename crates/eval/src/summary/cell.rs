@@ -46,9 +46,11 @@ pub struct Cell {
     pub cost: Cost,
 }
 
-/// The middle and the upper end of what was measured.
+/// The average, the middle and the upper end of what was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
+    /// The average.
+    pub mean: f64,
     /// Half of them are below.
     pub p50: f64,
     /// 95 of 100 are below.
@@ -144,5 +146,7 @@ fn cost_of(trial: &Trial) -> Cost {
 fn spread(values: impl Iterator<Item = u64>) -> Option<Spread> {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds and tokens are far below")]
     let values: Vec<f64> = values.map(|value| value as f64).collect();
-    Some(Spread { p50: percentile(&values, 0.5)?, p95: percentile(&values, 0.95)? })
+    #[expect(clippy::cast_precision_loss, reason = "trials are counted in thousands")]
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(Spread { mean, p50: percentile(&values, 0.5)?, p95: percentile(&values, 0.95)? })
 }

@@ -26,6 +26,8 @@ pub struct Cassette {
     pub entries: Vec<Entry>,
     /// How many different secrets became placeholders when it was written.
     pub secrets: u32,
+    /// Of its content, in hexadecimal: two recordings never have the same.
+    pub sha256: String,
 }
 
 /// A request and its answer.
@@ -350,6 +352,6 @@ impl Reader {
             return Err(ReadError::Incomplete);
         };
         self.entries.sort_by_key(|entry| entry.number);
-        Ok(Cassette { header, entries: self.entries, secrets: end.secrets })
+        Ok(Cassette { header, entries: self.entries, secrets: end.secrets, sha256: end.sha256 })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rehearsal_llm::cassette::{
     AgentPack, Cassette, Ended, Matching, Normaliser, Place, Player, Recorder, Secrets,
 };
-use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage};
+use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage, Upstreams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -33,7 +33,7 @@ impl Proxy {
         let normaliser =
             Normaliser::new(&AgentPack::Claude.rules(), &place("/spot/here"), &Secrets::default()).unwrap();
         let recorder = Recorder::create(&path, "claude", None, normaliser, &Secrets::default()).unwrap();
-        let play = Arc::new(RecordingPlay::new(recorder, upstream).unwrap());
+        let play = Arc::new(RecordingPlay::new(recorder, Upstreams::one(upstream)).unwrap());
         let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone()).unwrap();
         Self { directory, play, stage }
     }

@@ -124,7 +124,8 @@ impl Message<'_> {
                     let tool = one_line(block.name.as_deref().unwrap_or("unknown"), DETAIL);
                     let detail = tool::detail(block.input);
                     calls.opened(block.id.as_deref().unwrap_or_default(), &tool, &detail);
-                    out.push(Activity::ToolCalled { tool, detail });
+                    let arguments = tool::arguments(block.input);
+                    out.push(Activity::ToolCalled { tool, detail, arguments });
                 }
                 "tool_result" => {
                     let call = calls.closed(block.tool_use_id.as_deref().unwrap_or_default());

@@ -169,7 +169,20 @@ impl CodexFormat {
 fn started(item: &Item<'_>, out: &mut Vec<Activity>) {
     if !matches!(&*item.kind, "agent_message" | "error" | "reasoning" | "todo_list") {
         let (tool, detail) = described(item);
-        out.push(Activity::ToolCalled { tool, detail });
+        out.push(Activity::ToolCalled { tool, detail, arguments: arguments(item) });
+    }
+}
+
+/// What a tool of its own was called with stands beside the call, not in one value.
+fn arguments(item: &Item<'_>) -> Option<String> {
+    match &*item.kind {
+        "command_execution" => {
+            let command = serde_json::to_string(item.command.as_deref()?).ok()?;
+            tool::call_arguments(&format!("{{\"command\":{command}}}"))
+        }
+        "file_change" => tool::call_arguments(&format!("{{\"changes\":{}}}", item.changes?.get())),
+        "mcp_tool_call" => tool::arguments(item.arguments),
+        _ => tool::call_arguments(&format!("{{\"query\":{}}}", item.query?.get())),
     }
 }
 

@@ -118,7 +118,8 @@ impl GeminiFormat {
         let tool = one_line(event.tool_name.as_deref().unwrap_or("unknown"), DETAIL);
         let detail = tool::detail(event.parameters);
         self.calls.opened(event.tool_id.as_deref().unwrap_or_default(), &tool, &detail);
-        out.push(Activity::ToolCalled { tool, detail });
+        let arguments = tool::arguments(event.parameters);
+        out.push(Activity::ToolCalled { tool, detail, arguments });
     }
 
     fn tool_result(&mut self, event: &Event<'_>, out: &mut Vec<Activity>) {

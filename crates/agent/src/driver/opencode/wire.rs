@@ -174,7 +174,8 @@ impl OpencodeFormat {
         let detail = tool::detail(state.input);
         let is_error = state.status.as_deref() == Some("error");
         let error = json::text(state.error).unwrap_or_default();
-        out.push(Activity::ToolCalled { tool: tool.clone(), detail: detail.clone() });
+        let arguments = tool::arguments(state.input);
+        out.push(Activity::ToolCalled { tool: tool.clone(), detail: detail.clone(), arguments });
         out.push(Activity::ToolReturned { tool: tool.clone(), is_error });
         if is_error
             && self.denials.len() < MOST_DENIALS

@@ -83,7 +83,7 @@ impl Wire for Crew {
     fn tool(&mut self, call: &ToolCall, lines: &mut Lines) {
         self.turn(lines);
         let (tool, detail) = called(&call.tool);
-        say(Activity::ToolCalled { tool: tool.clone(), detail: detail.clone() }, lines);
+        say(Activity::ToolCalled { tool: tool.clone(), detail: detail.clone(), arguments: None }, lines);
         if call.end == ToolEnd::Refused {
             self.report.denials.push(Denial { tool: tool.clone(), detail });
         }

@@ -234,7 +234,7 @@ impl Witness for Stdout {
 fn told(activity: &Activity) -> Option<String> {
     match activity {
         Activity::Text { text } => Some(harmless(text.trim_end())),
-        Activity::ToolCalled { tool, detail } => {
+        Activity::ToolCalled { tool, detail, .. } => {
             Some(styled(DIM, format!("{} {}", harmless(tool), one_line(detail, 100))))
         }
         Activity::ToolReturned { tool, is_error: true } => {

@@ -8,13 +8,16 @@ use rehearsal_core::{AgentName, Clock};
 use rehearsal_eval::asked::{Asked, ECHO, answered, echoed, question};
 use rehearsal_eval::case::{Case, Eval};
 use rehearsal_eval::run::Unmade;
-use rehearsal_eval::trial::{Source, Trial, TrialId};
+use rehearsal_eval::trial::{Trial, TrialId};
+use rehearsal_llm::chat::ChatResponse;
 use rehearsal_llm::clients::{Client, Endpoint, EndpointError, Settings as ClientSettings};
 use rehearsal_llm::model::ChatModel;
 use rehearsal_llm::wire::Dialect;
 use tokio_util::sync::CancellationToken;
 
 use super::scene::failed;
+use super::tape::Mode;
+use super::taped_model::{ModelTape, TapedModel};
 use crate::error::CliError;
 
 /// The vendors of an eval. Each has one client, and so one pool of connections, for all trials.
@@ -24,10 +27,7 @@ pub(super) struct Vendors {
 }
 
 /// One that may be asked.
-struct Vendor {
-    client: Client,
-    source: Source,
-}
+struct Vendor(Arc<Client>);
 
 /// Why a vendor is not asked.
 enum NotAsked {
@@ -49,10 +49,11 @@ impl Vendors {
     /// Those that the eval names. What is not on this machine is asked only when money may be spent.
     pub(super) fn of(
         eval: &Eval,
-        live: bool,
+        mode: Mode,
         clock: Arc<dyn Clock>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
+        let live = matches!(mode, Mode::Live | Mode::Record);
         let mut known = HashMap::new();
         for variant in eval.cases.iter().flat_map(|case| &case.variants) {
             if let Some(Asked::Model { dialect, .. }) = Asked::of(&variant.agent) {
@@ -66,15 +67,19 @@ impl Vendors {
     pub(super) async fn ask(
         &self,
         question: Question<'_>,
+        tape: &ModelTape<'_>,
         cancel: &CancellationToken,
     ) -> Result<Trial, Unmade> {
         let began = self.clock.now();
         match question.asked {
             Asked::Echo => Ok(echoed(question.id, began, self.clock.now(), question.prompt)),
             Asked::Model { dialect, name } => {
-                let vendor = self.vendor(dialect, &question)?;
-                let answer = vendor.answer(name, &question, cancel).await?;
-                Ok(answered(question.id, vendor.source.clone(), began, self.clock.now(), &answer))
+                let live = || Ok(Arc::clone(&self.vendor(dialect, &question)?.0));
+                let model = TapedModel::on(tape, dialect, live)?;
+                let answer = question.put_to(&model, name, cancel).await?;
+                let ended = self.clock.now();
+                let (source, replay) = model.finish()?;
+                Ok(Trial { replay, ..answered(question.id, source, began, ended, &answer) })
             }
         }
     }
@@ -107,26 +112,28 @@ impl Vendor {
         };
         let client = Client::new(endpoint, ClientSettings::default(), Arc::clone(clock));
         let client = client.map_err(|error| NotAsked::Impossible(error.to_string()))?;
-        Ok(Self { client, source: if live { Source::Live } else { Source::Scripted } })
+        Ok(Self(Arc::new(client)))
     }
+}
 
+impl Question<'_> {
     /// What a vendor does not answer, or not in time, says nothing of its model.
-    async fn answer(
+    async fn put_to(
         &self,
-        model: &str,
-        of: &Question<'_>,
+        model: &dyn ChatModel,
+        name: &str,
         cancel: &CancellationToken,
-    ) -> Result<rehearsal_llm::chat::ChatResponse, Unmade> {
-        let agent = &of.id.variant.agent;
-        let request = question(model, &of.prompt);
+    ) -> Result<ChatResponse, Unmade> {
+        let agent = &self.id.variant.agent;
+        let request = question(name, &self.prompt);
         let late = async {
-            match of.case.file.timeout {
+            match self.case.file.timeout {
                 Some(limit) => tokio::time::sleep(limit.0).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            answer = self.client.chat(&request) => answer.map_err(|error| failed(agent, &error)),
+            answer = model.chat(&request) => answer.map_err(|error| failed(agent, &error)),
             () = late => Err(failed(agent, &"there was no answer within the case's `timeout`")),
             () = cancel.cancelled() => Err(Unmade::Cancelled),
         }

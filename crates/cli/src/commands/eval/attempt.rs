@@ -4,26 +4,33 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use camino::Utf8PathBuf;
-use rehearsal_agent::{RunReport, RunRequest, Watch};
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_agent::environment::Variables;
+use rehearsal_agent::redact::Redactor;
+use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
-use rehearsal_core::{Activity, AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
+use rehearsal_core::flow::Flow;
+use rehearsal_core::{AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
 use rehearsal_engine::{AgentSetup, Draws, Tester, Wanted};
 use rehearsal_eval::asked::Asked;
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
 use rehearsal_eval::run::{Attempts, Unmade};
-use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId, Variant, shortened};
+use rehearsal_eval::trial::{Source, Step, Tested, Trial, TrialId, Variant};
+use rehearsal_llm::cassette::Place;
 use rehearsal_store::Store;
 use rehearsal_testing::RunWatcher;
 use tokio_util::sync::CancellationToken;
 
 use super::asked::{Question, Vendors};
+use super::flow::{self, FIRST_WORKTREE, FlowTrial};
+use super::judge::{Judge, rubrics};
 use super::scene::{Scene, failed};
+use super::steps::watch;
+use super::tape::{Mode, TapedStage, Tapes, of_judge, says_something};
+use super::taped_model::ModelTape;
+use crate::commands::run::check_permission;
 use crate::context::variables;
-
-/// More steps than any assertion asks for.
-const MOST_STEPS: usize = 10_000;
 
 /// Makes trials with real processes.
 pub(super) struct RealAttempts {
@@ -35,8 +42,16 @@ pub(super) struct RealAttempts {
     /// Where the eval's file is.
     pub(super) beside: Utf8PathBuf,
     pub(super) store: Arc<dyn Store>,
-    /// Money may be spent.
-    pub(super) live: bool,
+    /// The flows that variants name.
+    pub(super) flows: BTreeMap<String, Arc<Flow>>,
+    /// Where the templates of prompts are.
+    pub(super) prompts: Utf8PathBuf,
+    /// Where the answers of models come from.
+    pub(super) mode: Mode,
+    /// Agents whose profile asks for it may do everything.
+    pub(super) trust: bool,
+    /// Where they are kept.
+    pub(super) tapes: Tapes,
 }
 
 /// The two that are known beforehand.
@@ -92,80 +107,197 @@ impl RealAttempts {
 impl Attempts for RealAttempts {
     async fn attempt(&self, case: &Case, id: &TrialId, cancel: &CancellationToken) -> Result<Trial, Unmade> {
         if let Some(asked) = Asked::of(&id.variant.agent) {
-            let question = Question { asked, prompt: self.prompt(case, id), case, id };
-            return self.vendors.ask(question, cancel).await;
+            return self.answered(asked, case, id, cancel).await;
         }
-        let (profile, source) = self.who(id)?;
+        let cast = self.cast(id)?;
+        let tape = self.tape(case, id)?;
         let file = &case.file;
-        let scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
+        let mut scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
+        if id.variant.flow.is_some() {
+            scene.works_in = scene.worktrees().join(FIRST_WORKTREE);
+        }
         let before = self.tests(case, &scene, cancel).await?;
-        let began = self.clock.now();
-        let steps = Arc::new(Mutex::new(vec![Step::Agent { name: id.variant.agent.clone() }]));
-        let report = self.run(case, id, &profile, &scene, watch(&steps), cancel).await?;
+        let trial = self.acted(case, id, &cast, &scene, &tape, cancel).await?;
         if cancel.is_cancelled() {
             return Err(Unmade::Cancelled);
         }
-        let ended = self.clock.now();
         let (changes, diff) = scene.changes().await?;
         let after = self.tests(case, &scene, cancel).await?;
         let commands = commands(case, &scene, cancel).await?;
-        let RunReport { verdict, evidence, .. } = report;
-        let git = evidence.git.unwrap_or_default();
-        Ok(Trial {
-            duration_ms: u64::try_from(ended.0 - began.0).unwrap_or(0),
-            outcome: verdict.outcome,
-            output: evidence.wire.final_text,
-            steps: std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner)),
-            changes,
-            diff,
-            commits: git.commits.into_iter().map(|commit| commit.subject).collect(),
-            uncommitted: git.uncommitted,
-            tests: before.zip(after).map(|(before, after)| Tested { before, after }),
-            commands,
-            tokens: evidence.wire.tokens,
-            cost_usd: evidence.wire.cost_usd,
-            turns: evidence.wire.turns,
-            ..Trial::blank(id.clone(), source, began)
-        })
+        let tests = before.zip(after).map(|(before, after)| Tested { before, after });
+        let trial = without_secrets(&Trial { changes, diff, commands, tests, ..trial }, &cast)?;
+        self.judged(case, trial, scene.place(), &tape).await
     }
 }
 
+/// Who works in a trial, the one who is measured first.
+type Cast = [(AgentName, Profile)];
+
 impl RealAttempts {
-    /// The profile of who is measured, and where its answers come from.
-    fn who(&self, id: &TrialId) -> Result<(Profile, Source), Unmade> {
-        let name = &id.variant.agent;
-        let known =
-            AgentName::new(name.as_str()).ok().and_then(|name| self.settings.profile_of(&name).cloned());
-        let mut profile = known.ok_or_else(|| Unmade::Skipped(format!("no agent `{name}` is configured")))?;
-        if let Some(model) = &id.variant.model {
-            profile.model.value = Some(model.clone());
+    /// A trial without a process and a repository: someone is asked once.
+    async fn answered(
+        &self,
+        asked: Asked<'_>,
+        case: &Case,
+        id: &TrialId,
+        cancel: &CancellationToken,
+    ) -> Result<Trial, Unmade> {
+        // What says only what it is told needs no recording.
+        let path = if asked == Asked::Echo { self.tapes.made_at(case, id) } else { self.tape(case, id)? };
+        let place = Place::default();
+        let question = Question { asked, prompt: self.prompt(case, id), case, id };
+        let tape = ModelTape {
+            mode: self.mode,
+            path: &path,
+            who: &id.variant.agent,
+            place: &place,
+            clock: Arc::clone(&self.clock),
+        };
+        let trial = self.vendors.ask(question, &tape, cancel).await?;
+        self.judged(case, trial, place, &path).await
+    }
+
+    /// Who is measured, and who else works in its flow.
+    fn cast(&self, id: &TrialId) -> Result<Vec<(AgentName, Profile)>, Unmade> {
+        let written = &id.variant.agent;
+        let first = AgentName::new(written.as_str())
+            .map_err(|_| Unmade::Skipped(format!("no agent `{written}` is configured")))?;
+        let names = self.flow(id)?.map_or_else(|| vec![first.clone()], |flow| flow::cast(&flow, &first));
+        let mut cast = Vec::new();
+        for name in names {
+            let mut profile = self.profile(&name)?;
+            if let Some(model) = id.variant.model.as_ref().filter(|_| name == first) {
+                profile.model.value = Some(model.clone());
+            }
+            cast.push((name, profile));
         }
-        if self.live {
-            return Ok((profile, Source::Live));
+        Ok(cast)
+    }
+
+    fn profile(&self, name: &AgentName) -> Result<Profile, Unmade> {
+        let known = self.settings.profile_of(name).cloned();
+        let profile = known.ok_or_else(|| Unmade::Skipped(format!("no agent `{name}` is configured")))?;
+        // Any program can be a stand-in; an agent CLI is one only with the user's word, because it spends money.
+        let driver = profile.driver.value;
+        if self.mode == Mode::StandIns && driver != DriverKind::Command {
+            return Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live")));
         }
-        // Any program can be a stand-in; an agent CLI is one only with `--live`, because it spends money.
-        match profile.driver.value {
-            DriverKind::Command => Ok((profile, Source::Scripted)),
-            driver => Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live"))),
+        check_permission(&profile, self.trust)
+            .map_err(|error| Unmade::Skipped(format!("{}: run it with --trust", error.message)))?;
+        Ok(profile)
+    }
+
+    fn flow(&self, id: &TrialId) -> Result<Option<Arc<Flow>>, Unmade> {
+        let Some(name) = &id.variant.flow else { return Ok(None) };
+        let known = self.flows.get(name).cloned();
+        known.map(Some).ok_or_else(|| Unmade::Skipped(format!("there is no flow `{name}`")))
+    }
+
+    /// Where the trial is recorded, or what it plays.
+    fn tape(&self, case: &Case, id: &TrialId) -> Result<Utf8PathBuf, Unmade> {
+        match self.mode {
+            Mode::StandIns | Mode::Live | Mode::Record => Ok(self.tapes.made_at(case, id)),
+            Mode::Replay(_) => self.tapes.played(case, id),
         }
     }
 
+    /// The trial as far as its agents made it.
+    async fn acted(
+        &self,
+        case: &Case,
+        id: &TrialId,
+        cast: &Cast,
+        scene: &Scene,
+        tape: &Utf8Path,
+        cancel: &CancellationToken,
+    ) -> Result<Trial, Unmade> {
+        let mut ours = variables();
+        // The settings of a user are in the user's home, and a trial has its own.
+        ours.retain(|name, _| !name.starts_with("XDG_"));
+        let agents: Vec<&Profile> = cast.iter().map(|(_, profile)| profile).collect();
+        let stage = match self.mode {
+            Mode::StandIns | Mode::Live => None,
+            Mode::Record => Some(TapedStage::recording(tape, &agents, scene, &ours).await?),
+            Mode::Replay(matching) => Some(TapedStage::replaying(tape, matching, &agents, scene, &ours)?),
+        };
+        let source = if self.mode == Mode::Live { Source::Live } else { Source::Scripted };
+        let mut trial = Trial::blank(id.clone(), source, self.clock.now());
+        match self.flow(id)? {
+            None => {
+                let [(_, profile), ..] = cast else { return Err(failed("the trial", &"nobody works in it")) };
+                self.run(case, profile, scene, stage.as_ref(), ours, &mut trial, cancel).await?;
+                (trial.pull_request, trial.gh_calls) = scene.on_forge()?;
+            }
+            Some(flow) => {
+                let played = FlowTrial {
+                    flow,
+                    cast,
+                    settings: &self.settings,
+                    scene,
+                    stage: stage.as_ref(),
+                    prompts: &self.prompts,
+                    timeout: case.file.timeout,
+                    clock: Arc::clone(&self.clock),
+                };
+                played.play(&self.prompt(case, id), &mut trial, &ours, cancel).await?;
+            }
+        }
+        trial.duration_ms = u64::try_from(self.clock.now().0 - trial.began.0).unwrap_or(0);
+        if let Some(stage) = stage {
+            (trial.source, trial.replay) = stage.finish(says_something(&trial)).await?;
+        }
+        Ok(trial)
+    }
+
+    /// One run of one agent.
+    #[expect(clippy::too_many_arguments, reason = "each is another part of one run")]
     async fn run(
+        &self,
+        case: &Case,
+        profile: &Profile,
+        scene: &Scene,
+        stage: Option<&TapedStage>,
+        ours: Variables,
+        trial: &mut Trial,
+        cancel: &CancellationToken,
+    ) -> Result<(), Unmade> {
+        let id = trial.id.clone();
+        let clock = Arc::clone(&self.clock);
+        let (setup, profile) = match stage {
+            None => (AgentSetup::new(profile, ours, clock, &scene.repository).await, profile.clone()),
+            Some(stage) => {
+                let dressed = stage.dress(profile, &ours, &scene.home)?;
+                (AgentSetup::on_stage(&dressed, ours, clock, &scene.repository).await, dressed)
+            }
+        };
+        let agent = setup.map_err(|error| failed(&id.variant.agent, &error))?.agent();
+        let request = self.request(case, &id, &profile, scene)?;
+        let steps = Arc::new(Mutex::new(vec![Step::Agent { name: id.variant.agent.clone() }]));
+        let RunReport { verdict, evidence, .. } = agent.run(request, watch(&steps), cancel.clone()).await;
+        let git = evidence.git.unwrap_or_default();
+        trial.steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
+        trial.outcome = verdict.outcome;
+        trial.output = evidence.wire.final_text;
+        trial.commits = git.commits.into_iter().map(|commit| commit.subject).collect();
+        trial.uncommitted = git.uncommitted;
+        trial.tokens = evidence.wire.tokens;
+        trial.cost_usd = evidence.wire.cost_usd;
+        trial.turns = evidence.wire.turns;
+        Ok(())
+    }
+
+    fn request(
         &self,
         case: &Case,
         id: &TrialId,
         profile: &Profile,
         scene: &Scene,
-        watch: Watch,
-        cancel: &CancellationToken,
-    ) -> Result<RunReport, Unmade> {
-        let setup = AgentSetup::new(profile, variables(), Arc::clone(&self.clock), &scene.repository).await;
-        let agent = setup.map_err(|error| failed(&id.variant.agent, &error))?.agent();
+    ) -> Result<RunRequest, Unmade> {
         let mut env = profile.env.value.clone();
         env.extend(scene.own());
         let timeout = case.file.timeout.unwrap_or(profile.timeout.value).0;
         let name = |error: rehearsal_core::IdError| failed("the trial", &error);
-        let request = RunRequest {
+        Ok(RunRequest {
             run: RunId::new(format!("t{}", id.trial)).map_err(name)?,
             task: TaskId::new("case").map_err(name)?,
             prompt: self.prompt(case, id),
@@ -181,8 +313,31 @@ impl RealAttempts {
             env,
             resume: None,
             lease: None,
-        };
-        Ok(agent.run(request, watch, cancel.clone()).await)
+        })
+    }
+
+    /// The trial with what its judges say. Of one that says nothing about the agent nobody is asked.
+    async fn judged(
+        &self,
+        case: &Case,
+        mut trial: Trial,
+        place: Place,
+        tape: &Utf8Path,
+    ) -> Result<Trial, Unmade> {
+        let rubrics = rubrics(case);
+        if let Some(model) =
+            self.eval.judge.as_deref().filter(|_| !rubrics.is_empty() && says_something(&trial))
+        {
+            let judge = Judge {
+                model,
+                mode: self.mode,
+                tape: &of_judge(tape),
+                place,
+                clock: Arc::clone(&self.clock),
+            };
+            trial.judged = judge.votes(&rubrics, &self.prompt(case, &trial.id), &trial).await?;
+        }
+        Ok(trial)
     }
 
     fn prompt(&self, case: &Case, id: &TrialId) -> String {
@@ -221,57 +376,12 @@ impl RealAttempts {
     }
 }
 
-/// Writes the steps down as they happen.
-fn watch(steps: &Arc<Mutex<Vec<Step>>>) -> Watch {
-    let steps = Arc::clone(steps);
-    Arc::new(move |activity| {
-        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
-        match activity {
-            Activity::ToolCalled { tool, detail } if steps.len() < MOST_STEPS => {
-                let does = doing(&tool, &detail);
-                steps.push(Step::Tool { tool, arguments: shortened(detail), does, is_error: None });
-            }
-            Activity::ToolReturned { is_error: failed, .. } => {
-                let open = steps.iter_mut().find_map(|step| match step {
-                    Step::Tool { is_error: is_error @ None, .. } => Some(is_error),
-                    _ => None,
-                });
-                if let Some(is_error) = open {
-                    *is_error = Some(failed);
-                }
-            }
-            Activity::Text { text } if steps.len() < MOST_STEPS => {
-                steps.push(Step::Text { text: shortened(text) })
-            }
-            _ => {}
-        }
-    })
-}
-
-/// What kind of thing a tool does, whatever its agent calls it.
-fn doing(tool: &str, detail: &str) -> Doing {
-    const TESTS: [&str; 9] = [
-        "cargo test",
-        "nextest",
-        "pytest",
-        "go test",
-        "npm test",
-        "jest",
-        "vitest",
-        "make test",
-        "rehearsal test",
-    ];
-    match tool.to_ascii_lowercase().as_str() {
-        "run_tests" => Doing::Test,
-        "write" | "edit" | "multiedit" | "write_file" | "edit_file" | "replace" | "apply_patch"
-        | "file_change" | "patch" => Doing::Edit,
-        "read" | "read_file" | "grep" | "glob" | "ls" | "list" | "search" | "git_diff" => Doing::Read,
-        "bash" | "shell" | "command_execution" | "run_shell_command" | "exec_command" => {
-            if TESTS.iter().any(|test| detail.contains(test)) { Doing::Test } else { Doing::Run }
-        }
-        name if name.ends_with("run_tests") => Doing::Test,
-        _ => Doing::Other,
-    }
+/// What an agent tells has no secret in it; what it wrote into files may.
+fn without_secrets(trial: &Trial, cast: &Cast) -> Result<Trial, Unmade> {
+    let mut known = variables();
+    known.extend(cast.iter().flat_map(|(_, profile)| profile.env.value.clone()));
+    let redacted = Redactor::new(&known).redact_all(trial);
+    redacted.ok_or_else(|| Unmade::Failed("the trial cannot be written down".to_owned()))
 }
 
 /// Runs what assertions want to be run in what the agent left.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Control, RealAttempts};
+use super::tape::Mode;
 use super::{Found, attempts, stop_on_signal};
 use crate::commands::Done;
 use crate::context::Context;
@@ -54,7 +55,7 @@ pub(super) async fn run(found: &[Found], project: &Project, context: &Context) -
     let stop = stop_on_signal()?;
     let mut cases = Vec::new();
     for found in found {
-        let attempts = attempts(found, false, project, context).await?;
+        let attempts = attempts(found, Mode::StandIns, project, context).await?;
         for case in &found.eval.cases {
             let tried = try_out(&found.eval.name, case, &attempts, &stop).await;
             if stop.is_cancelled() {

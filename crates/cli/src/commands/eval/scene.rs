@@ -6,8 +6,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_eval::case::RepositoryFile;
 use rehearsal_eval::run::Unmade;
-use rehearsal_eval::trial::{ChangeKind, CommandEnd, FileChange};
+use rehearsal_eval::trial::{ChangeKind, CommandEnd, FileChange, PullRequest};
 use rehearsal_forge::Git;
+use rehearsal_forge::mock_gh::{InstalledGh, MockState, PullRequestState};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +26,13 @@ pub(super) struct Scene {
     pub(super) temp: Utf8PathBuf,
     /// Of the run: its prompt, its output, its report.
     pub(super) run: Utf8PathBuf,
+    /// The `gh` of the trial: no call of an agent reaches a real repository.
+    pub(super) gh: InstalledGh,
+    pub(super) root: Utf8PathBuf,
+    /// Where the agent works: the repository, or a worktree of it.
+    pub(super) works_in: Utf8PathBuf,
     /// The commit that the agent is given.
-    base: String,
+    pub(super) base: String,
     _scratch: tempfile::TempDir,
 }
 
@@ -78,12 +84,16 @@ impl Scene {
             home.join(".gitconfig"),
             "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n",
         )?;
+        let (temp, repository) = (make("tmp")?, make("repository")?);
         Ok(Self {
-            repository: make("repository")?,
+            works_in: repository.clone(),
+            repository,
             home,
-            temp: make("tmp")?,
+            gh: InstalledGh::install(&temp, &own_program()?, &MockState::default())?,
+            temp,
             run: make("run")?,
             base: String::new(),
+            root,
             _scratch: directory,
         })
     }
@@ -160,17 +170,40 @@ impl Scene {
 
     /// The variables that are of this trial alone.
     pub(super) fn own(&self) -> BTreeMap<String, String> {
-        [("HOME", &self.home), ("TMPDIR", &self.temp)]
-            .into_iter()
-            .map(|(name, path)| (name.to_owned(), path.to_string()))
-            .collect()
+        let path = std::env::var("PATH").unwrap_or_default();
+        let own = [
+            ("HOME", self.home.to_string()),
+            ("TMPDIR", self.temp.to_string()),
+            ("PATH", format!("{}:{path}", self.gh.directory())),
+        ];
+        own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(self.gh.variables()).collect()
     }
 
-    async fn git(&self, args: &[&str]) -> Result<String, Unmade> {
+    /// Where worktrees are, for a trial of a flow.
+    pub(super) fn worktrees(&self) -> Utf8PathBuf {
+        self.root.join("worktrees")
+    }
+
+    /// The pull request that came of it, and the calls of `gh`.
+    pub(super) fn on_forge(&self) -> Result<(Option<PullRequest>, Vec<String>), Unmade> {
+        let state = self.gh.state().map_err(|error| failed("gh", &error))?;
+        let calls = self.gh.calls().map_err(|error| failed("gh", &error))?;
+        let last = state.pull_requests.into_iter().last();
+        let told =
+            last.map(|it| PullRequest { title: it.title, merged: it.state == PullRequestState::Merged });
+        Ok((told, calls))
+    }
+
+    pub(super) async fn git(&self, args: &[&str]) -> Result<String, Unmade> {
         let output =
             Git::at(self.repository.clone()).run(args).await.map_err(|error| failed("git", &error))?;
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
+}
+
+fn own_program() -> std::io::Result<Utf8PathBuf> {
+    Utf8PathBuf::from_path_buf(std::env::current_exe()?)
+        .map_err(|path| std::io::Error::other(format!("`{}` is not UTF-8", path.display())))
 }
 
 /// Nothing of a case is written outside of its repository.

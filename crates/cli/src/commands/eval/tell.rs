@@ -123,6 +123,9 @@ pub(super) fn summary(
     let ui = context.ui;
     let rows: Vec<Vec<String>> = summary.cells.iter().map(row).collect();
     ui.say(table(&["CASE", "AGENT", "PASSED", "RATE", "95 %", "TIME", "COST"], &rows));
+    for cell in &summary.cells {
+        of_one_tape(cell, ui);
+    }
     for record in records {
         wrong(record, ui);
     }
@@ -176,6 +179,20 @@ fn row(cell: &Cell) -> Vec<String> {
         cell.latency_ms.map_or_else(|| "–".to_owned(), |spread| format!("{:.1} s", spread.p50 / 1000.0)),
         format!("${:.2}{unknown}", cell.cost.usd),
     ]
+}
+
+/// More trials than samples: they played the same recording.
+fn of_one_tape(cell: &Cell, ui: Ui) {
+    let samples = cell.samples() + cell.errors;
+    if cell.trials > samples {
+        ui.say(format!(
+            "{}, {}: {} trials are {}, because they play the same recording",
+            cell.case,
+            harmless(&cell.variant.to_string()),
+            cell.trials,
+            words::count(samples, "sample")
+        ));
+    }
 }
 
 /// Why a trial did not pass.

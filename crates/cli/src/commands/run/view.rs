@@ -114,7 +114,7 @@ impl View {
 
     fn act(&mut self, activity: &Activity) {
         match activity {
-            Activity::ToolCalled { tool, detail } => {
+            Activity::ToolCalled { tool, detail, .. } => {
                 self.doing = format!("{} {}", harmless(tool), one_line(detail, 60))
             }
             Activity::Text { text } => self.doing = one_line(text.trim(), 70),

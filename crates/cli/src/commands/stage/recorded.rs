@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder, Written};
-use rehearsal_stage::{RecordingPlay, ReplayingPlay};
+use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -49,7 +49,8 @@ pub(super) async fn record(
     let normaliser = Normaliser::new(&rules, &here(context), &secrets).map_err(|error| internal(&error))?;
     let recorder = Recorder::create(path.as_std_path(), &args.agent, None, normaliser, &secrets)
         .map_err(|error| CliError::of(Exit::Usage, &error))?;
-    let play = Arc::new(RecordingPlay::new(recorder, upstream).map_err(|error| failed(&error))?);
+    let play =
+        Arc::new(RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))?);
     perform(Arc::clone(&play) as _, address, context.ui).await?;
     let Written { requests, frames, secrets, bytes, .. } =
         play.finish().await.map_err(|error| failed(&error))?;

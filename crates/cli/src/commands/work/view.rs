@@ -169,7 +169,9 @@ fn spinner() -> ProgressBar {
 
 fn doing(activity: &Activity) -> Option<String> {
     match activity {
-        Activity::ToolCalled { tool, detail } => Some(format!("{} {}", harmless(tool), one_line(detail, 60))),
+        Activity::ToolCalled { tool, detail, .. } => {
+            Some(format!("{} {}", harmless(tool), one_line(detail, 60)))
+        }
         Activity::Text { text } => Some(one_line(text.trim(), 70)),
         Activity::Retrying { message } => Some(format!("retrying: {}", one_line(message, 60))),
         Activity::Started { .. } => Some("working".into()),

@@ -1,0 +1,156 @@
+//! What an agent is told, so that it asks a stage and nobody else.
+
+use std::net::SocketAddr;
+
+use camino::Utf8Path;
+use rehearsal_agent::environment::Variables;
+use rehearsal_stage::Upstreams;
+use rehearsal_stage::setup::setups;
+
+/// What an agent is told.
+#[derive(Debug)]
+pub(crate) struct OnStage {
+    pub(crate) variables: Variables,
+    /// Before all others.
+    pub(crate) arguments: Vec<String>,
+    /// Below its home.
+    files: Vec<(&'static str, String)>,
+}
+
+impl OnStage {
+    /// By the name of the agent; any other program is told what clients of the vendors' own libraries look for.
+    pub(crate) fn of(agent: &str, address: SocketAddr) -> Self {
+        let Some(setup) = setups(address).into_iter().find(|setup| setup.name == agent) else {
+            return Self { variables: for_any_client(address), arguments: Vec::new(), files: Vec::new() };
+        };
+        let variables = setup.variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Self { variables, arguments: setup.arguments, files: setup.files }
+    }
+
+    /// A vendor wants to be paid: the agent shows it the user's key, and the cassette does not get it.
+    pub(crate) fn give_keys(&mut self, agent: &str, ours: &Variables) {
+        let keys: &[(&str, &str)] = match agent {
+            "claude" => &[
+                ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
+                ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"),
+                ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+            ],
+            "codex" => &[("OPENAI_API_KEY", "REHEARSAL_STAGE_KEY"), ("CODEX_API_KEY", "REHEARSAL_STAGE_KEY")],
+            "gemini" => &[("GEMINI_API_KEY", "GEMINI_API_KEY")],
+            _ => &[
+                ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
+                ("OPENAI_API_KEY", "OPENAI_API_KEY"),
+                ("GEMINI_API_KEY", "GEMINI_API_KEY"),
+            ],
+        };
+        let given: Vec<(&str, &String)> = keys
+            .iter()
+            .filter_map(|(from, to)| Some((*to, ours.get(*from).filter(|key| !key.is_empty())?)))
+            .collect();
+        if !given.is_empty() && agent == "claude" {
+            // It prefers a key that opens nothing to a token that does.
+            self.variables.remove("ANTHROPIC_API_KEY");
+        }
+        self.variables.extend(given.into_iter().map(|(name, key)| (name.to_owned(), key.clone())));
+    }
+
+    /// Lets it ask for the model that it would ask for: a vendor does not know the one that codex is told to take on a stage.
+    pub(crate) fn keep_its_model(&mut self) {
+        if let Some(at) = self.arguments.iter().position(|argument| argument.starts_with("model=")) {
+            // The flag before it, and it.
+            self.arguments.drain(at.saturating_sub(1)..=at);
+        }
+    }
+
+    pub(crate) fn write_files(&self, home: &Utf8Path) -> std::io::Result<()> {
+        for (path, content) in &self.files {
+            let path = home.join(path);
+            if let Some(parent) = path.parent() {
+                fs_err::create_dir_all(parent)?;
+            }
+            fs_err::write(path, content)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where clients of the vendors' own libraries look.
+fn for_any_client(address: SocketAddr) -> Variables {
+    let base = format!("http://{address}");
+    let openai = format!("{base}/v1");
+    let pairs = [
+        ("ANTHROPIC_BASE_URL", base.as_str()),
+        ("ANTHROPIC_API_KEY", "not-a-key"),
+        ("OPENAI_BASE_URL", openai.as_str()),
+        ("OPENAI_API_KEY", "not-a-key"),
+        ("GOOGLE_GEMINI_BASE_URL", base.as_str()),
+        ("GEMINI_API_KEY", "not-a-key"),
+    ];
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Where an agent asks by itself, with these variables: a vendor's own address, or the one that is set for it.
+pub(crate) fn upstreams_of(agent: &str, variables: &Variables) -> Upstreams {
+    let set = |name: &str| variables.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    let anthropic = set("ANTHROPIC_BASE_URL").unwrap_or("https://api.anthropic.com");
+    // Its address ends with the version, which a stage has in its paths.
+    let openai = set("OPENAI_BASE_URL").unwrap_or("https://api.openai.com");
+    let openai = openai.trim_end_matches('/').trim_end_matches("/v1");
+    let gemini = set("GOOGLE_GEMINI_BASE_URL").unwrap_or("https://generativelanguage.googleapis.com");
+    match agent {
+        "claude" => Upstreams::one(anthropic),
+        "codex" | "opencode" => Upstreams::one(openai),
+        "gemini" => Upstreams::one(gemini),
+        _ => Upstreams::each(anthropic, openai, gemini),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 4711))
+    }
+
+    #[test]
+    fn an_agent_asks_where_it_is_told_to_and_its_vendor_otherwise() {
+        let own = [
+            ("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:1/".to_owned()),
+            ("OPENAI_BASE_URL".to_owned(), "http://127.0.0.1:2/v1".to_owned()),
+            ("GOOGLE_GEMINI_BASE_URL".to_owned(), String::new()),
+        ];
+        let own: Variables = own.into_iter().collect();
+        assert_eq!(upstreams_of("claude", &own), Upstreams::one("http://127.0.0.1:1"));
+        assert_eq!(upstreams_of("codex", &own), Upstreams::one("http://127.0.0.1:2"));
+        let vendor = "https://generativelanguage.googleapis.com";
+        assert_eq!(upstreams_of("gemini", &own), Upstreams::one(vendor));
+        assert_eq!(
+            upstreams_of("crew", &own),
+            Upstreams::each("http://127.0.0.1:1", "http://127.0.0.1:2", vendor)
+        );
+        assert_eq!(upstreams_of("claude", &Variables::new()), Upstreams::one("https://api.anthropic.com"));
+    }
+
+    #[test]
+    fn a_vendor_is_asked_for_a_model_that_it_knows() {
+        let mut codex = OnStage::of("codex", address());
+        let before = codex.arguments.len();
+        codex.keep_its_model();
+        assert_eq!(codex.arguments.len(), before - 2);
+        assert!(!codex.arguments.iter().any(|argument| argument.starts_with("model=")));
+        assert!(codex.arguments.iter().any(|argument| argument.starts_with("model_provider=")));
+    }
+
+    #[test]
+    fn only_keys_that_the_user_has_are_given() {
+        let ours: Variables = [("ANTHROPIC_AUTH_TOKEN".to_owned(), "a-token".to_owned())].into();
+        let mut claude = OnStage::of("claude", address());
+        claude.give_keys("claude", &ours);
+        assert_eq!(claude.variables.get("ANTHROPIC_AUTH_TOKEN").map(String::as_str), Some("a-token"));
+        assert!(!claude.variables.contains_key("ANTHROPIC_API_KEY"));
+        let mut crew = OnStage::of("crew", address());
+        crew.give_keys("crew", &ours);
+        assert_eq!(crew.variables["ANTHROPIC_API_KEY"], "not-a-key");
+    }
+}

@@ -8,6 +8,8 @@
 pub mod assertion;
 pub mod case;
 pub mod grade;
+pub mod import;
+pub mod mutation;
 pub mod report;
 pub mod run;
 pub mod statistics;

@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use history::{Mined, history, prompt_of};
+pub use names::safe as safe_name;
 pub use promptfoo::promptfoo;
 pub use swe_bench::swe_bench;
 

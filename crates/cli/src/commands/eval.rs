@@ -1,10 +1,13 @@
 //! `eval`: measure agents on cases.
 
 mod attempt;
+mod import;
+mod mutate;
 mod oracle;
 mod runs;
 mod scene;
 mod tell;
+mod tested;
 
 use std::sync::Arc;
 
@@ -25,6 +28,8 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::{Project, read_text};
 use attempt::RealAttempts;
+pub(crate) use import::ImportDocument;
+pub(crate) use mutate::MutateDocument;
 pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
 pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
@@ -50,6 +55,20 @@ pub(crate) enum EvalCommand {
     Compare(CompareArgs),
     /// Try the cases themselves: the known patch must pass, and doing nothing must fail
     Oracle(OracleArgs),
+    /// Try the assertions: is there a way to make each of them fail?
+    Mutate(MutateArgs),
+    /// Make an eval of what another tool has, or of the project's own history
+    Import(import::ImportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal eval mutate smoke
+
+Each trial that passed in the last run (without one: the known patch) is made worse in many ways, and graded again. An assertion that \
+nothing breaks says nothing; what survives all assertions of a case is a fault that nobody would notice.")]
+pub(crate) struct MutateArgs {
+    /// Which evals: names, or files; without it all of .rehearsal/evals
+    evals: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -142,6 +161,10 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
         EvalCommand::Oracle(args) => {
             oracle::run(&find(&args.evals, &project, context)?, &project, context).await
         }
+        EvalCommand::Mutate(args) => {
+            mutate::run(&find(&args.evals, &project, context)?, &runs, &project, context).await
+        }
+        EvalCommand::Import(args) => import::run(&args, &project, context).await,
     }
 }
 

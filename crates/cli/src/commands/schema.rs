@@ -105,6 +105,8 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("eval-list", "eval list", document::<eval::EvalListDocument>),
     ("eval-compare", "eval compare", document::<eval::CompareDocument>),
     ("eval-oracle", "eval oracle", document::<eval::OracleDocument>),
+    ("eval-import", "eval import", document::<eval::ImportDocument>),
+    ("eval-mutate", "eval mutate", document::<eval::MutateDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

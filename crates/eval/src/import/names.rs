@@ -8,7 +8,7 @@ const LONGEST: usize = 60;
 /// Gives names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// How often each was given; letters of both cases are the same, as they are for some file systems.
+    /// The highest number behind each; letters of both cases are the same, as they are for some file systems.
     given: BTreeMap<String, u32>,
 }
 
@@ -16,23 +16,19 @@ impl Names {
     /// The name nearest to what is wanted, unlike all that were given before.
     pub(super) fn give(&mut self, wanted: &str, otherwise: &str) -> String {
         let safe = safe(wanted).unwrap_or_else(|| otherwise.to_owned());
-        loop {
-            let count = self.given.entry(safe.to_ascii_lowercase()).or_default();
+        let mut name = safe.clone();
+        while self.given.contains_key(&name.to_ascii_lowercase()) {
+            let count = self.given.entry(safe.to_ascii_lowercase()).or_insert(1);
             *count += 1;
-            if *count == 1 {
-                return safe;
-            }
-            let numbered = format!("{safe}-{count}");
-            if !self.given.contains_key(&numbered.to_ascii_lowercase()) {
-                self.given.insert(numbered.to_ascii_lowercase(), 1);
-                return numbered;
-            }
+            name = format!("{safe}-{count}");
         }
+        self.given.insert(name.to_ascii_lowercase(), 1);
+        name
     }
 }
 
-/// Letters, digits, `-`, `_` and `.`; none if nothing of it can stay.
-pub(super) fn safe(wanted: &str) -> Option<String> {
+/// What of a text can be a name: letters, digits, `-`, `_` and `.`; none if nothing of it can stay.
+pub fn safe(wanted: &str) -> Option<String> {
     let mut name = String::new();
     for letter in wanted.trim().chars() {
         let letter = if letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.') { letter } else { '-' };

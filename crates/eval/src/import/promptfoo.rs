@@ -166,12 +166,10 @@ impl Import<'_> {
         };
         let mut all = Vec::new();
         for one in several {
-            match self.referenced(Some(&one))? {
-                Some(read) => match read.list() {
-                    Some(nodes) => all.extend(nodes.iter().cloned()),
-                    None => all.push(read),
-                },
-                None => {}
+            let Some(read) = self.referenced(Some(&one))? else { continue };
+            match read.list() {
+                Some(nodes) => all.extend(nodes.iter().cloned()),
+                None => all.push(read),
             }
         }
         Ok(all)
@@ -317,6 +315,10 @@ impl Import<'_> {
             };
             self.notes.add(NoteKind::Case, &test.at, why);
             return None;
+        }
+        if assertions.is_empty() && asserted.own.is_some() {
+            let told = "of what is asserted of this case alone, nothing is left";
+            self.notes.add(NoteKind::Changed, &test.at, told);
         }
         Some((text, assertions))
     }

@@ -109,9 +109,8 @@ fn expand(
             "trim" => text.trim().to_owned(),
             "upper" => text.to_uppercase(),
             "lower" => text.to_lowercase(),
-            "safe" => text,
             "dump" if value.is_string() => Value::String(text).to_string(),
-            "dump" => text,
+            "safe" | "dump" => text,
             other => return Err(format!("the filter `{other}` in a template is not understood")),
         };
     }

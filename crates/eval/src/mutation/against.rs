@@ -33,15 +33,16 @@ fn forbidden(trial: &Trial, check: &Check) -> Option<Mutant> {
     };
     Some(match check {
         Check::Contains { texts, .. } => says(texts.join("\n")),
-        Check::Equals(text) => is(text),
-        Check::StartsWith(text) => is(text),
+        Check::Equals(text) | Check::StartsWith(text) => is(text),
         Check::Matches(regex) => says(example(regex)?),
         Check::IsJson(None) => is("{}"),
         Check::ToolUsed { written, .. } => calls(&[filled(written)], "{}"),
         Check::ToolArguments { tool, contain } => calls(std::slice::from_ref(tool), &contain.to_string()),
         Check::ToolSequence { tools, exact: false } => calls(tools, "{}"),
         Check::FilesCreated(patterns) => Mutant::of(trial, "the files are created", |mutant| {
-            patterns.iter().for_each(|pattern| create(mutant, &filled(&pattern.written), "new"));
+            for pattern in patterns {
+                create(mutant, &filled(&pattern.written), "new");
+            }
         }),
         Check::DiffMatches(regex) => {
             let line = example(regex)?;

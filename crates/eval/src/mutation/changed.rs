@@ -19,6 +19,10 @@ pub(super) fn mutants(trial: &Trial) -> Vec<Mutant> {
             mutant.diff.clear();
             mutant.commits.clear();
             mutant.uncommitted = false;
+            mutant.commands.clear();
+            if let Some(tested) = &mut mutant.tests {
+                tested.after = tested.before.clone();
+            }
         }),
         Mutant::of(trial, "one more file is changed, outside of the scope", |mutant| {
             create(mutant, OUTSIDE, "out of scope");
@@ -30,6 +34,7 @@ pub(super) fn mutants(trial: &Trial) -> Vec<Mutant> {
         Mutant::of(trial, "the added lines are dropped", |mutant| {
             let is_added = |line: &&str| line.starts_with('+') && !line.starts_with("+++ ");
             mutant.diff = trial.diff.split_inclusive('\n').filter(|line| !is_added(line)).collect();
+            forget_ends(mutant);
         }),
         Mutant::of(trial, "something is left uncommitted", |mutant| mutant.uncommitted = true),
         Mutant::of(trial, "nothing is committed", |mutant| {
@@ -41,8 +46,10 @@ pub(super) fn mutants(trial: &Trial) -> Vec<Mutant> {
         }),
         Mutant::of(trial, "there is no pull request", |mutant| mutant.pull_request = None),
         Mutant::of(trial, "the pull request is another", |mutant| {
-            let merged = trial.pull_request.as_ref().is_some_and(|one| !one.merged);
-            mutant.pull_request = Some(PullRequest { title: "~".to_owned(), merged });
+            mutant.pull_request = trial
+                .pull_request
+                .as_ref()
+                .map(|one| PullRequest { title: "~".to_owned(), merged: !one.merged });
         }),
         Mutant::of(trial, "every test fails", |mutant| {
             if let Some(tested) = &mut mutant.tests {
@@ -56,7 +63,7 @@ pub(super) fn mutants(trial: &Trial) -> Vec<Mutant> {
         }),
         Mutant::of(trial, "every command ends otherwise", |mutant| {
             for end in mutant.commands.values_mut() {
-                end.code = end.code.map(|code| if code == 0 { 1 } else { 0 });
+                end.code = end.code.map(|code| i32::from(code == 0));
             }
         }),
     ];
@@ -90,4 +97,11 @@ fn revert(mutant: &mut Trial, path: &str) {
         !inside
     });
     mutant.diff = kept.collect();
+    forget_ends(mutant);
+}
+
+/// How tests and commands would end with other files is not known, and not what it was.
+fn forget_ends(mutant: &mut Trial) {
+    mutant.tests = None;
+    mutant.commands.clear();
 }

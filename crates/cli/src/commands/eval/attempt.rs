@@ -8,16 +8,16 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
 use rehearsal_core::{Activity, AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
-use rehearsal_engine::{AgentSetup, Draws, Tester, Wanted};
+use rehearsal_engine::AgentSetup;
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
 use rehearsal_eval::run::{Attempts, Unmade};
 use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId, Variant};
 use rehearsal_store::Store;
-use rehearsal_testing::RunWatcher;
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{Scene, failed};
+use super::tested::by_name;
 use crate::context::variables;
 
 /// Longer arguments of tools and longer texts are cut.
@@ -198,20 +198,8 @@ impl RealAttempts {
         if !case.assertions.iter().any(|one| matches!(one.check, Check::Tests { .. })) {
             return Ok(None);
         }
-        let tester = Tester {
-            root: scene.repository.clone(),
-            settings: self.settings.testing.clone(),
-            base_branch: None,
-            keep: scene.run.join("tests"),
-            variables: variables(),
-            store: Arc::clone(&self.store),
-            clock: Arc::clone(&self.clock),
-            draws: Draws::random(),
-        };
-        let tested = tester.test(&Wanted::default(), &RunWatcher::none(), cancel).await;
-        let tested = tested.map_err(|error| failed("the tests", &error))?;
-        let tests = tested.projects.into_iter().flat_map(|project| project.report.tests);
-        Ok(Some(tests.map(|test| (test.name, test.status)).collect()))
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        by_name(scene, self.settings.testing.clone(), store, clock, cancel).await.map(Some)
     }
 }
 

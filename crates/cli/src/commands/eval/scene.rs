@@ -89,7 +89,10 @@ impl Scene {
     }
 
     async fn check_out(&self, from: &Utf8Path, at: Option<&str>) -> Result<(), Unmade> {
-        scratch::clone_repository(from, &self.repository)
+        // The directory may be one inside of a repository, as that of the evals is.
+        let top = Git::at(from).line(&["rev-parse", "--show-toplevel"]).await;
+        let top = top.map_err(|error| failed("the repository", &error))?;
+        scratch::clone_repository(Utf8Path::new(&top), &self.repository)
             .map_err(|error| failed("the repository", &error.message))?;
         if let Some(at) = at {
             self.git(&["checkout", "--quiet", "--detach", at]).await?;

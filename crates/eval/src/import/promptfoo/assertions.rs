@@ -67,7 +67,7 @@ impl Import<'_> {
         {
             return self.left_out(&value.at, written, &format!("its `{key}` has no counterpart"));
         }
-        let weight = match node.get("weight").map(|weight| weight.number()) {
+        let weight = match node.get("weight").map(Node::number) {
             None => 1.0,
             Some(Some(weight)) if weight >= 0.0 => weight,
             Some(_) => return self.left_out(&node.at, written, "its `weight` is not a number, 0 or more"),

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::env::{PROGRAM, TestEnv};
+use crate::env::TestEnv;
 use crate::stage::OpenStage;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/evals");
@@ -15,7 +15,6 @@ fn example(name: &str) -> String {
 /// A project into which all of them were copied.
 fn project() -> TestEnv {
     let env = TestEnv::new();
-    std::os::unix::fs::symlink(PROGRAM, env.scratch.join("bin/rehearsal")).unwrap();
     env.file(".rehearsal/config.yaml", example("config"));
     for name in ["smoke", "routing", "format", "budget"] {
         env.file(&format!(".rehearsal/evals/{name}.yaml"), example(name));

@@ -4,6 +4,7 @@
 mod action;
 mod affected;
 mod agents;
+mod browser;
 mod cassettes;
 mod check;
 mod configuration;
@@ -15,6 +16,7 @@ mod evals;
 mod evals_imported;
 mod evals_mined;
 mod evals_mutated;
+mod evals_page;
 mod evals_shipped;
 mod failures;
 mod flows_changed;

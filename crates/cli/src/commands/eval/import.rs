@@ -50,7 +50,7 @@ pub(crate) struct ImportArgs {
     /// Who judges `llm-rubric`, if the file does not say it
     #[arg(long, value_name = "VENDOR:MODEL")]
     judge: Option<String>,
-    /// Where the clones are: DIR/owner__name, DIR/name, or DIR itself
+    /// Where the clones are: `DIR/owner__name`, DIR/name, or DIR itself
     #[arg(long, value_name = "DIR")]
     repository: Option<Utf8PathBuf>,
     /// Look for cases in the project's own history
@@ -95,7 +95,7 @@ pub(crate) struct ImportDocument {
 pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context) -> Done {
     if args.history {
         let target = Target::of(args, "history", project, context)?;
-        return history::run(args, &target, project, context).await;
+        return Box::pin(history::run(args, &target, project, context)).await;
     }
     let file = args.file.as_deref().unwrap_or(Utf8Path::new("-"));
     let (text, place) = if file == "-" {

@@ -45,8 +45,11 @@ impl Format {
         if first.starts_with('{') && is_instance(first) || first.starts_with('[') && is_instance(text) {
             return Some(Self::SweBench);
         }
+        // A configuration may be JSON: then its keys are in quotes, and stand anywhere in a line.
+        let is_json = text.starts_with('{');
         let key = |name: &str| {
-            text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
+            is_json && text.contains(&format!("\"{name}\""))
+                || text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
         };
         ["prompts", "providers", "targets", "tests", "defaultTest"]
             .into_iter()

@@ -6,9 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use camino::Utf8Path;
 use serde_json::{Value, json};
 
-/// What those are called that speak the DevTools protocol.
-const NAMES: [&str; 5] =
-    ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// What those are called that speak the `DevTools` protocol.
+const NAMES: [&str; 4] = ["chromium-headless-shell", "chromium", "google-chrome", "google-chrome-stable"];
 
 /// A browser with one page in it.
 pub(crate) struct Browser {
@@ -58,18 +57,18 @@ impl Browser {
             .unwrap();
         let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut this = Self { child, to, from, session: Value::Null, asked: 0, events: Vec::new() };
-        let page = this.ask("Target.createTarget", json!({ "url": "about:blank" }));
+        let page = this.ask("Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": page["targetId"], "flatten": true });
-        this.session = this.ask("Target.attachToTarget", attach)["sessionId"].clone();
+        this.session = this.ask("Target.attachToTarget", &attach)["sessionId"].clone();
         for domain in ["Page", "Runtime", "Log", "Network"] {
-            this.ask(&format!("{domain}.enable"), json!({}));
+            this.ask(&format!("{domain}.enable"), &json!({}));
         }
         Some(this)
     }
 
     /// Loads a page, to its end.
     pub(crate) fn load(&mut self, url: &str) {
-        let answer = self.ask("Page.navigate", json!({ "url": url }));
+        let answer = self.ask("Page.navigate", &json!({ "url": url }));
         assert!(answer["errorText"].is_null(), "{answer}");
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.read();
@@ -80,7 +79,7 @@ impl Browser {
     /// What an expression is worth in the page.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let asked = json!({ "expression": expression, "returnByValue": true });
-        let answer = self.ask("Runtime.evaluate", asked);
+        let answer = self.ask("Runtime.evaluate", &asked);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer:#}");
         answer["result"]["value"].clone()
     }
@@ -90,7 +89,7 @@ impl Browser {
         self.events.iter().filter(|event| event["method"] == method).map(|event| &event["params"]).collect()
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
         let mut message = json!({ "id": self.asked, "method": method, "params": params });
         if !self.session.is_null() {
@@ -123,11 +122,8 @@ impl Drop for Browser {
     }
 }
 
-/// The one that `./test` installed, or one of this machine.
+/// One of this machine.
 fn installed() -> Option<String> {
-    if let Ok(named) = std::env::var("REHEARSAL_TEST_BROWSER") {
-        return Some(named);
-    }
     let path = std::env::var("PATH").unwrap();
     let in_path = |name: &&str| {
         std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())

@@ -110,6 +110,17 @@ fn what_was_looked_at_is_told_as_a_document() {
 }
 
 #[test]
+fn an_eval_outside_of_the_repository_names_it() {
+    let env = project();
+    env.must(&["eval", "import", "--history", "--most", "1", "--output", "../own.yaml"]);
+    let text = std::fs::read_to_string(env.scratch.join("own.yaml")).unwrap();
+    assert!(text.contains(&format!("path: {}\n", env.repo)), "{text}");
+    env.run(&["eval", "oracle", "../own.yaml"])
+        .ends_with(0)
+        .says("the known patch passes; doing nothing fails");
+}
+
+#[test]
 fn a_history_without_such_a_commit_is_told_and_nothing_is_written() {
     let env = project();
     assert_snapshot!(env.run(&["eval", "import", "--history", "--last", "2"]), @"

@@ -26,14 +26,14 @@ pub struct Mined {
     pub fail_to_pass: Vec<String>,
 }
 
-/// Makes an eval of commits.
-pub fn history(name: &str, mined: &[Mined]) -> Result<String, SourceError> {
+/// Makes an eval of commits of the repository at `path`, as the eval's file sees it.
+pub fn history(name: &str, path: &str, mined: &[Mined]) -> Result<String, SourceError> {
     let mut names = Names::default();
-    let cases = mined.iter().map(|one| case(one, &mut names)).collect();
+    let cases = mined.iter().map(|one| case(one, path, &mut names)).collect();
     EvalDraft { name: name.to_owned(), cases, ..EvalDraft::default() }.write(HEAD)
 }
 
-fn case(one: &Mined, names: &mut Names) -> CaseDraft {
+fn case(one: &Mined, path: &str, names: &mut Names) -> CaseDraft {
     let short: String = one.commit.chars().take(8).collect();
     let subject = one.message.lines().next().unwrap_or_default();
     // Nothing else that passed may break: names of all of them would be longer than the eval.
@@ -42,7 +42,7 @@ fn case(one: &Mined, names: &mut Names) -> CaseDraft {
         name: names.give(&format!("{short}-{subject}"), &short),
         prompt: prompt_of(&one.message).unwrap_or_else(|| "Make the failing tests pass.".to_owned()),
         repository: Some(RepositoryDraft {
-            path: ".".to_owned(),
+            path: path.to_owned(),
             at: one.parent.clone(),
             patch: Some(one.tests.clone()),
         }),
@@ -139,7 +139,7 @@ mod tests {
                     .into(),
             fail_to_pass: vec!["cart::adds".into()],
         };
-        assert_snapshot!(history("own", &[mined]).unwrap(), @r#"
+        assert_snapshot!(history("own", ".", &[mined]).unwrap(), @r#"
         # From the history of this repository: the tests of each commit fail before it and pass after it.
         # `rehearsal eval oracle` tries each case with the commit itself.
         name: own

@@ -91,7 +91,11 @@ pub(super) async fn run(args: &ImportArgs, target: &Target, project: &Project, c
             error.hint("look further back: --last N; `rehearsal test` shows whether the tests run at all")
         );
     }
-    let text = history(&target.name, &mined).map_err(|error| CliError::in_file(error, &target.shown))?;
+    // Where the eval is not in the repository, `.` would be another one.
+    let is_inside = target.directory(&project.root).starts_with(&project.root);
+    let path = if is_inside { "." } else { project.root.as_str() };
+    let text =
+        history(&target.name, path, &mined).map_err(|error| CliError::in_file(error, &target.shown))?;
     target.write(&text)?;
     target.tell(&text, mined.len(), context);
     let mut document = target.document(&text, mined.len(), Vec::new());

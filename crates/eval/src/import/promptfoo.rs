@@ -4,6 +4,7 @@
 //! those of one test are a group, because they resemble each other.
 
 mod assertions;
+mod csv;
 mod expand;
 mod prompts;
 mod providers;
@@ -175,7 +176,7 @@ impl Import<'_> {
         Ok(all)
     }
 
-    /// What a node stands for: itself, or the YAML or JSON file that it names. None if that cannot be read, which is told.
+    /// What a node stands for: itself, or what the file has that it names. None if that cannot be read, which is told.
     fn referenced(&mut self, node: Option<&Node>) -> Result<Option<Node>, SourceError> {
         let Some(node) = node else { return Ok(None) };
         let Some(text) = node.text() else { return Ok(Some(node.clone())) };
@@ -183,19 +184,27 @@ impl Import<'_> {
             self.notes.add(NoteKind::Case, &node.at, format!("`{text}` is not read: only file:// is"));
             return Ok(None);
         };
-        if !path.ends_with(".yaml") && !path.ends_with(".yml") && !path.ends_with(".json") {
-            self.notes.add(NoteKind::Case, &node.at, format!("`{path}` is not read: only YAML and JSON are"));
-            return Ok(None);
-        }
-        match (self.wanted.read)(path) {
-            Ok(text) => node::read(&text, Some(path)).map(Some).map_err(|error| {
-                SourceError::at(node.at.place, format!("`{path}` cannot be read: {}", error.message))
-            }),
+        let is_table = path.ends_with(".csv");
+        let read = if is_table || [".yaml", ".yml", ".json"].iter().any(|end| path.ends_with(end)) {
+            (self.wanted.read)(path)
+        } else {
+            Err("only YAML, JSON and CSV are".to_owned())
+        };
+        let text = match read {
+            Ok(text) => text,
             Err(why) => {
                 self.notes.add(NoteKind::Case, &node.at, format!("`{path}` is not read: {why}"));
-                Ok(None)
+                return Ok(None);
             }
-        }
+        };
+        let read = if is_table {
+            let list = |rows| Node { at: node.at.clone(), tree: node::Tree::List(rows) };
+            csv::tests(&text, path).map(list)
+        } else {
+            node::read(&text, Some(path)).map_err(|error| error.message)
+        };
+        let wrong = |why| SourceError::at(node.at.place, format!("`{path}` cannot be read: {why}"));
+        read.map(Some).map_err(wrong)
     }
 
     /// Tells of keys that have no counterpart.

@@ -18,8 +18,50 @@ pub(super) struct Asserted<'a> {
     pub(super) has_common: bool,
 }
 
+/// The names that have no counterpart here; in a table, any other word is what an answer is to equal.
+pub(super) const OTHERS: [&str; 38] = [
+    "answer-relevance",
+    "bleu",
+    "classifier",
+    "contains-html",
+    "contains-json",
+    "contains-sql",
+    "contains-xml",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "f-score",
+    "factuality",
+    "finish-reason",
+    "g-eval",
+    "gleu",
+    "guardrails",
+    "icontains-all",
+    "icontains-any",
+    "is-html",
+    "is-refusal",
+    "is-sql",
+    "is-valid-function-call",
+    "is-valid-openai-function-call",
+    "is-valid-openai-tools-call",
+    "is-xml",
+    "javascript",
+    "levenshtein",
+    "meteor",
+    "model-graded-closedqa",
+    "model-graded-factuality",
+    "moderation",
+    "perplexity",
+    "python",
+    "rouge-n",
+    "ruby",
+    "similar",
+    "webhook",
+    "word-count",
+];
+
 /// The names that we share.
-const SHARED: [&str; 16] = [
+pub(super) const SHARED: [&str; 16] = [
     "contains",
     "icontains",
     "contains-all",

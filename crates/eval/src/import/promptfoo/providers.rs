@@ -67,6 +67,9 @@ impl Import<'_> {
     }
 }
 
+/// Agents, not models: here they are agents of the configuration.
+const AGENTS: [&str; 5] = ["codex-sdk", "codex-app-server", "claude-agent-sdk", "claude-code", "agents"];
+
 fn counterpart(id: &str) -> Option<String> {
     if id == "echo" {
         return Some(id.to_owned());
@@ -83,7 +86,10 @@ fn counterpart(id: &str) -> Option<String> {
         Some(_) => return None,
         None => rest,
     };
-    let is_model = !model.is_empty() && !ways.contains(&model) && !model.contains(char::is_whitespace);
+    let is_model = !AGENTS.contains(&model)
+        && !model.is_empty()
+        && !ways.contains(&model)
+        && !model.contains(char::is_whitespace);
     is_model.then(|| format!("{ours}:{model}"))
 }
 
@@ -101,6 +107,7 @@ mod tests {
             ("echo", Some("echo")),
             ("openai:embeddings:x", None),
             ("openai:chat", None),
+            ("anthropic:claude-agent-sdk", None),
             ("exec: python x.py", None),
             ("file://provider.py", None),
         ] {

@@ -15,6 +15,8 @@ fn import_judged(text: &str, judge: Option<&str>) -> Result<Imported, SourceErro
         "more.yaml" => {
             Ok("- vars: { word: one }\n  assert:\n    - { type: python, value: x }\n    - { type: contains, value: one }\n".to_owned())
         }
+        "table.csv" => Ok(TABLE.to_owned()),
+        "broken.csv" => Ok("word,__expected\n\"x,contains: y\n".to_owned()),
         "word.txt" => Ok("a long word\n".to_owned()),
         "schema.json" => Ok(r#"{"type": "object"}"#.to_owned()),
         other => Err(format!("`{other}` is outside of the directory")),
@@ -148,7 +150,7 @@ providers: [echo, 'exec: ./ask.sh', { id: openai:gpt-5, config: { temperature: 0
 outputPath: out.json
 tests:
   - file://more.yaml
-  - file://cases.csv
+  - file://cases.xlsx
   - file://../../etc/passwd.yaml
   - vars: { word: file://word.txt }
     metadata: { team: a }
@@ -175,7 +177,7 @@ tests:
     2:19 the provider `exec: ./ask.sh` has no counterpart
     2:65 `config` has no counterpart
     3:13 `outputPath` has no counterpart
-    6:5 `cases.csv` is not read: only YAML and JSON are
+    6:5 `cases.xlsx` is not read: only YAML, JSON and CSV are
     7:5 `../../etc/passwd.yaml` is not read: `../../etc/passwd.yaml` is outside of the directory
     9:15 `metadata` has no counterpart
     10:27 `transform` has no counterpart: what is asserted of the answer is now asserted of all of it
@@ -204,6 +206,56 @@ tests:
     test-2-prompt-2: Whisper a long word
     test-2-x: x
     ");
+}
+
+/// A table as people keep it: quotes, commas and lines in cells.
+const TABLE: &str = "word,__expected,__expected2,__description,__threshold,__metadata:team
+hello,contains: hello,latency(1000),Greets,,a
+\"two, or
+three\",\"contains-any: two, three\",not-is-json,,0.5,
+x,fn: output.length > 3,python: x,Left out,,
+y,y,grade: is polite,,,
+z,note: z,,,,
+";
+
+#[test]
+fn a_table_has_a_test_in_each_row() {
+    let imported = import("prompts: ['Say {{word}}']\ntests: file://table.csv\n").unwrap();
+    assert_snapshot!(imported.text, @r#"
+    # Imported from promptfoo. `rehearsal schema eval` has the form of this file, `rehearsal eval run` runs it.
+    name: imported
+    cases:
+    - name: Greets
+      prompt: Say hello
+      assert:
+      - {type: contains, value: hello}
+      - {type: latency, threshold: 1000}
+    - name: test-2
+      prompt: |-
+        Say two, or
+        three
+      assert:
+      - {type: contains-any, value: [two, three]}
+      - {type: not-is-json}
+      threshold: 0.5
+    - name: test-4
+      prompt: Say y
+      assert:
+      - {type: equals, value: "y"}
+    - name: test-5
+      prompt: Say z
+      assert:
+      - {type: equals, value: "note: z"}
+    "#);
+    assert_snapshot!(told(&imported), @"
+    table.csv:2:1 `__metadata:team` has no counterpart
+    table.csv:5:1 `javascript` is left out: it has no counterpart
+    table.csv:5:1 `python` is left out: it has no counterpart
+    table.csv:5:1 a case is left out: no assertion of it is left
+    table.csv:6:1 `llm-rubric` is left out: no model is named that judges: give it with --judge vendor:model
+    ");
+    let error = import("prompts: [x]\ntests: [file://broken.csv]\n").unwrap_err();
+    assert_eq!(error.message, "`broken.csv` cannot be read: a quote that begins in line 2 has no end");
 }
 
 #[test]
@@ -255,6 +307,12 @@ fn what_is_no_configuration_is_said_so() {
 }
 
 proptest! {
+    #[test]
+    fn any_table_is_taken_or_refused(text in "([a-z_:,()\"\r\n ]|__expected|\\PC){0,200}") {
+        let read = |_: &str| Ok(text.clone());
+        let _ = promptfoo("prompts: ['{{a}}']\ntests: file://t.csv\n", &Wanted { name: "t", judge: None, most: None, read: &read });
+    }
+
     #[test]
     fn any_bytes_are_taken_or_refused(text in "(.|\n){0,300}") {
         let _ = import(&text);

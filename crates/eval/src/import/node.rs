@@ -13,6 +13,9 @@ const MOST_EXPANSIONS: usize = 50;
 /// So many things may come of anchors in all.
 const MOST_REPLAYED: usize = 50_000;
 
+/// What is said of a file that would fill the memory, or the stack.
+const TOO_MUCH: &str = "this stands for more than is read: too deep, too long, or anchors in anchors";
+
 /// Where something is written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct At {
@@ -49,8 +52,12 @@ pub(super) fn read(text: &str, file: Option<&str>) -> Result<Node, SourceError> 
             max_alias_expansions_per_anchor: MOST_EXPANSIONS,
         },
     };
-    let mut node: Node =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| yaml_error(&error))?;
+    let mut node: Node = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let error = yaml_error(&error);
+        let is_too_much =
+            ["budget", "alias", "recursion limit"].iter().any(|start| error.message.starts_with(start));
+        if is_too_much { SourceError::at(error.place, TOO_MUCH) } else { error }
+    })?;
     if let Some(file) = file {
         node.is_of(&Arc::from(file));
     }

@@ -100,22 +100,35 @@ fn expand(
             fill_into(&mut inner, text, vars, missing, depth + 1)?;
             inner
         }
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
+        value => shown(value),
     };
     for filter in parts {
         text = match filter {
-            "trim" => text.trim().to_owned(),
-            "upper" => text.to_uppercase(),
-            "lower" => text.to_lowercase(),
+            "trim" if value.is_string() => text.trim().to_owned(),
+            "upper" if value.is_string() => text.to_uppercase(),
+            "lower" if value.is_string() => text.to_lowercase(),
             "dump" if value.is_string() => Value::String(text).to_string(),
-            "safe" | "dump" => text,
+            "dump" => value.to_string(),
+            "safe" => text,
             other => return Err(format!("the filter `{other}` in a template is not understood")),
         };
     }
     out.push_str(&text);
     Ok(())
+}
+
+/// As JavaScript shows it: a list is what is in it, with commas. Only a map is JSON, where it would be nothing of use.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number
+            .as_f64()
+            .filter(|_| number.is_f64())
+            .map_or_else(|| number.to_string(), |number| number.to_string()),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
 }
 
 /// `name`, `name.part`, `name[0]`, `name['part']`.
@@ -152,7 +165,7 @@ mod tests {
             "greeting": "Hello {{name}}",
             "user": { "first": "Ada", "tags": ["x", "y"] },
             "a": "{{b}}", "b": "{{a}}",
-            "count": 3,
+            "count": 3, "whole": 2.0, "half": 0.5, "yes": true,
         }) else {
             unreachable!()
         };
@@ -164,7 +177,14 @@ mod tests {
         for (text, expected) in [
             ("{{greeting}}!", "Hello Ada!"),
             ("{{ user.first }} {{user['first']}} {{ user.tags[1] }} {{- count -}}", "Ada Ada y 3"),
-            ("{{ user.tags }} {{ name | upper }} {{ name | dump }}", r#"["x","y"] ADA "Ada""#),
+            (
+                "{{ user.tags }} {{ user.tags | dump }} {{ name | upper }} {{ name | dump }}",
+                r#"x,y ["x","y"] ADA "Ada""#,
+            ),
+            (
+                "{{ whole }} {{ half }} {{ yes }} {{ user | dump }}",
+                r#"2 0.5 true {"first":"Ada","tags":["x","y"]}"#,
+            ),
             ("a {single} brace, {# a comment #}{{nobody}}.", "a {single} brace, ."),
         ] {
             assert_eq!(filled(text).as_deref(), Ok(expected), "{text}");
@@ -179,6 +199,7 @@ mod tests {
                 "{{ name | replace('a', 'b') }}",
                 "the filter `replace('a', 'b')` in a template is not understood",
             ),
+            ("{{ user.tags | upper }}", "the filter `upper` in a template is not understood"),
             ("{{ name + 1 }}", "`{{ name + 1 }}` in a template is not understood"),
             ("{{ name", "a `{{` has no `}}`"),
             ("{{a}}", "`{{ b }}` leads back to itself"),

@@ -98,6 +98,32 @@ fn an_import_is_told_as_a_document() {
     assert!(!env.repo.join(".rehearsal/evals").exists());
 }
 
+/// A configuration, and what promptfoo 0.123.1 made of it with its `echo`: each prompt, and whether its test passed.
+const THEIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/promptfoo");
+
+#[test]
+fn an_imported_eval_asks_and_grades_as_promptfoo_does() {
+    let env = project();
+    let theirs = |name: &str| std::fs::read_to_string(format!("{THEIRS}/{name}")).unwrap();
+    env.file("config.yaml", theirs("config.yaml")).file("table.csv", theirs("table.csv"));
+    env.must(&["eval", "import", "config.yaml"]);
+    let eval = env.read(".rehearsal/evals/config.yaml");
+    assert!(eval.contains("agents:\n- echo\n"), "{eval}");
+    env.file(".rehearsal/evals/config.yaml", eval.replace("agents:\n- echo\n", ""));
+    let run = env.run(&["eval", "run", "--json"]).ends_with(3).document();
+    let trials = env.read(format!(".rehearsal/state/evals/{}/trials.jsonl", run["run"].as_str().unwrap()));
+    let result = |line: &str| -> Value {
+        let record: Value = serde_json::from_str(line).unwrap();
+        json!([record["trial"]["output"], record["verdict"]])
+    };
+    let mut ours: Vec<String> = trials.lines().map(|line| result(line).to_string()).collect();
+    let normal = |line: &str| serde_json::from_str::<Value>(line).unwrap().to_string();
+    let mut theirs: Vec<String> = theirs("results.jsonl").lines().map(normal).collect();
+    ours.sort();
+    theirs.sort();
+    assert_eq!(ours, theirs);
+}
+
 #[test]
 fn a_configuration_in_json_and_one_from_a_pipe_are_the_same() {
     let env = project();

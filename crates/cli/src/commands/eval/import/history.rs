@@ -92,7 +92,9 @@ pub(super) async fn run(args: &ImportArgs, target: &Target, project: &Project, c
         );
     }
     // Where the eval is not in the repository, `.` would be another one.
-    let is_inside = target.directory(&project.root).starts_with(&project.root);
+    let directory = target.directory(&project.root);
+    let real = directory.canonicalize_utf8();
+    let is_inside = real.as_deref().unwrap_or(directory).starts_with(&project.root);
     let path = if is_inside { "." } else { project.root.as_str() };
     let text =
         history(&target.name, path, &mined).map_err(|error| CliError::in_file(error, &target.shown))?;

@@ -2,12 +2,18 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use camino::Utf8Path;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// What those are called that speak the `DevTools` protocol.
 const NAMES: [&str; 4] = ["chromium-headless-shell", "chromium", "google-chrome", "google-chrome-stable"];
+
+/// A browser that says nothing for so long is ended, and the test with it.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A browser with one page in it.
 pub(crate) struct Browser {
@@ -16,6 +22,8 @@ pub(crate) struct Browser {
     from: BufReader<ChildStdout>,
     session: Value,
     asked: u64,
+    /// Whoever waits at its other end gives up.
+    _alive: Sender<()>,
     /// All that the page did meanwhile.
     pub(crate) events: Vec<Value>,
 }
@@ -56,7 +64,8 @@ impl Browser {
             .spawn()
             .unwrap();
         let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut this = Self { child, to, from, session: Value::Null, asked: 0, events: Vec::new() };
+        let _alive = watched(&child);
+        let mut this = Self { child, to, from, session: Value::Null, asked: 0, _alive, events: Vec::new() };
         let page = this.ask("Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": page["targetId"], "flatten": true });
         this.session = this.ask("Target.attachToTarget", &attach)["sessionId"].clone();
@@ -120,6 +129,18 @@ impl Drop for Browser {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Ends a browser when the time is over, unless what comes back was dropped before.
+fn watched(child: &Child) -> Sender<()> {
+    let (alive, gone) = channel::<()>();
+    let pid = Pid::from_child(child);
+    std::thread::spawn(move || {
+        if gone.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    });
+    alive
 }
 
 /// One of this machine.

@@ -80,6 +80,7 @@ pub fn prompt_of(message: &str) -> Option<String> {
 }
 
 fn begins_a_diff(line: &str) -> bool {
+    let line = line.trim_start();
     line.starts_with("diff --git ")
         || line.starts_with("@@ ")
         || line.starts_with("--- a/")
@@ -125,6 +126,15 @@ mod tests {
         The tests for it are there already; make them pass.
         ");
         assert_eq!(prompt_of("Co-authored-by: A <a@b>\n"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_message_brings_a_diff_into_a_prompt(message in "(diff --git |@@ |--- a/|```|Fix|\\PC|\n){0,60}") {
+            if let Some(prompt) = prompt_of(&message) {
+                proptest::prop_assert!(!prompt.lines().any(begins_a_diff), "{}", prompt);
+            }
+        }
     }
 
     #[test]

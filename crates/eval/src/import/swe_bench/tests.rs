@@ -111,6 +111,16 @@ fn a_broken_line_is_an_error_at_its_place() {
     assert_eq!(import("\n").unwrap_err().message, "nothing can be imported: there is no whole instance");
 }
 
+#[test]
+fn an_eval_that_could_not_be_read_again_is_not_written() {
+    let long = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n+{}\n", "y".repeat(300_000));
+    let lines: Vec<String> =
+        (0..20).map(|_| instance(|map| drop(map.insert("patch".into(), long.clone().into())))).collect();
+    let error = import(&lines.join("\n")).unwrap_err();
+    assert_eq!(error.message, "the eval would have 6 MiB, and 4 MiB are read");
+    assert_eq!(error.hint.as_deref(), Some("take fewer cases: --most N"));
+}
+
 proptest! {
     #[test]
     fn whatever_texts_an_instance_has_come_through(id in "\\PC{1,20}", statement in "[\\PC\n\t ]{1,200}", patch in "(.|\n){0,200}") {

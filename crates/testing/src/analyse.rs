@@ -30,7 +30,7 @@ use failing::{Failing, Source};
 use group::{Group, NAMED, groups, patterns};
 pub use pattern::FailurePattern;
 use tree::Tree;
-pub(crate) use tree::is_test_file;
+pub use tree::is_test_file;
 
 use crate::{ChangedPlace, Changes, ProblemScope, Relation, TestReport, TestStatus};
 

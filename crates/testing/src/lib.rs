@@ -48,7 +48,7 @@ pub use affected::{Affected, Dependencies, PythonImports, Selector, affected, ne
 pub use agent_report::{AgentBudget, agent_report};
 pub use analyse::{
     Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
-    FailurePattern, SourceReader, Withheld, analyse, blocked_by_sandbox,
+    FailurePattern, SourceReader, Withheld, analyse, blocked_by_sandbox, is_test_file,
 };
 pub use baseline::{AgainstBase, Compared, Comparison, compare};
 pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};

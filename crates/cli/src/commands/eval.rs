@@ -3,7 +3,9 @@
 mod asked;
 mod attempt;
 mod flow;
+mod import;
 mod judge;
+mod mutate;
 mod oracle;
 mod runs;
 mod scene;
@@ -12,6 +14,7 @@ mod steps;
 mod tape;
 mod taped_model;
 mod tell;
+mod tested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,6 +39,8 @@ use crate::exit::Exit;
 use crate::project::{Project, read_text};
 use asked::Vendors;
 use attempt::RealAttempts;
+pub(crate) use import::ImportDocument;
+pub(crate) use mutate::MutateDocument;
 pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
 pub(crate) use session::SessionDocument;
@@ -69,6 +74,20 @@ pub(crate) enum EvalCommand {
     Record(session::RecordArgs),
     /// Play what `eval record` recorded, and tell what differs
     Replay(session::ReplayArgs),
+    /// Try the assertions: is there a way to make each of them fail?
+    Mutate(MutateArgs),
+    /// Make an eval of what another tool has, or of the project's own history
+    Import(import::ImportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal eval mutate smoke
+
+Each trial that passed in the last run (without one: the known patch) is made worse in many ways, and graded again. An assertion that \
+nothing breaks says nothing; what survives all assertions of a case is a fault that nobody would notice.")]
+pub(crate) struct MutateArgs {
+    /// Which evals: names, or files; without it all of .rehearsal/evals
+    evals: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -196,6 +215,10 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
         }
         EvalCommand::Record(args) => session::record(&args, &project, context).await,
         EvalCommand::Replay(args) => session::replay(&args, &project, context).await,
+        EvalCommand::Mutate(args) => {
+            mutate::run(&find(&args.evals, &project, context)?, &runs, &project, context).await
+        }
+        EvalCommand::Import(args) => import::run(&args, &project, context).await,
     }
 }
 

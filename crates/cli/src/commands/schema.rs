@@ -106,6 +106,8 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("eval-compare", "eval compare", document::<eval::CompareDocument>),
     ("eval-oracle", "eval oracle", document::<eval::OracleDocument>),
     ("eval-session", "eval record, replay", document::<eval::SessionDocument>),
+    ("eval-import", "eval import", document::<eval::ImportDocument>),
+    ("eval-mutate", "eval mutate", document::<eval::MutateDocument>),
     ("status", "status, and a line of status --watch", document::<status::Status>),
     ("logs", "a line of logs", document::<logs::LogLine>),
     ("why", "why", document::<Why>),

@@ -8,6 +8,8 @@ use crate::trial::{Step, Trial};
 
 /// Trials beyond these are told in `trials.jsonl` only.
 const MOST_TRIALS: usize = 2000;
+/// More of what an agent said is told in `trials.jsonl` only.
+const MOST_SAID: usize = 4000;
 /// Steps of one trial beyond these are counted only.
 const MOST_STEPS: usize = 200;
 
@@ -98,6 +100,7 @@ fn trial(record: &Record, page: &mut String) {
     page.push_str("</ul>\n");
     if let Some(trial) = &record.trial {
         trajectory(trial, page);
+        said(trial, page);
         if !trial.diff.is_empty() {
             page.push_str("<pre>");
             page.extend(trial.diff.lines().map(diff_line));
@@ -135,10 +138,22 @@ fn trajectory(trial: &Trial, page: &mut String) {
     }
 }
 
+/// The last word, if it is not among the steps: not every agent tells these.
+fn said(trial: &Trial, page: &mut String) {
+    let is_told = trial.steps.iter().any(|step| matches!(step, Step::Text { text } if *text == trial.output));
+    if trial.output.trim().is_empty() || is_told {
+        return;
+    }
+    let short: String = trial.output.chars().take(MOST_SAID).collect();
+    let mark = if short.len() < trial.output.len() { "…" } else { "" };
+    page.push_str(&format!("<pre class=\"said\">{}{mark}</pre>\n", escape(&short)));
+}
+
 fn diff_line(line: &str) -> String {
-    let class = match line.as_bytes().first() {
-        Some(b'+') => "added",
-        Some(b'-') => "removed",
+    let class = match line.as_bytes() {
+        [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => "",
+        [b'+', ..] => "added",
+        [b'-', ..] => "removed",
         _ => "",
     };
     format!("<span class=\"{class}\">{}</span>\n", escape(line))

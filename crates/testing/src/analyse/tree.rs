@@ -53,7 +53,7 @@ fn ends_with_name(absolute: &str, relative: &str) -> bool {
 }
 
 /// Whether a file holds tests, by the customs of all runners.
-pub(crate) fn is_test_file(file: &str) -> bool {
+pub fn is_test_file(file: &str) -> bool {
     let (directory, name) = file.rsplit_once('/').unwrap_or(("", file));
     let stem = name.split('.').next().unwrap_or(name);
     let in_directory = directory

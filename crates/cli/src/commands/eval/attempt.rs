@@ -11,7 +11,7 @@ use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
-use rehearsal_engine::{AgentSetup, Draws, Tester, Wanted};
+use rehearsal_engine::AgentSetup;
 use rehearsal_eval::asked::Asked;
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
@@ -19,7 +19,6 @@ use rehearsal_eval::run::{Attempts, Unmade};
 use rehearsal_eval::trial::{Source, Step, Tested, Trial, TrialId, Variant};
 use rehearsal_llm::cassette::Place;
 use rehearsal_store::Store;
-use rehearsal_testing::RunWatcher;
 use tokio_util::sync::CancellationToken;
 
 use super::asked::{Question, Vendors};
@@ -29,6 +28,7 @@ use super::scene::{Scene, failed};
 use super::steps::watch;
 use super::tape::{Mode, TapedStage, Tapes, of_judge, says_something};
 use super::taped_model::ModelTape;
+use super::tested::by_name;
 use crate::commands::run::check_permission;
 use crate::context::variables;
 
@@ -359,20 +359,8 @@ impl RealAttempts {
         if !case.assertions.iter().any(|one| matches!(one.check, Check::Tests { .. })) {
             return Ok(None);
         }
-        let tester = Tester {
-            root: scene.repository.clone(),
-            settings: self.settings.testing.clone(),
-            base_branch: None,
-            keep: scene.run.join("tests"),
-            variables: variables(),
-            store: Arc::clone(&self.store),
-            clock: Arc::clone(&self.clock),
-            draws: Draws::random(),
-        };
-        let tested = tester.test(&Wanted::default(), &RunWatcher::none(), cancel).await;
-        let tested = tested.map_err(|error| failed("the tests", &error))?;
-        let tests = tested.projects.into_iter().flat_map(|project| project.report.tests);
-        Ok(Some(tests.map(|test| (test.name, test.status)).collect()))
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        by_name(scene, self.settings.testing.clone(), store, clock, cancel).await.map(Some)
     }
 }
 

@@ -99,7 +99,13 @@ impl Scene {
     }
 
     async fn check_out(&self, from: &Utf8Path, at: Option<&str>) -> Result<(), Unmade> {
-        scratch::clone_repository(from, &self.repository)
+        if !from.is_dir() {
+            return Err(failed("the repository", &format!("there is no directory `{from}`")));
+        }
+        // The directory may be one inside of a repository, as that of the evals is. A bare one has no such top.
+        let top = Git::at(from).line(&["rev-parse", "--show-toplevel"]).await;
+        let top = top.map_or_else(|_| from.to_owned(), Utf8PathBuf::from);
+        scratch::clone_repository(&top, &self.repository)
             .map_err(|error| failed("the repository", &error.message))?;
         if let Some(at) = at {
             self.git(&["checkout", "--quiet", "--detach", at]).await?;

@@ -170,12 +170,16 @@ fn what_a_model_says_is_recorded_judged_and_replayed_for_nothing() {
   - { say: Oh hello., times: any }
 "#;
     on_stage(&env, script, &["eval", "run", "--record"]).ends_with(0);
+    let of_model = |one: &&Value| one["id"]["variant"]["agent"] == "openai:b";
     let recorded = trials(&env);
-    assert_eq!(recorded[0]["trial"]["source"]["kind"], "live");
+    let recorded = recorded.iter().find(of_model).unwrap();
+    assert_eq!(recorded["trial"]["source"]["kind"], "live", "{recorded:#}");
     let elsewhere = "http://127.0.0.1:9/v1";
     let vars = [("OPENAI_BASE_URL", elsewhere), ("ANTHROPIC_BASE_URL", elsewhere)];
     let args = ["eval", "run", "--replay", "--repeat", "3", "--json"];
     let document = env.run_with_vars(&vars, &args).ends_with(0).document();
-    let of_model = &document["cells"][0];
-    assert_eq!((&of_model["trials"], &of_model["samples"]), (&3.into(), &1.into()), "{document:#}");
+    let cell = &document["cells"][0];
+    assert_eq!(cell["variant"]["agent"], "openai:b", "{document:#}");
+    // Three replays of one recording are one sample.
+    assert_eq!((&cell["trials"], &cell["passed"]), (&3.into(), &1.into()), "{document:#}");
 }

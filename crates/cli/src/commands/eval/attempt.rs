@@ -142,8 +142,11 @@ impl RealAttempts {
         id: &TrialId,
         cancel: &CancellationToken,
     ) -> Result<Trial, Unmade> {
-        // What says only what it is told needs no recording.
-        let path = if asked == Asked::Echo { self.tapes.made_at(case, id) } else { self.tape(case, id)? };
+        let path = match (asked, self.mode) {
+            // What says only what it is told needs no recording, but its judge does.
+            (Asked::Echo, Mode::Replay(_)) => self.tapes.judged_at(case, id),
+            _ => self.tape(case, id)?,
+        };
         let place = Place::default();
         let question = Question { asked, prompt: self.prompt(case, id), case, id };
         let tape = ModelTape {

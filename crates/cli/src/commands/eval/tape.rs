@@ -67,6 +67,12 @@ impl Tapes {
         })
     }
 
+    /// Where the recording would be beside which there is one of the judge.
+    pub(super) fn judged_at(&self, case: &Case, id: &TrialId) -> Utf8PathBuf {
+        let own = self.made_at(case, id);
+        if of_judge(&own).exists() { own } else { self.named(case, id, "") }
+    }
+
     fn named(&self, case: &Case, id: &TrialId, number: &str) -> Utf8PathBuf {
         let variant = file_name(&id.variant);
         match &case.file.cassette {

@@ -68,7 +68,7 @@ impl Calls {
 
 /// A line an activity is checked with the logs below; the stage, the crew at work, recordings, cassettes and evals with their
 /// stories. A stand-in speaks the language of whom it plays, and the MCP server that of its protocol.
-const CHECKED_ELSEWHERE: [&str; 19] = [
+const CHECKED_ELSEWHERE: [&str; 21] = [
     "logs",
     "crew run",
     "mock-agent",
@@ -88,6 +88,8 @@ const CHECKED_ELSEWHERE: [&str; 19] = [
     "eval grade",
     "eval compare",
     "eval oracle",
+    "eval record",
+    "eval replay",
 ];
 
 const PLAN: &str = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;

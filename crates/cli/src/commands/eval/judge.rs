@@ -61,14 +61,17 @@ impl Judge<'_> {
             Mode::StandIns => Ok(BTreeMap::new()),
             Mode::Live => {
                 let (client, choice) = self.client()?;
-                Ok(ask.all(&client, &choice).await)
+                Ok(ask.all(&client, &choice).await.votes)
             }
             Mode::Record => {
                 let (client, choice) = self.client()?;
                 let recording =
                     RecordingModel::new(client, choice.dialect, self.recorder()?, Arc::clone(&self.clock));
-                let votes = ask.all(&recording, &choice).await;
-                recording.finish().map_err(|error| failed("the judge was not recorded", &error))?;
+                let Judged { votes, all_answered } = ask.all(&recording, &choice).await;
+                // A recording of a vendor that failed would fail for ever.
+                if all_answered {
+                    recording.finish().map_err(|error| failed("the judge was not recorded", &error))?;
+                }
                 Ok(votes)
             }
             Mode::Replay(_) if !self.tape.exists() => Ok(BTreeMap::new()),
@@ -81,7 +84,7 @@ impl Judge<'_> {
                 let player = Player::new(cassette, Matching::Strict, &self.place, &secrets())
                     .map_err(|error| cannot(&error))?;
                 let replaying = ReplayingModel::new(player, choice.dialect, Arc::clone(&self.clock));
-                Ok(ask.all(&replaying, &choice).await)
+                Ok(ask.all(&replaying, &choice).await.votes)
             }
         }
     }
@@ -130,21 +133,30 @@ struct Asking<'a> {
     trial: &'a Trial,
 }
 
+/// What the judges said.
+struct Judged {
+    votes: BTreeMap<String, Vec<Vote>>,
+    /// Whether each of them answered, readable or not.
+    all_answered: bool,
+}
+
 impl Asking<'_> {
-    async fn all(&self, judge: &dyn ChatModel, chosen: &Chosen) -> BTreeMap<String, Vec<Vote>> {
-        let mut all = BTreeMap::new();
+    async fn all(&self, judge: &dyn ChatModel, chosen: &Chosen) -> Judged {
+        let mut judged = Judged { votes: BTreeMap::new(), all_answered: true };
         for (rubric, votes) in self.rubrics {
             let text = question(rubric, self.prompt, self.trial);
             let request = ChatRequest::new(&chosen.model, vec![Message::user(text)]);
             let mut said = Vec::new();
             for _ in 0..*votes {
-                said.push(match judge.chat(&request).await {
+                let answer = judge.chat(&request).await;
+                judged.all_answered &= answer.is_ok();
+                said.push(match answer {
                     Ok(answer) => vote(&answer.text()),
                     Err(error) => Vote::Unreadable { reason: error.to_string() },
                 });
             }
-            all.insert((*rubric).to_owned(), said);
+            judged.votes.insert((*rubric).to_owned(), said);
         }
-        all
+        judged
     }
 }

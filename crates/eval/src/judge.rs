@@ -9,6 +9,8 @@ use crate::trial::{Trial, Vote};
 /// So much of a text is shown to a judge: the beginning of what was asked and changed, and both ends of what was said.
 const LONGEST_TEXT: usize = 16 << 10;
 const LONGEST_DIFF: usize = 48 << 10;
+/// So much of what a judge says is kept.
+const LONGEST_REASON: usize = 1 << 10;
 /// So much of an answer that cannot be read is told.
 const TOLD: usize = 120;
 
@@ -70,8 +72,8 @@ pub fn vote(answer: &str) -> Vote {
     let within = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to));
     let read = serde_json::from_str::<Answer>(text).ok();
     match read.or_else(|| serde_json::from_str(within?).ok()) {
-        Some(Answer { pass: true, reason }) => Vote::Pass { reason },
-        Some(Answer { pass: false, reason }) => Vote::Fail { reason },
+        Some(Answer { pass: true, reason }) => Vote::Pass { reason: ends(&reason, LONGEST_REASON) },
+        Some(Answer { pass: false, reason }) => Vote::Fail { reason: ends(&reason, LONGEST_REASON) },
         None => {
             let short: String = text.chars().take(TOLD).collect();
             Vote::Unreadable { reason: format!("this is no {{\"pass\": …}}: {short:?}") }

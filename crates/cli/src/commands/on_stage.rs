@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use rehearsal_agent::environment::Variables;
 use rehearsal_stage::Upstreams;
 use rehearsal_stage::setup::setups;
+use serde_json::{Value, json};
 
 /// What an agent is told.
 #[derive(Debug)]
@@ -54,12 +55,24 @@ impl OnStage {
         self.variables.extend(given.into_iter().map(|(name, key)| (name.to_owned(), key.clone())));
     }
 
-    /// Lets it ask for the model that it would ask for: a vendor does not know the one that codex is told to take on a stage.
-    pub(crate) fn keep_its_model(&mut self) {
+    /// Lets it ask for the model that it would ask for, because a vendor does not know the one that is asked for on a stage: the
+    /// one that is named, or its own. Gives the name by which the agent then knows it.
+    pub(crate) fn keep_model(&mut self, named: Option<&str>) -> Option<String> {
         if let Some(at) = self.arguments.iter().position(|argument| argument.starts_with("model=")) {
             // The flag before it, and it.
             self.arguments.drain(at.saturating_sub(1)..=at);
         }
+        let named = named?;
+        let Some(config) = self.variables.get_mut("OPENCODE_CONFIG_CONTENT") else {
+            return Some(named.to_owned());
+        };
+        // It takes only models that its settings list, under the provider that leads to the stage.
+        let model = named.strip_prefix("openai/").unwrap_or(named);
+        let mut settings: Value = serde_json::from_str(config).ok()?;
+        let listed = settings.pointer_mut("/provider/rehearsal/models")?.as_object_mut()?;
+        listed.insert(model.to_owned(), json!({ "name": model, "tool_call": true }));
+        *config = settings.to_string();
+        Some(format!("rehearsal/{model}"))
     }
 
     pub(crate) fn write_files(&self, home: &Utf8Path) -> std::io::Result<()> {
@@ -136,10 +149,14 @@ mod tests {
     fn a_vendor_is_asked_for_a_model_that_it_knows() {
         let mut codex = OnStage::of("codex", address());
         let before = codex.arguments.len();
-        codex.keep_its_model();
+        assert_eq!(codex.keep_model(None), None);
         assert_eq!(codex.arguments.len(), before - 2);
         assert!(!codex.arguments.iter().any(|argument| argument.starts_with("model=")));
         assert!(codex.arguments.iter().any(|argument| argument.starts_with("model_provider=")));
+        assert_eq!(codex.keep_model(Some("gpt-x")).as_deref(), Some("gpt-x"));
+        let mut opencode = OnStage::of("opencode", address());
+        assert_eq!(opencode.keep_model(Some("openai/gpt-x")).as_deref(), Some("rehearsal/gpt-x"));
+        assert!(opencode.variables["OPENCODE_CONFIG_CONTENT"].contains(r#""gpt-x":{"name":"gpt-x""#));
     }
 
     #[test]

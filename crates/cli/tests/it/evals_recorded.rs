@@ -207,6 +207,9 @@ fn is_recorded_once_and_replayed_for_nothing(agent: &str, directory: &str, base:
     let profile = format!(
         "  coder:\n    driver: {agent}\n    program: {directory}/{agent}\n    permission: {permission}"
     );
+    // The one that lists its models is told which it may ask for.
+    let model = if agent == "opencode" { "\n    model: openai/some-model" } else { "" };
+    let profile = profile + model;
     let asserted = "value: { name: write_file, args: { path: hello.txt } }";
     let env = project(&profile, &EVAL.replace(asserted, called), stage.url());
     let tools: &[&str] = if agent == "gemini" { &["id", "node"] } else { &["id"] };

@@ -68,7 +68,7 @@ impl Calls {
 
 /// A line an activity is checked with the logs below; the stage, the crew at work, recordings, cassettes and evals with their
 /// stories. A stand-in speaks the language of whom it plays, and the MCP server that of its protocol.
-const CHECKED_ELSEWHERE: [&str; 21] = [
+const CHECKED_ELSEWHERE: [&str; 23] = [
     "logs",
     "crew run",
     "mock-agent",
@@ -90,6 +90,8 @@ const CHECKED_ELSEWHERE: [&str; 21] = [
     "eval oracle",
     "eval import",
     "eval mutate",
+    "eval record",
+    "eval replay",
 ];
 
 const PLAN: &str = r#"{"tasks": [{"id": "a", "agent": "code", "description": "Say hi"}]}"#;

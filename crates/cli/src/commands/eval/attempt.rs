@@ -296,8 +296,7 @@ impl RealAttempts {
         profile: &Profile,
         scene: &Scene,
     ) -> Result<RunRequest, Unmade> {
-        let mut env = profile.env.value.clone();
-        env.extend(scene.own());
+        let env = scene.around(&profile.env.value);
         let timeout = case.file.timeout.unwrap_or(profile.timeout.value).0;
         let name = |error: rehearsal_core::IdError| failed("the trial", &error);
         Ok(RunRequest {

@@ -188,7 +188,7 @@ impl FlowTrial<'_> {
                 Some(stage) => stage.dress(profile, ours, &self.scene.home)?,
                 None => profile.clone(),
             };
-            profile.env.value.extend(self.scene.own());
+            profile.env.value = self.scene.around(&profile.env.value);
             if let Some(timeout) = self.timeout {
                 profile.timeout.value = timeout;
             }

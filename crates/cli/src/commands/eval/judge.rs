@@ -76,8 +76,11 @@ impl Judge<'_> {
         let clock = Arc::clone(&self.clock);
         let tape = ModelTape { mode, path: self.tape, who: "judge", place: &self.place, clock };
         let judge = TapedModel::on(&tape, chosen.dialect, live).map_err(of_judge)?;
-        let votes = Asking { rubrics, prompt, trial }.all(&judge, &chosen).await;
-        judge.finish().map_err(of_judge)?;
+        let Judged { votes, all_answered } = Asking { rubrics, prompt, trial }.all(&judge, &chosen).await;
+        // A recording of a vendor that failed would fail for ever.
+        if all_answered {
+            judge.finish().map_err(of_judge)?;
+        }
         Ok(votes)
     }
 
@@ -121,21 +124,30 @@ struct Asking<'a> {
     trial: &'a Trial,
 }
 
+/// What the judges said.
+struct Judged {
+    votes: BTreeMap<String, Vec<Vote>>,
+    /// Whether each of them answered, readable or not.
+    all_answered: bool,
+}
+
 impl Asking<'_> {
-    async fn all(&self, judge: &dyn ChatModel, chosen: &Chosen) -> BTreeMap<String, Vec<Vote>> {
-        let mut all = BTreeMap::new();
+    async fn all(&self, judge: &dyn ChatModel, chosen: &Chosen) -> Judged {
+        let mut judged = Judged { votes: BTreeMap::new(), all_answered: true };
         for (rubric, votes) in self.rubrics {
             let text = question(rubric, self.prompt, self.trial);
             let request = ChatRequest::new(&chosen.model, vec![Message::user(text)]);
             let mut said = Vec::new();
             for _ in 0..*votes {
-                said.push(match judge.chat(&request).await {
+                let answer = judge.chat(&request).await;
+                judged.all_answered &= answer.is_ok();
+                said.push(match answer {
                     Ok(answer) => vote(&answer.text()),
                     Err(error) => Vote::Unreadable { reason: error.to_string() },
                 });
             }
-            all.insert((*rubric).to_owned(), said);
+            judged.votes.insert((*rubric).to_owned(), said);
         }
-        all
+        judged
     }
 }

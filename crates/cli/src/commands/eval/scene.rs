@@ -185,6 +185,16 @@ impl Scene {
         own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(self.gh.variables()).collect()
     }
 
+    /// The variables of an agent with these of its own.
+    pub(super) fn around(&self, agent: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let mut all = agent.clone();
+        all.extend(self.own());
+        if let Some(path) = agent.get("PATH") {
+            all.insert("PATH".to_owned(), format!("{}:{path}", self.gh.directory()));
+        }
+        all
+    }
+
     /// Where worktrees are, for a trial of a flow.
     pub(super) fn worktrees(&self) -> Utf8PathBuf {
         self.root.join("worktrees")

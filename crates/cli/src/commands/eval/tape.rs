@@ -183,12 +183,13 @@ impl TapedStage {
     ) -> Result<Profile, Unmade> {
         let driver = profile.driver.value.as_str();
         let mut on_stage = OnStage::of(driver, self.stage.address());
-        on_stage.keep_its_model();
+        let model = on_stage.keep_model(profile.model.value.as_deref());
         if matches!(self.play, TapedPlay::Recording(_)) {
             on_stage.give_keys(driver, &seen(profile, ours));
         }
         on_stage.write_files(home).map_err(|error| failed("the agent's home", &error))?;
         let mut dressed = profile.clone();
+        dressed.model.value = model;
         dressed.args.value.extend(on_stage.arguments);
         dressed.env.value.extend(on_stage.variables);
         for name in ["NO_PROXY", "no_proxy"] {

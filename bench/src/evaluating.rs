@@ -1,5 +1,5 @@
 //! 1,000 cases of an eval, each with one `contains`: what the whole program takes from its start to its end, beside promptfoo and
-//! inspect_ai. First the answer is the prompt; then a model on this machine's loopback is asked, whose own part is not counted.
+//! `inspect_ai`. First the answer is the prompt; then a model on this machine's loopback is asked, whose own part is not counted.
 
 mod cost;
 mod peers;

@@ -1,5 +1,5 @@
 //! 1,000 cases of an eval, each with one `contains`: what the whole program takes from its start to its end, beside promptfoo and
-//! inspect_ai. First the answer is the prompt; then a model on this machine's loopback is asked, whose own part is not counted.
+//! `inspect_ai`. First the answer is the prompt; then a model on this machine's loopback is asked, whose own part is not counted.
 
 mod cost;
 mod peers;
@@ -12,9 +12,8 @@ use cost::Cost;
 use peers::Peer;
 
 const CASES: usize = 1000;
-/// The least of so many counts: a busy machine only makes it more. Ours are over in a moment.
-const RUNS: usize = 9;
-const RUNS_OF_PEERS: usize = 2;
+/// One of ours, one of theirs, and so on; the least counts: a busy machine only makes it more, and as often for each.
+const RUNS: usize = 3;
 /// What the model says to everything.
 const ANSWER: &str = "Hello there.";
 const MOST_MEMORY_MB: u64 = 30;
@@ -69,29 +68,20 @@ pub(crate) fn measure(program: &Path) {
         })
         .collect();
     for (what, goal) in [(What::Echo, "<= 0.02x"), (What::Chat(&address), "<= 0.033x")] {
-        let ours = least(RUNS, || ours(program, what));
-        println!(
-            "{:<44} {:>9.1} MB, {:.2} ms of CPU  < {MOST_MEMORY_MB} MB",
-            format!("eval: peak memory of {CASES} {} cases", what.name()),
-            ours.peak_mb(),
-            crate::millis(ours.cpu),
-        );
+        let peak = ours(program, what).peak_mb();
+        let cases = format!("{CASES} {} cases", what.name());
+        println!("{:<44} {peak:>9.1} MB  < {MOST_MEMORY_MB} MB", format!("eval: peak memory of {cases}"));
         for peer in &peers {
-            let theirs = least(RUNS_OF_PEERS, || peer.run(what));
+            let rounds: Vec<(Cost, Cost)> =
+                (0..RUNS).map(|_| (ours(program, what), peer.run(what))).collect();
+            let least =
+                |of: fn(&(Cost, Cost)) -> Cost| rounds.iter().map(of).min_by_key(|cost| cost.cpu).unwrap();
+            let (ours, theirs) = (least(|round| round.0), least(|round| round.1));
             let goal = if peer.name == "promptfoo" { goal } else { "" };
-            crate::row(
-                &format!("eval: CPU of {CASES} {} cases, {}", what.name(), peer.name),
-                ours.cpu,
-                theirs.cpu,
-                goal,
-            );
+            crate::row(&format!("eval: CPU of {cases}, {}", peer.name), ours.cpu, theirs.cpu, goal);
             println!("{:<44} {:>9.1} MB", format!("      peak memory of {}", peer.name), theirs.peak_mb());
         }
     }
-}
-
-fn least(runs: usize, run: impl Fn() -> Cost) -> Cost {
-    (0..runs).map(|_| run()).min_by_key(|cost| cost.cpu).unwrap()
 }
 
 fn ours(program: &Path, what: What<'_>) -> Cost {

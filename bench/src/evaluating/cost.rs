@@ -13,6 +13,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Runs a command, which has to succeed.
+    #[expect(clippy::zombie_processes, reason = "it is waited for by its number")]
     pub(super) fn of(command: &mut Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();

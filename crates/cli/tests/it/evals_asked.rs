@@ -26,7 +26,9 @@ fn trials(env: &TestEnv) -> Vec<Value> {
     let text = env.read(format!(".rehearsal/state/evals/{}/trials.jsonl", runs[0].as_str().unwrap()));
     let trials: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_a_trial = schema(env, "eval-trial");
-    trials.iter().for_each(|trial| validate(&of_a_trial, trial));
+    for trial in &trials {
+        validate(&of_a_trial, trial);
+    }
     trials
 }
 

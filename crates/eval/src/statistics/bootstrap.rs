@@ -28,11 +28,16 @@ pub fn bootstrap_mean(clusters: &[Cluster], seed: u64) -> Option<(f64, Interval)
         let (sum, count) = drawn.fold((0.0, 0.0), |(sum, count), one| (sum + one.0, count + one.1));
         sum / count
     };
+    let all = mean(&mut sums.iter().copied());
+    // Whatever is drawn of what is all the same has the same mean.
+    if sums.iter().all(|one| *one == sums[0]) {
+        return Some((all, Interval { low: all, high: all }));
+    }
     let mut chance = Chance::new(seed);
     let draws: Vec<f64> =
         (0..DRAWS).map(|_| mean(&mut (0..sums.len()).map(|_| sums[chance.below(sums.len())]))).collect();
     let interval = Interval { low: percentile(&draws, 0.025)?, high: percentile(&draws, 0.975)? };
-    Some((mean(&mut sums.iter().copied()), interval))
+    Some((all, interval))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "cases are counted in thousands")]
@@ -52,6 +57,12 @@ mod tests {
     fn one_cluster_says_nothing_of_others() {
         assert_eq!(bootstrap_mean(&each(&[1.0]), 1), None);
         assert_eq!(bootstrap_mean(&[], 1), None);
+    }
+
+    #[test]
+    fn what_is_all_the_same_has_one_mean() {
+        let sure = Interval { low: 1.0, high: 1.0 };
+        assert_eq!(bootstrap_mean(&each(&[1.0; 50]), 1), Some((1.0, sure)));
     }
 
     #[test]

@@ -3,8 +3,10 @@
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 
+mod cache;
 mod claims;
 mod crew;
+mod evaluating;
 mod junit;
 mod looping;
 mod parsing;
@@ -62,13 +64,14 @@ fn main() {
 type Measure = fn(&Path);
 
 /// What is measured on the program itself, which must have been built.
-const PARTS_OF_THE_PROGRAM: [(&str, Measure); 6] = [
+const PARTS_OF_THE_PROGRAM: [(&str, Measure); 7] = [
     ("start", starting::measure),
     ("loop", looping::measure),
     ("store", storing::measure),
     ("test", tests_command::measure),
     ("stage", stage::measure),
     ("rehearse", rehearsing::measure),
+    ("eval", evaluating::measure),
 ];
 
 /// The release binary next to this one.

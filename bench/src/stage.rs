@@ -20,9 +20,9 @@ const SLOW: usize = 10_000;
 const SLOW_FOR: Duration = Duration::from_secs(10);
 
 /// A server that was started and is ended with the benchmark.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
     /// Until it could be connected to.
     started_in: Duration,
 }
@@ -107,7 +107,8 @@ fn write_scripts(scratch: &Path) {
     std::fs::write(scratch.join("fixtures.json"), fixtures.to_string()).unwrap();
 }
 
-fn stage(program: &Path, scratch: &Path) -> (Command, u16) {
+/// Plays `stage.yaml` of a directory.
+pub(crate) fn stage(program: &Path, scratch: &Path) -> (Command, u16) {
     let port = free_port();
     let mut command = Command::new(program);
     command.args(["stage", "--script"]).arg(scratch.join("stage.yaml")).args(["--port", &port.to_string()]);
@@ -153,7 +154,7 @@ fn body(text: &str, bytes: usize) -> String {
 }
 
 impl Server {
-    fn start((mut command, port): (Command, u16)) -> Self {
+    pub(crate) fn start((mut command, port): (Command, u16)) -> Self {
         let begun = Instant::now();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::cache::{installed, npm};
+
 /// A queue to compare with.
 #[derive(Clone, Copy)]
 pub(super) struct Peer {
@@ -26,23 +28,10 @@ pub(super) struct Installed {
 
 impl Installed {
     pub(super) fn install(peer: Peer) -> Result<Self, String> {
-        let home = std::env::var_os("HOME").ok_or("there is no HOME")?;
-        let name = format!("{}-{}", peer.package, peer.version);
-        let root = PathBuf::from(home).join(".cache/rehearsal-bench").join(name);
-        std::fs::create_dir_all(&root).map_err(|error| error.to_string())?;
-        if !root.join("complete").exists() {
+        let root = installed(&format!("{}-{}", peer.package, peer.version), |root| {
             let package = format!("{}@{}", peer.package, peer.version);
-            let npm = Command::new("npm")
-                .args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", &package, "pg"])
-                .current_dir(&root)
-                .stdout(Stdio::null())
-                .output()
-                .map_err(|error| format!("npm: {error}"))?;
-            if !npm.status.success() {
-                return Err(String::from_utf8_lossy(&npm.stderr).trim().to_owned());
-            }
-            std::fs::File::create(root.join("complete")).map_err(|error| error.to_string())?;
-        }
+            npm(&mut Command::new("npm"), &[&package, "pg"], root)
+        })?;
         let script = root.join("claims.mjs");
         let mut file = std::fs::File::create(&script).map_err(|error| error.to_string())?;
         file.write_all(peer.script.as_bytes()).map_err(|error| error.to_string())?;

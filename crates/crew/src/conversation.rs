@@ -2,6 +2,8 @@
 //!
 //! Old results of tools are shortened first; then whole exchanges go, the oldest first. A call and its result go together.
 
+use std::ops::Range;
+
 use rehearsal_llm::chat::{ChatRequest, Message, Part, Role, ToolDefinition, ToolResult};
 
 use crate::tokens;
@@ -15,6 +17,8 @@ pub(crate) struct Conversation {
     total: usize,
     limit: usize,
     is_truncated: bool,
+    /// Results before this message are as short as old ones are.
+    shortened: usize,
 }
 
 /// What the system says, and the task. They always stay.
@@ -43,7 +47,8 @@ impl Conversation {
     ) -> Self {
         let mut request = ChatRequest::new(model, Vec::new());
         request.tools = tools;
-        let mut conversation = Self { request, sizes: Vec::new(), total: 0, limit, is_truncated: false };
+        let mut conversation =
+            Self { request, sizes: Vec::new(), total: 0, limit, is_truncated: false, shortened: HEAD };
         conversation.push(Message::system(system));
         conversation.push(Message::user(task));
         conversation
@@ -80,7 +85,7 @@ impl Conversation {
 
     fn shorten_to(&mut self, target: usize) {
         let recent = self.request.messages.len().saturating_sub(RECENT);
-        self.shorten_results(HEAD..recent.max(HEAD), OLD_RESULT, target);
+        self.shortened = self.shorten_results(self.shortened..recent, OLD_RESULT, target);
         self.drop_oldest(target);
         let last = self.last_exchange();
         let results = self.request.messages[last..].iter().map(results_in).sum::<usize>();
@@ -88,11 +93,11 @@ impl Conversation {
         self.shorten_results(last..self.request.messages.len(), share.max(OLD_RESULT), target);
     }
 
-    /// Shortens results of tools, the oldest first, until the whole fits.
-    fn shorten_results(&mut self, among: std::ops::Range<usize>, keep: usize, target: usize) {
-        for at in among {
+    /// Shortens results of tools, the oldest first, until the whole fits. Returns the first that was left as it is.
+    fn shorten_results(&mut self, among: Range<usize>, keep: usize, target: usize) -> usize {
+        for at in among.clone() {
             if self.total <= target {
-                return;
+                return at;
             }
             let message = &mut self.request.messages[at];
             for part in &mut message.parts {
@@ -104,6 +109,7 @@ impl Conversation {
             self.total = self.total - self.sizes[at] + size;
             self.sizes[at] = size;
         }
+        among.start.max(among.end)
     }
 
     /// Drops whole exchanges, the oldest first, and never the last one.
@@ -121,6 +127,7 @@ impl Conversation {
         }
         self.request.messages.drain(HEAD..end);
         self.sizes.drain(HEAD..end);
+        self.shortened = self.shortened.saturating_sub(end - HEAD).max(HEAD);
         self.total = left;
         self.mark_truncated();
     }

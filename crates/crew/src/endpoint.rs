@@ -44,7 +44,6 @@ pub enum ChoiceError {
 
 /// A vendor as people name it.
 struct Vendor {
-    prefix: &'static str,
     dialect: Dialect,
     key: &'static str,
     base: &'static str,
@@ -55,28 +54,19 @@ struct Vendor {
 /// `responses` is OpenAI by another interface: it is asked only by name.
 const VENDORS: [Vendor; 4] = [
     Vendor {
-        prefix: "anthropic",
         dialect: Dialect::Anthropic,
         key: "ANTHROPIC_API_KEY",
         base: "ANTHROPIC_BASE_URL",
         usual: "claude-sonnet-4-5",
     },
+    Vendor { dialect: Dialect::OpenAiChat, key: "OPENAI_API_KEY", base: "OPENAI_BASE_URL", usual: "gpt-5" },
     Vendor {
-        prefix: "openai",
-        dialect: Dialect::OpenAiChat,
-        key: "OPENAI_API_KEY",
-        base: "OPENAI_BASE_URL",
-        usual: "gpt-5",
-    },
-    Vendor {
-        prefix: "responses",
         dialect: Dialect::OpenAiResponses,
         key: "OPENAI_API_KEY",
         base: "OPENAI_BASE_URL",
         usual: "gpt-5",
     },
     Vendor {
-        prefix: "gemini",
         dialect: Dialect::Gemini,
         key: "GEMINI_API_KEY",
         base: "GOOGLE_GEMINI_BASE_URL",
@@ -102,7 +92,7 @@ impl ModelChoice {
             return Err(ChoiceError::NoName { model: written.to_owned() });
         }
         let endpoint = Endpoint::from_environment(vendor.dialect, &variable)
-            .map_err(|source| ChoiceError::Endpoint { vendor: vendor.prefix, source })?;
+            .map_err(|source| ChoiceError::Endpoint { vendor: vendor.dialect.prefix(), source })?;
         // A suffix is a word of gateways, which speak Chat Completions at an address of their own; vendors know no such model.
         let is_gateway = vendor.dialect == Dialect::OpenAiChat && is_set(vendor.base);
         let suffix = role.model_suffix.as_deref().filter(|_| is_gateway && named.is_some());
@@ -117,11 +107,11 @@ pub fn any_vendor(variable: impl Fn(&str) -> Option<String>) -> bool {
     VENDORS.iter().any(|vendor| is_set(vendor.key) || is_set(vendor.base))
 }
 
-/// `anthropic:claude-x`. What is before a colon and is no vendor belongs to the name: models are called `llama:70b` too.
+/// `anthropic:claude-x`, or a name without a vendor.
 fn split(model: &str) -> (Option<&'static Vendor>, &str) {
-    let vendor = |prefix: &str| VENDORS.iter().find(|vendor| vendor.prefix == prefix);
-    match model.split_once(':') {
-        Some((prefix, name)) => vendor(prefix).map_or((None, model), |vendor| (Some(vendor), name)),
+    let vendor = |dialect| VENDORS.iter().find(|vendor| vendor.dialect == dialect);
+    match Dialect::of_model(model) {
+        Some((dialect, name)) => (vendor(dialect), name),
         None => (None, model),
     }
 }

@@ -253,14 +253,8 @@ impl<'a> Run<'a> {
 
     /// Tokens that a vendor does not tell are not known, and not none.
     fn count(&mut self, usage: Usage) {
-        if usage == Usage::default() {
-            return;
-        }
-        self.tokens += Tokens {
-            input: usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write),
-            cached: usage.cache_read,
-            output: usage.output,
-        };
+        let Some(tokens) = usage.tokens() else { return };
+        self.tokens += tokens;
         self.report.tokens = Some(self.tokens);
         self.witness.saw(Activity::Usage { tokens: self.tokens, cost_usd: None });
     }

@@ -84,8 +84,13 @@ pub struct TestedProject {
 #[derive(Debug, thiserror::Error)]
 pub enum TesterError {
     /// The configuration names a runner that we do not know.
-    #[error("unknown test framework `{0}`")]
-    UnknownFramework(String),
+    #[error("unknown test framework `{name}`")]
+    UnknownFramework {
+        /// The name.
+        name: String,
+        /// The file that has it.
+        file: Option<String>,
+    },
     /// What was asked needs git.
     #[error(transparent)]
     Changes(#[from] rehearsal_testing::ChangesError),
@@ -152,7 +157,11 @@ impl Tester {
         request.framework = match &settings.framework.value {
             None => None,
             Some(name) => {
-                Some(Framework::named(name).ok_or_else(|| TesterError::UnknownFramework(name.clone()))?)
+                let known = Framework::named(name);
+                Some(known.ok_or_else(|| TesterError::UnknownFramework {
+                    name: name.clone(),
+                    file: settings.framework.origin.file().map(str::to_owned),
+                })?)
             }
         };
         let patterns = if wanted.patterns.is_empty() { &settings.patterns.value } else { &wanted.patterns };

@@ -60,6 +60,12 @@ impl Assertion {
         matches!(self.check, Check::Rubric { .. })
     }
 
+    /// Whether it is about a repository: what is in it afterwards, or how it came there.
+    pub fn needs_repository(&self) -> bool {
+        let how = matches!(self.check, Check::Git { .. } | Check::PullRequest { .. } | Check::GhCalled(_));
+        how || self.is_of_repository()
+    }
+
     /// Whether it is about what is in the repository afterwards, whoever did it.
     pub fn is_of_repository(&self) -> bool {
         matches!(

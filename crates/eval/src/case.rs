@@ -27,7 +27,8 @@ pub struct EvalFile {
     /// What it measures.
     #[serde(default)]
     pub about: String,
-    /// Who is measured: agents of the configuration. Without it, the one that `run` uses.
+    /// Who is measured: agents of the configuration; models that are asked directly, as `vendor:model`; `echo`, whose answer is the
+    /// prompt. Without it, the agent that `run` uses.
     #[serde(default)]
     pub agents: Vec<String>,
     /// With which models; without it, each agent's own.

@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** what the world around an agent did to it never counts as its failure, and what is not known is not zero.
 
+pub mod asked;
 pub mod assertion;
 pub mod case;
 pub mod grade;

@@ -69,11 +69,15 @@ impl Summary {
         for record in records {
             last.insert(&record.id, record);
         }
+        let mut own: BTreeMap<(&str, &Variant), Vec<&Record>> = BTreeMap::new();
+        for record in last.into_values() {
+            own.entry((&record.id.case, &record.id.variant)).or_default().push(record);
+        }
         let mut cells = Vec::new();
         for case in &eval.cases {
             for variant in &case.variants {
-                let own = last.values().filter(|one| one.id.case == case.name && one.id.variant == *variant);
-                cells.push(Cell::of(&case.name, variant, own.copied()));
+                let records = own.get(&(case.name.as_str(), variant)).map_or(&[][..], Vec::as_slice);
+                cells.push(Cell::of(&case.name, variant, records));
             }
         }
         let variants = variants(eval, &cells);
@@ -88,12 +92,12 @@ impl Summary {
 
     /// Compares two who were measured on the same cases.
     pub fn compare(&self, a: &Variant, other: &Self, b: &Variant, seed: u64) -> Option<Comparison> {
-        let pairs: Vec<_> = self
-            .cells
-            .iter()
-            .filter(|cell| cell.variant == *a)
+        let theirs = other.cells.iter().filter(|cell| cell.variant == *b);
+        let theirs: BTreeMap<&str, &Cell> = theirs.map(|cell| (cell.case.as_str(), cell)).collect();
+        let ours = self.cells.iter().filter(|cell| cell.variant == *a);
+        let pairs: Vec<_> = ours
             .filter_map(|cell| {
-                let same = other.cells.iter().find(|one| one.case == cell.case && one.variant == *b)?;
+                let same = theirs.get(cell.case.as_str())?;
                 Some(((cell.passed, cell.samples()), (same.passed, same.samples())))
             })
             .collect();
@@ -108,29 +112,36 @@ fn variants(eval: &Eval, cells: &[Cell]) -> Vec<VariantSummary> {
             known.push(&cell.variant);
         }
     }
-    known.into_iter().map(|variant| variant_summary(eval, cells, variant)).collect()
+    let groups: Groups<'_> = eval
+        .cases
+        .iter()
+        .filter_map(|case| Some((case.name.as_str(), case.file.group.as_deref()?)))
+        .collect();
+    known.into_iter().map(|variant| variant_summary(eval.seed, &groups, cells, variant)).collect()
 }
 
-fn variant_summary(eval: &Eval, cells: &[Cell], variant: &Variant) -> VariantSummary {
+/// The groups of those cases that have one.
+type Groups<'a> = BTreeMap<&'a str, &'a str>;
+
+fn variant_summary(seed: u64, groups: &Groups<'_>, cells: &[Cell], variant: &Variant) -> VariantSummary {
     let own: Vec<&Cell> = cells.iter().filter(|cell| cell.variant == *variant).collect();
-    let mut groups: BTreeMap<String, Cluster> = BTreeMap::new();
+    // A group and a case may have the same name.
+    let mut clusters: BTreeMap<(bool, &str), Cluster> = BTreeMap::new();
     for cell in &own {
         let Some(rate) = cell.pass_rate else { continue };
-        let case = eval.cases.iter().find(|case| case.name == cell.case);
-        let group = case.and_then(|case| case.file.group.clone());
-        // A group and a case may have the same name.
-        let key = group.map_or_else(|| format!("case {}", cell.case), |group| format!("group {group}"));
-        groups.entry(key).or_insert_with(|| Cluster { values: Vec::new() }).values.push(rate);
+        let group = groups.get(cell.case.as_str());
+        let key = (group.is_some(), group.copied().unwrap_or(&cell.case));
+        clusters.entry(key).or_insert_with(|| Cluster { values: Vec::new() }).values.push(rate);
     }
     let rates: Vec<f64> = own.iter().filter_map(|cell| cell.pass_rate).collect();
-    let clusters: Vec<Cluster> = groups.into_values().collect();
+    let clusters: Vec<Cluster> = clusters.into_values().collect();
     #[expect(clippy::cast_precision_loss, reason = "cases are counted in thousands")]
     let mean = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
     VariantSummary {
         variant: variant.clone(),
         cases: own.len() as u64,
         pass_rate: mean,
-        interval: bootstrap_mean(&clusters, eval.seed).map(|(_, interval)| interval),
+        interval: bootstrap_mean(&clusters, seed).map(|(_, interval)| interval),
         cost: own.iter().fold(Cost::default(), |sum, cell| sum.and(cell.cost)),
     }
 }

@@ -165,6 +165,18 @@ pub enum Step {
     },
 }
 
+/// Longer texts and arguments of tools are cut.
+const LONGEST_STEP: usize = 4 << 10;
+
+/// As much of a text as a step tells.
+pub fn shortened(mut text: String) -> String {
+    if text.len() > LONGEST_STEP {
+        text.truncate(text.floor_char_boundary(LONGEST_STEP));
+        text.push('…');
+    }
+    text
+}
+
 /// What kind of thing a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

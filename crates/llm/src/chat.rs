@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rehearsal_core::Tokens;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -371,6 +372,14 @@ pub struct Usage {
     pub cache_write: u64,
     /// Of the output: thought.
     pub thinking: u64,
+}
+
+impl Usage {
+    /// As every run counts them; none if the vendor told nothing, which is not zero.
+    pub fn tokens(self) -> Option<Tokens> {
+        let input = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
+        (self != Self::default()).then_some(Tokens { input, cached: self.cache_read, output: self.output })
+    }
 }
 
 /// A piece of an answer that is being made.

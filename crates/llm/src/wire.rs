@@ -65,6 +65,24 @@ impl Dialect {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Gemini];
 
+    /// What people write before a model's name, as in `anthropic:claude-x`. `responses` is OpenAI by its other interface.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAiChat => "openai",
+            Self::OpenAiResponses => "responses",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The format and the name of `VENDOR:NAME`. What is before a colon and is no vendor belongs to the name: models are called
+    /// `llama:70b` too.
+    pub fn of_model(written: &str) -> Option<(Self, &str)> {
+        let (prefix, name) = written.split_once(':')?;
+        let dialect = Self::ALL.into_iter().find(|dialect| dialect.prefix() == prefix)?;
+        Some((dialect, name))
+    }
+
     /// Where a request goes, below the vendor's base address.
     pub fn path(self, model: &str, stream: bool) -> String {
         match self {

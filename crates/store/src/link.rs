@@ -19,6 +19,23 @@ pub(crate) struct Link<'c> {
     opening: Option<&'static str>,
     /// What has to be written, and goes with the statement that follows, or with the end.
     later: Option<Later>,
+    /// What came with the beginning of a transaction: the answer to the first that is asked in it.
+    ahead: Option<Ahead>,
+}
+
+/// A read of which it is known beforehand that a transaction begins with it. PostgreSQL is asked for it on the same way.
+#[derive(Debug)]
+pub(crate) struct FirstRead {
+    pub(crate) sql: &'static str,
+    /// Its first parameter is the time at which the transaction begins, before the values.
+    pub(crate) is_timed: bool,
+    pub(crate) values: Vec<Value<'static>>,
+}
+
+#[derive(Debug)]
+struct Ahead {
+    sql: &'static str,
+    rows: Vec<PgRow>,
 }
 
 #[derive(Debug)]
@@ -114,11 +131,17 @@ impl<T> Readable for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow
 
 impl<'c> Link<'c> {
     pub(crate) fn postgres(connection: &'c mut Backend) -> Self {
-        Self { connection: Connection::Postgres(connection), opening: None, later: None }
+        Self { connection: Connection::Postgres(connection), opening: None, later: None, ahead: None }
+    }
+
+    /// A transaction that has begun with a read.
+    pub(crate) fn postgres_after(connection: &'c mut Backend, read: Option<(FirstRead, Vec<PgRow>)>) -> Self {
+        let ahead = read.map(|(read, rows)| Ahead { sql: read.sql, rows });
+        Self { ahead, ..Self::postgres(connection) }
     }
 
     pub(crate) fn sqlite(connection: &'c mut SqliteConnection) -> Self {
-        Self { connection: Connection::Sqlite(connection), opening: None, later: None }
+        Self { connection: Connection::Sqlite(connection), opening: None, later: None, ahead: None }
     }
 
     /// A transaction that writes. A statement goes to SQLite's thread and back: it begins with the first one, and ends
@@ -137,8 +160,11 @@ impl<'c> Link<'c> {
         sql: impl Into<Sql>,
         values: &[Value<'_>],
     ) -> Result<Vec<T>, StoreError> {
-        self.settle().await?;
         let sql = sql.into();
+        if let Some(Ahead { rows, .. }) = self.ahead.take_if(|ahead| ahead.sql == sql.postgres) {
+            return Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?);
+        }
+        self.settle().await?;
         let opening = self.opening.take();
         match &mut self.connection {
             Connection::Sqlite(connection) => {
@@ -159,8 +185,11 @@ impl<'c> Link<'c> {
         sql: impl Into<Sql>,
         values: &[Value<'_>],
     ) -> Result<Option<T>, StoreError> {
-        self.settle().await?;
         let sql = sql.into();
+        if let Some(Ahead { rows, .. }) = self.ahead.take_if(|ahead| ahead.sql == sql.postgres) {
+            return Ok(rows.first().map(T::from_row).transpose()?);
+        }
+        self.settle().await?;
         let opening = self.opening.take();
         match &mut self.connection {
             Connection::Sqlite(connection) => {
@@ -243,7 +272,9 @@ impl<'c> Link<'c> {
         }
     }
 
+    /// Writes what was to be written. What came ahead and was not asked for first is not true any more.
     async fn settle(&mut self) -> Result<(), StoreError> {
+        self.ahead = None;
         let Some(Later { sql, values }) = self.later.take() else {
             return Ok(());
         };

@@ -1,5 +1,6 @@
 //! `eval`: measure agents on cases.
 
+mod asked;
 mod attempt;
 mod import;
 mod mutate;
@@ -23,10 +24,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Done;
-use crate::context::Context;
+use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::{Project, read_text};
+use asked::Vendors;
 use attempt::RealAttempts;
 pub(crate) use import::ImportDocument;
 pub(crate) use mutate::MutateDocument;
@@ -187,6 +189,7 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
         let eval = parse(&text, settings.agent.value.as_str()).map_err(|error| {
             CliError::in_file(error, &shown).hint("`rehearsal schema eval` has the form of the file")
         })?;
+        asked::check_names(&eval, &settings)?;
         all.push(Found { eval, text, path });
     }
     let is_file = |name: &&String| name.ends_with(".yaml") || name.ends_with(".yml");
@@ -238,8 +241,8 @@ async fn run_evals(args: &RunArgs, project: &Project, runs: &Runs, context: &Con
         }
         let run = if args.resume { runs.last_of(&found.eval.name)? } else { None };
         let run = run.map_or_else(|| runs.create(&found.eval.name, &found.text, context.now()), Ok)?;
-        let ended = run_one(&found, &run, args, project, &stop, context).await?;
-        let journal = open(&run)?;
+        let mut journal = open(&run)?;
+        let ended = run_one(&found, &mut journal, args, project, &stop, context).await?;
         let summary = Summary::of(&found.eval, journal.records());
         run.write_results(&summary, journal.records())?;
         red |= !summary.holds();
@@ -271,7 +274,7 @@ fn choose(eval: &mut Eval, args: &RunArgs) {
 
 async fn run_one(
     found: &Found,
-    run: &EvalRun,
+    journal: &mut Journal,
     args: &RunArgs,
     project: &Project,
     stop: &CancellationToken,
@@ -286,8 +289,7 @@ async fn run_one(
             tell::progress(record, progress, began.elapsed(), ui);
         }
     };
-    let mut journal = open(run)?;
-    run_all(&found.eval, attempts, &mut journal, limits, &mut watch, stop)
+    run_all(&found.eval, attempts, journal, limits, &mut watch, stop)
         .await
         .map_err(|error| CliError::of(Exit::Internal, &error))
 }
@@ -299,7 +301,10 @@ async fn attempts(
     project: &Project,
     context: &Context,
 ) -> Result<RealAttempts, CliError> {
+    let variables = variables();
+    let variable = |name: &str| variables.get(name).cloned();
     Ok(RealAttempts {
+        vendors: Vendors::of(&found.eval, live, Arc::clone(&context.clock), variable),
         eval: found.eval.clone(),
         settings: project.settings(Overrides::default())?,
         clock: Arc::clone(&context.clock),

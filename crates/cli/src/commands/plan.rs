@@ -109,7 +109,7 @@ pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
         (None, wish) => {
             let wish = wish.as_deref().unwrap_or_default();
             let planned = ask::ask(wish, &args, &members, &project, context).await?;
-            document.tokens = Some(ask::tokens(planned.usage));
+            document.tokens = planned.usage.tokens();
             match planned.reply {
                 Reply::Answer(answer) => {
                     context.ui.say(harmless(&answer));
@@ -156,6 +156,9 @@ async fn add_and_work(
     let added = tasks::add(plan, wish, args.session.as_ref(), project, context).await?;
     let count = words::count(added.tasks.len() as u64, "task");
     context.ui.say(format!("\n{count} added to session {}", styled(BOLD, format!("`{}`", added.session))));
+    if let Some(file) = &args.from {
+        approval::forget(&context.directory.join(file), project);
+    }
     document.approved = true;
     document.session = Some(added.session.clone());
     document.tasks = added.tasks;

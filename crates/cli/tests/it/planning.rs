@@ -55,8 +55,10 @@ fn nobody_is_asked_who_does_not_sit_at_a_terminal() {
     ");
     assert_eq!(tasks(&env).len(), 0);
 
-    let approved = env.run(&["plan", "--from", &kept(&env), "--yes", "--session", "hi"]);
+    let plan = kept(&env);
+    let approved = env.run(&["plan", "--from", &plan, "--yes", "--session", "hi"]);
     assert_eq!(approved.code, 0, "{approved}");
+    assert!(!env.repo.join(plan).exists(), "it is in the store now");
     assert_snapshot!(approved.stdout, @"
     TASK      AGENT   AFTER  WHAT
     find      search  -      Find the greeting

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a random test tells its seed")]
 
 mod dice;
+mod eval_killed;
 mod full_disk;
 mod ledger;
 mod loop_killed;

@@ -34,6 +34,16 @@ pub enum Origin {
     Flag,
 }
 
+impl Origin {
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::User(path) | Self::Project(path) => Some(path),
+            Self::Default | Self::Environment | Self::Flag => None,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,11 +1,14 @@
 //! From YAML to checked evals.
 
+mod asked;
+
 use std::collections::BTreeSet;
 
 use rehearsal_core::{SourceError, place_of, yaml_error};
 use serde_saphyr::Spanned;
 
 use super::{AtK, Case, CaseFile, Eval, EvalFile, Require};
+use crate::asked::Asked;
 use crate::assertion::{Assertion, AssertionFile, check_of};
 use crate::trial::Variant;
 
@@ -80,6 +83,11 @@ fn read_case(
         let message = format!("nothing is asserted of case `{}`, so it could not fail", written.name);
         return Err(at(message).hint("add `assert:` with at least one assertion"));
     }
+    for agent in agents(file, written, default_agent) {
+        if let Some(asked) = Asked::of(agent) {
+            asked::check(agent, asked, file, case, (common, &own))?;
+        }
+    }
     if let (Some(judged), None) = (own.iter().chain(common).find(|one| one.is_judged()), &file.judge) {
         let message = format!("`{}` needs a judge", judged.name);
         return Err(at(message).hint("name its model at the top of the file: judge: vendor:model"));
@@ -100,17 +108,20 @@ fn assertions(files: &[Spanned<AssertionFile>]) -> Result<Vec<Assertion>, Source
     files.iter().map(read).collect()
 }
 
+/// Who is measured on a case.
+fn agents<'a>(file: &'a EvalFile, case: &'a CaseFile, default_agent: &'a str) -> Vec<&'a str> {
+    let named = [&case.agents, &file.agents].into_iter().find(|agents| !agents.is_empty());
+    named.map_or_else(|| vec![default_agent], |agents| agents.iter().map(String::as_str).collect())
+}
+
 /// Every point of the matrix.
 fn variants(file: &EvalFile, case: &CaseFile, default_agent: &str) -> Vec<Variant> {
-    let default = [default_agent.to_owned()];
-    let agents =
-        [case.agents.as_slice(), &file.agents, &default].into_iter().find(|agents| !agents.is_empty());
     let mut all = Vec::new();
-    for agent in agents.unwrap_or_default() {
+    for agent in agents(file, case, default_agent) {
         for model in each(&file.models) {
             for prompt in each(&file.prompts.keys().cloned().collect::<Vec<_>>()) {
                 for flow in each(&file.flows) {
-                    let (agent, model, prompt) = (agent.clone(), model.clone(), prompt.clone());
+                    let (agent, model, prompt) = (agent.to_owned(), model.clone(), prompt.clone());
                     all.push(Variant { agent, model, prompt, flow });
                 }
             }
@@ -196,6 +207,41 @@ cases:
         assert_eq!((eval.cases[0].variants.len(), eval.cases[0].repeat), (8, 3));
         assert_eq!(eval.cases[0].variants[0].to_string(), "claude · small · plain · plan");
         assert_eq!((eval.cases[1].variants.len(), eval.cases[1].repeat), (4, 5));
+    }
+
+    #[test]
+    fn a_model_that_is_asked_directly_has_no_repository() {
+        let case = |agent: &str, rest: &str| {
+            format!("name: a\nagents: [{agent}]\ncases:\n  - name: b\n    prompt: c\n{rest}")
+        };
+        let said = "    assert:\n      - { type: contains, value: x }\n";
+        assert!(parse(&case("echo, 'openai:gpt-x'", said), "claude").is_ok());
+        let error = |agent: &str, rest: &str| error(&case(agent, rest));
+        assert_eq!(
+            error("claude, echo", &format!("    repository: {{ path: . }}\n{said}")),
+            "4:5 `echo` has no repository: case `b` gives it one"
+        );
+        assert_eq!(
+            error("'openai:gpt-x'", &format!("    setup: make\n{said}")),
+            "4:5 `openai:gpt-x` has no repository: case `b` sets one up"
+        );
+        assert_eq!(
+            error("echo", &format!("{said}      - {{ type: git, value: {{ clean: true }} }}\n")),
+            "8:9 `echo` has no repository: `git: {\"clean\":true}` cannot be said of it"
+        );
+        assert_eq!(
+            error("echo", &format!("{said}assert:\n  - {{ type: files-modified, value: 1 }}\n")),
+            "9:5 `echo` has no repository: `files-modified: 1` cannot be said of it"
+        );
+        assert_eq!(error("'gemini:'", said), "4:5 `gemini:` names no model");
+        assert_eq!(
+            error("echo", &format!("{said}models: [small]\n")),
+            "4:5 `echo` is asked as it is: it has no `models` to choose from"
+        );
+        assert_eq!(
+            error("echo", &format!("{said}flows: [plan]\n")),
+            "4:5 `echo` is asked once: it goes through no `flows`"
+        );
     }
 
     #[test]

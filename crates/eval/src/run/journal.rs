@@ -1,4 +1,7 @@
-//! Where trials are written down: JSON lines, one write for each, so that a kill loses none.
+//! Where trials are written down: JSON lines, one write for each.
+//!
+//! **Invariant:** a trial is told as over only when its line is with the kernel. However this process ends then, the trial is not lost; when
+//! the machine ends, the last ones may be, and they are missing as if they had not been made.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};

@@ -149,6 +149,28 @@ mod tests {
     }
 
     #[test]
+    fn it_is_what_fisher_found_for_darwins_plants() {
+        // Fisher (1935), The Design of Experiments, § 21: of 32,768 ways 863 are as far to one side as the heights of 15 pairs of plants
+        // that were seen, in eighths of an inch.
+        let seen = [49_i64, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48];
+        let pair = |difference: &i64| ((u64::try_from(500 + difference).unwrap(), 1000), (500, 1000));
+        let comparison = compare_paired(&seen.iter().map(pair).collect::<Vec<_>>(), 0).unwrap();
+        assert_eq!(comparison.method, Method::Exact);
+        assert!((comparison.p_value - 2.0 * 863.0 / 32_768.0).abs() < 1e-12, "{comparison:?}");
+    }
+
+    #[test]
+    fn it_is_the_binomial_test_for_agrestis_voters() {
+        // Agresti, Categorical Data Analysis, table 10.1: of 1,600 people 150 changed their minds one way and 86 the other.
+        let mut cases = vec![(1, 0); 150];
+        cases.extend([(0, 1); 86]);
+        cases.extend([(1, 1); 794]);
+        cases.extend([(0, 0); 570]);
+        let comparison = compare_paired(&once(&cases), 0).unwrap();
+        assert!((comparison.p_value - 3.715_936_14e-5).abs() < 1e-12, "{comparison:?}");
+    }
+
+    #[test]
     fn no_difference_is_no_evidence() {
         let comparison = compare_paired(&once(&[(1, 1), (0, 0), (1, 0), (0, 1)]), 0).unwrap();
         assert!((comparison.p_value - 1.0).abs() < 1e-12, "{comparison:?}");
@@ -170,6 +192,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn who_is_named_first_changes_the_sign_and_nothing_else(
+            tallies in prop::collection::vec((0_u64..6, 0_u64..6), 1..12)
+        ) {
+            let pairs: Vec<(Tally, Tally)> = tallies.iter().map(|(a, b)| ((*a, 5), (*b, 5))).collect();
+            let swapped: Vec<(Tally, Tally)> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
+            let (one, other) = (compare_paired(&pairs, 0).unwrap(), compare_paired(&swapped, 0).unwrap());
+            prop_assert!(one.p_value > 0.0 && one.p_value <= 1.0);
+            prop_assert!((one.p_value - other.p_value).abs() < 1e-12);
+            prop_assert!((one.difference + other.difference).abs() < 1e-12);
+            prop_assert_eq!((one.better, one.worse), (other.worse, other.better));
+        }
+
         #[test]
         fn it_agrees_with_trying_all_signs(tallies in prop::collection::vec((0_u64..4, 0_u64..4), 1..9)) {
             let pairs: Vec<(Tally, Tally)> = tallies.iter().map(|(a, b)| ((*a, 3), (*b, 3))).collect();

@@ -58,6 +58,31 @@ mod tests {
         near(wilson(29, 1), 0.0061, 0.1718);
     }
 
+    /// How often the interval of `n` trials holds a true rate: the sum over all results that can be.
+    fn coverage(n: u32, rate: f64) -> f64 {
+        let mut chance = (1.0 - rate).powi(i32::try_from(n).unwrap());
+        let mut covered = 0.0;
+        for passed in 0..=n {
+            if wilson(n.into(), passed.into()).unwrap().contains(rate) {
+                covered += chance;
+            }
+            chance *= f64::from(n - passed) / f64::from(passed + 1) * rate / (1.0 - rate);
+        }
+        covered
+    }
+
+    #[test]
+    fn over_all_rates_it_holds_the_true_one_in_95_of_100() {
+        for (n, expected) in [(5, 0.955), (10, 0.954), (20, 0.953), (50, 0.952), (100, 0.951)] {
+            // Above one half it is the same from the other end.
+            let all: Vec<f64> = (0..500).map(|step| coverage(n, (f64::from(step) + 0.5) / 1000.0)).collect();
+            let mean = all.iter().sum::<f64>() / 500.0;
+            assert!((mean - expected).abs() < 6e-4, "{n}: {mean}");
+            // Near 0 and 1 it is known to be less, and never very much.
+            assert!(all.iter().all(|one| *one > 0.83), "{n}");
+        }
+    }
+
     #[test]
     fn without_a_trial_nothing_is_known() {
         assert_eq!(wilson(0, 0), None);

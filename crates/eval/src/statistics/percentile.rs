@@ -20,6 +20,7 @@ pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn they_lie_between_the_values() {
@@ -33,5 +34,17 @@ mod tests {
     #[test]
     fn of_nothing_there_is_none() {
         assert_eq!(percentile(&[], 0.5), None);
+        assert_eq!(percentile(&[f64::NAN], 0.5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn half_of_the_values_are_on_either_side_of_the_middle(values in prop::collection::vec(-1e9..1e9_f64, 1..40)) {
+            let middle = percentile(&values, 0.5).unwrap();
+            let below = values.iter().filter(|value| **value < middle).count();
+            let above = values.iter().filter(|value| **value > middle).count();
+            prop_assert!(below <= values.len() / 2 && above <= values.len() / 2, "{middle}");
+            prop_assert!(middle <= percentile(&values, 0.95).unwrap());
+        }
     }
 }

@@ -76,9 +76,8 @@ impl Cell {
         self.passed + self.failed
     }
 
-    pub(super) fn of<'a>(case: &str, variant: &Variant, records: impl Iterator<Item = &'a Record>) -> Self {
-        let records: Vec<&Record> = records.collect();
-        let (samples, unsteady_tapes) = samples(&records);
+    pub(super) fn of(case: &str, variant: &Variant, records: &[&Record]) -> Self {
+        let (samples, unsteady_tapes) = samples(records);
         let count = |wanted: Verdict| samples.iter().filter(|verdict| **verdict == wanted).count() as u64;
         let (passed, failed) = (count(Verdict::Pass), count(Verdict::Fail));
         let n = passed + failed;

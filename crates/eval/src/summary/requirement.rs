@@ -1,5 +1,7 @@
 //! What was required, and whether it holds.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +39,12 @@ pub(super) fn all(eval: &Eval, cells: &[Cell]) -> Vec<Requirement> {
         let own: Vec<&Cell> = cells.iter().filter(|cell| cell.variant == *variant).collect();
         check(&variant.to_string(), &of_eval, &own, &mut found);
     }
-    for case in &eval.cases {
-        for cell in cells.iter().filter(|cell| cell.case == case.name) {
+    let mut of_case: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
+    for cell in cells {
+        of_case.entry(&cell.case).or_default().push(cell);
+    }
+    for case in eval.cases.iter().filter(|case| own_words(&case.file.require)) {
+        for cell in of_case.get(case.name.as_str()).into_iter().flatten() {
             check(&format!("{}, {}", cell.case, cell.variant), &case.file.require, &[cell], &mut found);
         }
     }

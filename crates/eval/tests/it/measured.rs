@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rehearsal_eval::run::{Journal, Limits, run};
-use rehearsal_eval::statistics::Method;
+use rehearsal_eval::statistics::{Method, wilson};
 use rehearsal_eval::summary::Summary;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,39 @@ async fn known_success_rates_are_within_their_intervals_as_often_as_is_promised(
     }
     // 95 of 100 are promised; of 60, fewer than 50 would be far off (one in a hundred thousand).
     assert!(inside >= 50, "{inside} of {all}");
+}
+
+/// How often Wilson's interval of so many trials holds the true rate, over all results that can be.
+fn promised(trials: u32, chance: f64) -> f64 {
+    let mut likely = (1.0 - chance).powi(i32::try_from(trials).unwrap());
+    let mut covered = 0.0;
+    for passed in 0..=trials {
+        if wilson(trials.into(), passed.into()).unwrap().contains(chance) {
+            covered += likely;
+        }
+        likely *= f64::from(trials - passed) / f64::from(passed + 1) * chance / (1.0 - chance);
+    }
+    covered
+}
+
+#[tokio::test]
+async fn the_interval_of_a_case_holds_its_rate_as_often_as_it_promises() {
+    const CASES: u32 = 100;
+    const TRIALS: u32 = 20;
+    const SEEDS: u32 = 4;
+    for chance in [0.1, 0.5, 0.8] {
+        let mut inside = 0;
+        for seed in 0..SEEDS {
+            let summary = measured(CASES as usize, TRIALS, &[("agent", chance)], seed.into()).await;
+            let holds = summary.cells.iter().filter(|cell| cell.interval.unwrap().contains(chance));
+            inside += u32::try_from(holds.count()).unwrap();
+        }
+        let (all, expected) = (f64::from(CASES * SEEDS), promised(TRIALS, chance));
+        // Four standard errors to each side: one in fifteen thousand.
+        let tolerance = 4.0 * (expected * (1.0 - expected) / all).sqrt();
+        let seen = f64::from(inside) / all;
+        assert!((seen - expected).abs() < tolerance, "{chance}: {seen}, {expected:.3} promised");
+    }
 }
 
 #[tokio::test]

@@ -114,7 +114,7 @@ impl Endpoint {
     }
 
     /// Whether it is on this machine.
-    pub(super) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         self.is_loopback
     }
 }

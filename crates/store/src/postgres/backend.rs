@@ -3,12 +3,12 @@
 //! sqlx sends one statement at a time and waits for its answer. Several go on one way only as plain text, without
 //! parameters: there a statement that was prepared before is executed by its name, and its values are written out.
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr, raw_sql};
 
 use super::server::in_time;
 use crate::StoreError;
-use crate::link::Value;
+use crate::link::{FirstRead, Value};
 
 /// A connection. A statement that was prepared is known by its place in the list.
 #[derive(Debug)]
@@ -27,31 +27,63 @@ impl Backend {
         self.send(sql.into_sql_str()).await
     }
 
+    /// The beginning of a transaction, together with what is read first in it. The rows of both.
+    pub(super) async fn begin_and_read(
+        &mut self,
+        opening: &'static str,
+        time: &str,
+        first: Option<&FirstRead>,
+    ) -> Result<Vec<PgRow>, StoreError> {
+        let Some(FirstRead { sql, is_timed, values }) = first else {
+            return in_time(async { Ok(raw_sql(opening).fetch_all(&mut self.wire).await?) }).await;
+        };
+        let timed = is_timed.then(|| ("bigint", time.to_owned()));
+        let execute = self.by_name(sql, timed.into_iter().chain(written(values)));
+        let text = AssertSqlSafe(format!("{opening}; {execute}")).into_sql_str();
+        let rows = in_time(async { Ok(raw_sql(text).fetch_all(&mut self.wire).await?) }).await?;
+        self.is_prepared(sql);
+        Ok(rows)
+    }
+
     /// The last statement of a transaction together with its end.
     pub(crate) async fn write_and_commit(
         &mut self,
         sql: &'static str,
         values: &[Value<'_>],
     ) -> Result<(), StoreError> {
+        let execute = self.by_name(sql, written(values));
+        self.send(AssertSqlSafe(format!("{execute}; COMMIT")).into_sql_str()).await?;
+        self.is_prepared(sql);
+        Ok(())
+    }
+
+    /// A statement by its name, and before it what gives it the name, if it has none yet. Each value comes with its type.
+    fn by_name(&self, sql: &str, values: impl Iterator<Item = (&'static str, String)>) -> String {
         let known = self.prepared.iter().position(|prepared| *prepared == sql);
         let name = known.unwrap_or(self.prepared.len());
-        let literals: Vec<String> = values.iter().map(literal).collect();
-        let mut text = format!("EXECUTE rehearsal_{name}({}); COMMIT", literals.join(", "));
-        if known.is_none() {
-            let types: Vec<&str> = values.iter().map(type_of).collect();
-            text.insert_str(0, &format!("PREPARE rehearsal_{name}({}) AS {sql}; ", types.join(", ")));
+        let (types, literals): (Vec<&str>, Vec<String>) = values.unzip();
+        let execute = format!("EXECUTE rehearsal_{name}({})", literals.join(", "));
+        match known {
+            Some(_) => execute,
+            None => format!("PREPARE rehearsal_{name}({}) AS {sql}; {execute}", types.join(", ")),
         }
-        self.send(AssertSqlSafe(text).into_sql_str()).await?;
-        if known.is_none() {
+    }
+
+    fn is_prepared(&mut self, sql: &'static str) {
+        if !self.prepared.contains(&sql) {
             self.prepared.push(sql);
         }
-        Ok(())
     }
 
     async fn send(&mut self, sql: SqlStr) -> Result<(), StoreError> {
         in_time(async { Ok(raw_sql(sql).execute(&mut self.wire).await?) }).await?;
         Ok(())
     }
+}
+
+/// Values as they are written in a statement, each with its type.
+fn written(values: &[Value<'_>]) -> impl Iterator<Item = (&'static str, String)> {
+    values.iter().map(|value| (type_of(value), literal(value)))
 }
 
 fn type_of(value: &Value<'_>) -> &'static str {

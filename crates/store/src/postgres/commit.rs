@@ -1,13 +1,14 @@
 //! One commit: begin, change, commit; and what to make of a connection that breaks in the last of them.
 
 use rehearsal_core::{Actor, Timestamp};
-use sqlx::{Row, raw_sql};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use super::patience::Patience;
-use super::server::{Turn, in_time};
+use super::server::Turn;
 use super::{PostgresStore, TimeSource};
-use crate::link::{Link, values};
-use crate::tables::commit::Writing;
+use crate::link::{FirstRead, Link, values};
+use crate::tables::commit::{Writing, first_read};
 use crate::{Change, CommitError, Committed, StoreError};
 
 /// The server's clock, in milliseconds.
@@ -25,6 +26,15 @@ enum Ending {
     Unknown,
 }
 
+/// A transaction that has begun.
+struct Begun {
+    at: Timestamp,
+    /// Its number.
+    transaction: Option<String>,
+    /// What was read with its beginning.
+    read: Option<(FirstRead, Vec<PgRow>)>,
+}
+
 impl PostgresStore {
     /// Makes all changes or none. [`StoreError::Unreachable`] and [`StoreError::Contended`]: none, and it can be tried
     /// again.
@@ -35,8 +45,8 @@ impl PostgresStore {
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
-        let (at, transaction) = self.begin(&mut turn, at, &changes).await?;
-        let link = Link::postgres(&mut turn.connection);
+        let Begun { at, transaction, read } = self.begin(&mut turn, at, &changes).await?;
+        let link = Link::postgres_after(&mut turn.connection, read);
         let mut writing = Writing::new(link, &self.flows, actor, at, transaction);
         let committed = match writing.apply_all(changes).await {
             Ok(committed) => committed,
@@ -65,28 +75,31 @@ impl PostgresStore {
         Ok(committed)
     }
 
-    /// Begins a transaction; when, and under which number. A claim that finds nothing to do needs no number: it gets one
-    /// with the task that it takes.
+    /// Begins a transaction. A claim that finds nothing to do needs no number: it gets one with the task that it takes.
     async fn begin(
         &self,
         turn: &mut Turn<'_>,
         given: Timestamp,
         changes: &[Change],
-    ) -> Result<(Timestamp, Option<String>), StoreError> {
+    ) -> Result<Begun, StoreError> {
         let only_claims = changes.iter().all(|change| matches!(change, Change::ClaimNext(_)));
-        let sql = if only_claims {
+        let opening = if only_claims {
             concat!("BEGIN; SELECT ", server_time!(), ", NULL::text")
         } else {
             concat!("BEGIN; SELECT ", server_time!(), ", pg_current_xact_id()::text")
         };
-        let wire = &mut turn.connection.wire;
-        let rows = in_time(async { Ok(raw_sql(sql).fetch_all(wire).await?) }).await?;
-        let row = rows.first().ok_or_else(|| StoreError::Other(Box::new(sqlx::Error::RowNotFound)))?;
+        let time = match self.time {
+            TimeSource::Given => given.0.to_string(),
+            TimeSource::Server => server_time!().to_owned(),
+        };
+        let first = changes.first().and_then(first_read);
+        let mut rows = turn.connection.begin_and_read(opening, &time, first.as_ref()).await?.into_iter();
+        let row = rows.next().ok_or_else(|| StoreError::Other(Box::new(sqlx::Error::RowNotFound)))?;
         let at = match self.time {
             TimeSource::Given => given,
             TimeSource::Server => Timestamp(row.try_get(0)?),
         };
-        Ok((at, row.try_get(1)?))
+        Ok(Begun { at, transaction: row.try_get(1)?, read: first.map(|first| (first, rows.collect())) })
     }
 
     /// Asks the server how a transaction ended whose last word was lost. One without a number wrote nothing.

@@ -11,7 +11,7 @@ use rehearsal_core::{Actor, EventKind, RunId, SessionName, TaskId, Timestamp};
 use super::flows::FlowCache;
 use super::log::{About, run_of};
 use crate::json::to_json;
-use crate::link::{Link, Value};
+use crate::link::{FirstRead, Link, Value};
 use crate::{Change, CommitError, Committed, StoreError};
 
 pub(crate) use runs::EndColumns;
@@ -39,6 +39,15 @@ macro_rules! insert_event {
 use insert_event;
 
 const APPEND: &str = insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7)");
+
+/// What a change reads before anything else, if that can be said beforehand.
+pub(crate) fn first_read(change: &Change) -> Option<FirstRead> {
+    match change {
+        Change::ClaimNext(request) => claims::first_read(request),
+        Change::ChangeTask { id, .. } => Some(crate::tables::tasks::first_read(id)),
+        _ => None,
+    }
+}
 
 impl<'a> Writing<'a> {
     pub(crate) fn new(

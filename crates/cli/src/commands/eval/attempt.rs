@@ -9,25 +9,27 @@ use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
 use rehearsal_core::{Activity, AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
 use rehearsal_engine::AgentSetup;
+use rehearsal_eval::asked::Asked;
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
 use rehearsal_eval::run::{Attempts, Unmade};
-use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId, Variant};
+use rehearsal_eval::trial::{Doing, Source, Step, Tested, Trial, TrialId, Variant, shortened};
 use rehearsal_store::Store;
 use tokio_util::sync::CancellationToken;
 
+use super::asked::{Question, Vendors};
 use super::scene::{Scene, failed};
 use super::tested::by_name;
 use crate::context::variables;
 
-/// Longer arguments of tools and longer texts are cut.
-const LONGEST_STEP: usize = 4 << 10;
 /// More steps than any assertion asks for.
 const MOST_STEPS: usize = 10_000;
 
 /// Makes trials with real processes.
 pub(super) struct RealAttempts {
     pub(super) eval: Eval,
+    /// Who is asked directly.
+    pub(super) vendors: Vendors,
     pub(super) settings: Settings,
     pub(super) clock: Arc<dyn Clock>,
     /// Where the eval's file is.
@@ -89,6 +91,10 @@ impl RealAttempts {
 #[async_trait]
 impl Attempts for RealAttempts {
     async fn attempt(&self, case: &Case, id: &TrialId, cancel: &CancellationToken) -> Result<Trial, Unmade> {
+        if let Some(asked) = Asked::of(&id.variant.agent) {
+            let question = Question { asked, prompt: self.prompt(case, id), case, id };
+            return self.vendors.ask(question, cancel).await;
+        }
         let (profile, source) = self.who(id)?;
         let file = &case.file;
         let scene = Scene::make(&file.repository, file.setup.as_deref(), &self.beside, cancel).await?;
@@ -211,7 +217,7 @@ fn watch(steps: &Arc<Mutex<Vec<Step>>>) -> Watch {
         match activity {
             Activity::ToolCalled { tool, detail } if steps.len() < MOST_STEPS => {
                 let does = doing(&tool, &detail);
-                steps.push(Step::Tool { tool, arguments: cut(detail), does, is_error: None });
+                steps.push(Step::Tool { tool, arguments: shortened(detail), does, is_error: None });
             }
             Activity::ToolReturned { is_error: failed, .. } => {
                 let open = steps.iter_mut().find_map(|step| match step {
@@ -222,18 +228,12 @@ fn watch(steps: &Arc<Mutex<Vec<Step>>>) -> Watch {
                     *is_error = Some(failed);
                 }
             }
-            Activity::Text { text } if steps.len() < MOST_STEPS => steps.push(Step::Text { text: cut(text) }),
+            Activity::Text { text } if steps.len() < MOST_STEPS => {
+                steps.push(Step::Text { text: shortened(text) })
+            }
             _ => {}
         }
     })
-}
-
-fn cut(mut text: String) -> String {
-    if text.len() > LONGEST_STEP {
-        text.truncate(text.floor_char_boundary(LONGEST_STEP));
-        text.push('…');
-    }
-    text
 }
 
 /// What kind of thing a tool does, whatever its agent calls it.

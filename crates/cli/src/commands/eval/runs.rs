@@ -10,6 +10,11 @@ use crate::error::CliError;
 use crate::project::Project;
 use crate::ui::Document;
 
+/// The copy of the eval in a run.
+const EVAL_FILE: &str = "eval.yaml";
+/// How the names of directories begin that are no run yet.
+const UNFINISHED: &str = ".new-";
+
 /// All runs of a project.
 pub(super) struct Runs {
     directory: Utf8PathBuf,
@@ -34,7 +39,7 @@ impl Runs {
         let mut names = Vec::new();
         for entry in self.directory.read_dir_utf8()? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
+            if entry.file_type()?.is_dir() && !entry.file_name().starts_with(UNFINISHED) {
                 names.push(entry.file_name().to_owned());
             }
         }
@@ -66,24 +71,25 @@ impl Runs {
 
     /// The last run of an eval.
     pub(super) fn last_of(&self, eval: &str) -> Result<Option<EvalRun>, CliError> {
-        let end = format!("-{eval}");
-        Ok(self.names()?.iter().rev().find(|name| name.ends_with(&end)).map(|name| self.run(name)))
+        // A date, a time, and the eval, whose name may have dashes too.
+        let is_of = |name: &&String| name.splitn(3, '-').nth(2) == Some(eval);
+        Ok(self.names()?.iter().rev().find(is_of).map(|name| self.run(name)))
     }
 
     /// A new one, with a copy of the eval as it is now.
     pub(super) fn create(&self, eval: &str, text: &str, now: Timestamp) -> Result<EvalRun, CliError> {
         let at = jiff::Timestamp::from_millisecond(now.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         let time = at.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
+        fs_err::create_dir_all(&self.directory)?;
+        // It gets its name when it is whole: a kill leaves no run without its eval.
+        let new = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.directory)?;
+        fs_err::write(new.path().join(EVAL_FILE), text)?;
         for number in 1..1000 {
             let more = if number == 1 { String::new() } else { format!(".{number}") };
             let run = self.run(&format!("{time}{more}-{eval}"));
-            fs_err::create_dir_all(&self.directory)?;
-            match std::fs::create_dir(&run.directory) {
-                Ok(()) => {
-                    fs_err::write(run.eval_file(), text)?;
-                    return Ok(run);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            match std::fs::rename(new.path(), &run.directory) {
+                Ok(()) => return Ok(run),
+                Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -106,7 +112,7 @@ impl EvalRun {
 
     /// The eval as it was.
     pub(super) fn eval_file(&self) -> Utf8PathBuf {
-        self.directory.join("eval.yaml")
+        self.directory.join(EVAL_FILE)
     }
 
     pub(super) fn trials(&self) -> Utf8PathBuf {

@@ -119,6 +119,13 @@ pub(super) fn keep(plan: &Plan, project: &Project) -> Result<String, CliError> {
     Ok(project.shown(&path))
 }
 
+/// A plan that was kept until its approval is in the store now. A person's own file stays.
+pub(super) fn forget(path: &Utf8Path, project: &Project) {
+    if path.parent() == Some(&project.state_dir().join("plans")) {
+        let _ = fs_err::remove_file(path);
+    }
+}
+
 fn write_new(path: &Utf8Path, text: &str) -> Result<(), CliError> {
     fs_err::write(path, format!("{text}\n"))?;
     Ok(())

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::Tokens;
 use rehearsal_crew::plan::Member;
 use rehearsal_crew::planner::{Planned, PlannerError, Wish, plan};
 use rehearsal_crew::{ModelChoice, Surroundings};
-use rehearsal_llm::chat::Usage;
 use rehearsal_llm::clients::{Client, Settings};
 use rehearsal_llm::model::ModelError;
 
@@ -65,10 +63,4 @@ fn planner_error(error: &PlannerError) -> CliError {
             "ask again, with other words or another `--model`; a plan of your own goes in with `--from FILE`",
         ),
     }
-}
-
-/// Tokens as every run counts them.
-pub(super) fn tokens(usage: Usage) -> Tokens {
-    let input = usage.input + usage.cache_read + usage.cache_write;
-    Tokens { input, cached: usage.cache_read, output: usage.output }
 }

@@ -9,7 +9,7 @@ use rehearsal_core::{Claim, EventKind, Hold, Lane, RunEnd, RunId, SessionName, S
 use super::Writing;
 use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order};
 use crate::json::to_json;
-use crate::link::{Sql, values};
+use crate::link::{FirstRead, Sql, values};
 use crate::policy::CANDIDATES;
 use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::tables::log::About;
@@ -41,6 +41,12 @@ enum Tried {
     Hindered,
     /// Whether it may be claimed depends on what others claim.
     NeedsSolitude,
+}
+
+/// A claim begins with a look, unless it has to be alone for it.
+pub(super) fn first_read(request: &ClaimRequest) -> Option<FirstRead> {
+    let read = FirstRead { sql: LOOK.postgres, is_timed: true, values: vec![CANDIDATES.into()] };
+    (!request.counts()).then_some(read)
 }
 
 impl Writing<'_> {

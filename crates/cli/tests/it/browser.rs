@@ -64,8 +64,9 @@ impl Browser {
             .spawn()
             .unwrap();
         let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let _alive = watched(&child);
-        let mut this = Self { child, to, from, session: Value::Null, asked: 0, _alive, events: Vec::new() };
+        let alive = watched(&child);
+        let mut this =
+            Self { child, to, from, session: Value::Null, asked: 0, _alive: alive, events: Vec::new() };
         let page = this.ask("Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": page["targetId"], "flatten": true });
         this.session = this.ask("Target.attachToTarget", &attach)["sessionId"].clone();

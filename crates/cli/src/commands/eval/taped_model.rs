@@ -32,7 +32,7 @@ pub(super) struct ModelTape<'a> {
 pub(super) enum TapedModel<M> {
     Asked(M, Source),
     Recorded(RecordingModel<M>),
-    Played { model: ReplayingModel, tape: String },
+    Played { model: Box<ReplayingModel>, tape: String },
 }
 
 impl<M: ChatModel> TapedModel<M> {
@@ -62,7 +62,7 @@ impl<M: ChatModel> TapedModel<M> {
                 let player =
                     Player::new(cassette, matching, place, &secrets).map_err(|error| cannot(&error))?;
                 let model = ReplayingModel::new(player, dialect, Arc::clone(clock));
-                Ok(Self::Played { model, tape })
+                Ok(Self::Played { model: Box::new(model), tape })
             }
         }
     }
@@ -83,7 +83,7 @@ impl<M: ChatModel> TapedModel<M> {
         match self {
             Self::Asked(model, _) => model,
             Self::Recorded(model) => model,
-            Self::Played { model, .. } => model,
+            Self::Played { model, .. } => model.as_ref(),
         }
     }
 }

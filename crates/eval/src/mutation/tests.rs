@@ -48,7 +48,7 @@ fn trial() -> Trial {
         tokens: Some(Tokens { input: 900, cached: 0, output: 100 }),
         cost_usd: Some(0.01),
         turns: Some(3),
-        replay: Some(Replay { exact: true, differences: vec![] }),
+        replay: Some(Replay { exact: true, differences: vec![], missed: 0 }),
         ..Trial::blank(id, Source::Scripted, Timestamp(0))
     }
 }

@@ -1,6 +1,7 @@
 //! The mean over a suite, with an interval that knows that trials of one case resemble each other.
 
 use super::chance::Chance;
+use super::interval::score;
 use super::{Interval, percentile};
 
 /// Values that resemble each other: the cases of one repository, or one case.
@@ -29,9 +30,9 @@ pub fn bootstrap_mean(clusters: &[Cluster], seed: u64) -> Option<(f64, Interval)
         sum / count
     };
     let all = mean(&mut sums.iter().copied());
-    // Whatever is drawn of what is all the same has the same mean.
+    // Whatever is drawn of what is all the same has the same mean, which would be said too surely: another one could differ.
     if sums.iter().all(|one| *one == sums[0]) {
-        return Some((all, Interval { low: all, high: all }));
+        return Some((all, score(count(&sums), all)));
     }
     let mut chance = Chance::new(seed);
     let draws: Vec<f64> =
@@ -41,7 +42,7 @@ pub fn bootstrap_mean(clusters: &[Cluster], seed: u64) -> Option<(f64, Interval)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "cases are counted in thousands")]
-fn count(values: &[f64]) -> f64 {
+fn count<T>(values: &[T]) -> f64 {
     values.len() as f64
 }
 
@@ -60,9 +61,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_all_the_same_has_one_mean() {
-        let sure = Interval { low: 1.0, high: 1.0 };
-        assert_eq!(bootstrap_mean(&each(&[1.0; 50]), 1), Some((1.0, sure)));
+    fn what_is_all_the_same_is_no_surer_than_so_many_can_make_it() {
+        let (mean, interval) = bootstrap_mean(&each(&[1.0; 50]), 1).unwrap();
+        assert_eq!((mean, Some(interval)), (1.0, crate::statistics::wilson(50, 50)));
+        assert!(interval.low < 0.93 && bootstrap_mean(&each(&[1.0; 4]), 1).unwrap().1.low < 0.52);
     }
 
     #[test]

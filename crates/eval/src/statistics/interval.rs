@@ -29,14 +29,19 @@ pub fn wilson(trials: u64, passed: u64) -> Option<Interval> {
     }
     #[expect(clippy::cast_precision_loss, reason = "trials are counted in thousands")]
     let (n, rate) = (trials as f64, passed as f64 / trials as f64);
+    Some(score(n, rate))
+}
+
+/// The same of a rate that was seen in so many.
+pub(super) fn score(n: f64, rate: f64) -> Interval {
     let weight = Z * Z / n;
     let centre = rate + weight / 2.0;
     let spread = Z * ((rate * (1.0 - rate) + weight / 4.0) / n).sqrt();
     let scale = 1.0 + weight;
     // At the ends the formula is exact in numbers and not in floating point.
-    let low = if passed == 0 { 0.0 } else { (centre - spread) / scale };
-    let high = if passed == trials { 1.0 } else { (centre + spread) / scale };
-    Some(Interval { low, high })
+    let low = if rate <= 0.0 { 0.0 } else { (centre - spread) / scale };
+    let high = if rate >= 1.0 { 1.0 } else { (centre + spread) / scale };
+    Interval { low, high }
 }
 
 #[cfg(test)]

@@ -136,7 +136,10 @@ fn the_test_that_hangs_is_named_and_what_ended_before_is_kept(
     let Some(runner) = runner else { return };
     let old = if runner.is_old() { ("OLD", "1") } else { ("NEW", "1") };
     let report = runner.run(&Run { env: &[("HANG", "1"), old], args, kill_when_starts: Some(hanging) });
-    assert_eq!(names(&report, TestStatus::Timeout), [hanging]);
+    let mut cut_short = names(&report, TestStatus::Timeout);
+    // Vitest runs it beside, and may be ended before it is over.
+    cut_short.retain(|name| *name != "ends meanwhile");
+    assert_eq!(cut_short, [hanging]);
     assert!(report.summary.passed >= 2 && report.summary.failed >= 2, "{:?}", report.summary);
 }
 

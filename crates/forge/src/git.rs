@@ -1,5 +1,7 @@
 //! git, called in one way: a clean environment, hooks off, bounded in time and output, errors with a type.
 
+mod loose;
+
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -236,6 +238,9 @@ impl Git {
 
     /// The commit that a name stands for.
     pub async fn commit(&self, name: &str) -> Result<Oid, GitError> {
+        if let Some(commit) = self.commit_in_file(name) {
+            return Ok(commit);
+        }
         self.oid(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
             .await
             .map_err(|error| match error {
@@ -244,6 +249,16 @@ impl Git {
                 }
                 other => other,
             })
+    }
+
+    /// The same for `HEAD` and branches by their full names, as far as it can be said without git.
+    pub(crate) fn commit_in_file(&self, name: &str) -> Option<Oid> {
+        loose::commit(&self.dir, name)
+    }
+
+    /// Where git has the things of the repository that begins here, as far as it can be said without git.
+    pub(crate) fn own_directory(&self) -> Option<Utf8PathBuf> {
+        loose::git_dir(&self.dir)?.canonicalize_utf8().ok()
     }
 
     /// Runs what answers yes or no by its exit status.

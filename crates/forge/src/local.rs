@@ -27,13 +27,19 @@ impl Local {
     /// Those of a bare repository that is there.
     pub async fn open(dir: &Utf8Path) -> Result<Self, GitError> {
         let git = Git::at(dir);
-        let dir = git.line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?;
-        Ok(Self { git: Git::at(Utf8PathBuf::from(dir)) })
+        let dir = match git.own_directory() {
+            Some(dir) => dir,
+            None => git.line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?.into(),
+        };
+        Ok(Self { git: Git::at(dir) })
     }
 
     /// The tip of a branch.
     pub(crate) async fn tip(&self, branch: &str) -> Result<Option<Oid>, GitError> {
         let name = format!("refs/heads/{branch}");
+        if let Some(tip) = self.git.commit_in_file(&name) {
+            return Ok(Some(tip));
+        }
         let commit = format!("{name}^{{commit}}");
         let found = self.git.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await?;
         let said = String::from_utf8_lossy(&found.stdout);

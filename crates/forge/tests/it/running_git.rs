@@ -48,6 +48,47 @@ async fn a_name_that_is_no_commit_is_told() {
 }
 
 #[tokio::test]
+async fn a_name_stands_for_the_same_commit_wherever_git_keeps_it() {
+    let env = TestEnv::new();
+    let first = env.commit("first");
+    git(&env.repo, &["branch", "feature/packed"]);
+    git(&env.repo, &["pack-refs", "--all"]);
+    let second = env.commit("second");
+    let linked = env.root.join("linked");
+    git(&env.repo, &["worktree", "add", "--quiet", "-b", "feature/linked", linked.as_str(), "HEAD~1"]);
+    let detached = env.root.join("detached");
+    git(&env.repo, &["worktree", "add", "--quiet", "--detach", detached.as_str(), "HEAD~1"]);
+    fs_err::create_dir(env.repo.join("below")).unwrap();
+    for (dir, name, commit) in [
+        (&env.repo, "HEAD", &second),
+        (&env.repo.join("below"), "HEAD", &second),
+        (&env.repo, "refs/heads/main", &second),
+        (&env.repo, "refs/heads/feature/packed", &first),
+        (&linked, "HEAD", &first),
+        (&linked, "refs/heads/main", &second),
+        (&linked, "refs/heads/feature/linked", &first),
+        (&detached, "HEAD", &first),
+    ] {
+        assert_eq!(Git::at(dir).commit(name).await.unwrap(), *commit, "{name} in {dir}");
+    }
+    // A branch that is packed and moved counts as it was moved.
+    git(&env.repo, &["branch", "--force", "feature/packed", "main"]);
+    assert_eq!(Git::at(&env.repo).commit("refs/heads/feature/packed").await.unwrap(), second);
+    let error = Git::at(&env.repo).commit("refs/heads/../../HEAD").await.unwrap_err();
+    assert!(error.to_string().ends_with("`refs/heads/../../HEAD` is not a commit here"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_what_stands_in_the_place_of_a_repository() {
+    let env = TestEnv::new();
+    let odd = env.root.join("odd");
+    fs_err::create_dir(&odd).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(odd.join(".git")).status().unwrap();
+    assert!(made.success());
+    assert!(Git::at(&odd).commit("HEAD").await.is_err());
+}
+
+#[tokio::test]
 async fn nobody_waits_for_a_git_that_was_given_up() {
     let env = TestEnv::new();
     let pid: Utf8PathBuf = env.root.join("pid");

@@ -51,7 +51,8 @@ struct Later {
     values: Vec<Value<'static>>,
 }
 
-/// A statement in both languages. Parameters are written `$1` in both.
+/// A statement in both languages. Parameters are written `$1` in both. A limit is `$1 + 0`: for one that is a parameter
+/// and nothing else SQLite looks at its value, and compiles the statement anew each time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sql {
     pub(crate) sqlite: &'static str,

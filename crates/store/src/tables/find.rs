@@ -20,13 +20,13 @@ struct Ids {
 
 const TASKS: Ids = Ids {
     what: "task",
-    in_range: "SELECT id FROM tasks WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3",
+    in_range: "SELECT id FROM tasks WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3 + 0",
     all: "SELECT id FROM tasks ORDER BY id",
 };
 
 const RUNS: Ids = Ids {
     what: "run",
-    in_range: "SELECT id FROM runs WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3",
+    in_range: "SELECT id FROM runs WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3 + 0",
     all: "SELECT id FROM runs ORDER BY id",
 };
 

@@ -39,7 +39,7 @@ macro_rules! events_where {
                AND ($1 IS NULL OR task_id = $1)
                AND ($2 IS NULL OR session = $2)
                AND ($3 IS NULL OR run_id = $3)
-             ORDER BY seq LIMIT $5"
+             ORDER BY seq LIMIT $5 + 0"
         )
     };
 }

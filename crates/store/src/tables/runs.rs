@@ -36,7 +36,7 @@ fn scope_value(scope: &Scope) -> Option<&str> {
 
 pub(crate) async fn runs(link: &mut Link<'_>, runs: &RunQuery) -> Result<Vec<Run>, StoreError> {
     let sql =
-        scoped!(&runs.scope, "SELECT start_doc, end_doc FROM runs WHERE ", " ORDER BY num DESC LIMIT $2");
+        scoped!(&runs.scope, "SELECT start_doc, end_doc FROM runs WHERE ", " ORDER BY num DESC LIMIT $2 + 0");
     let rows: Vec<RunRow> = link.all(sql, values![scope_value(&runs.scope), limit(runs.limit)]).await?;
     rows.iter().map(read_run).collect()
 }

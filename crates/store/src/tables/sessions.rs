@@ -65,7 +65,7 @@ pub(crate) async fn progress(
 ) -> Result<Vec<ProgressEntry>, StoreError> {
     let mut rows: Vec<(String,)> = link
         .all(
-            "SELECT doc FROM progress WHERE session = $1 ORDER BY num DESC LIMIT $2",
+            "SELECT doc FROM progress WHERE session = $1 ORDER BY num DESC LIMIT $2 + 0",
             values![session.as_str(), i64::from(last)],
         )
         .await?;

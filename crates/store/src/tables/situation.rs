@@ -17,21 +17,11 @@ use crate::{Scope, StoreError};
 /// What is in work, and what is held: kind, lane, id, document. `$1` is now. The tasks in work are few, and so are the
 /// lanes that are held: all of it is read each time. A claim whose lease is over is not in work any more. Sorted, so that
 /// PostgreSQL prefers the one index with that order, also where it believes that there are hardly any tasks.
-macro_rules! situation_rows {
-    ($more:literal) => {
-        concat!(
-            "SELECT * FROM (SELECT 'working', lane, id, touches",
-            $more,
-            " FROM tasks WHERE standing = 'claimed' AND (lease_until IS NULL OR lease_until > $1)
-              ORDER BY lease_until) AS work
-              UNION ALL
-              SELECT 'hold', lane, NULL, doc",
-            $more,
-            " FROM holds"
-        )
-    };
-}
-pub(crate) use situation_rows;
+const SITUATION: &str = "SELECT * FROM (SELECT 'working', lane, id, touches FROM tasks
+                                       WHERE standing = 'claimed' AND (lease_until IS NULL OR lease_until > $1)
+                                       ORDER BY lease_until) AS work
+                        UNION ALL
+                        SELECT 'hold', lane, NULL, doc FROM holds";
 
 pub(crate) async fn situation(
     link: &mut Link<'_>,
@@ -39,7 +29,7 @@ pub(crate) async fn situation(
     now: Timestamp,
 ) -> Result<Situation, StoreError> {
     let rows: Vec<(String, String, Option<String>, Option<String>)> =
-        link.all(situation_rows!(""), values![now.0]).await?;
+        link.all(SITUATION, values![now.0]).await?;
     let mut situation = Situation { last_starts: last_starts(link, limits).await?, ..Situation::default() };
     for (kind, lane, id, doc) in rows {
         match kind.as_str() {

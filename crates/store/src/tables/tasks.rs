@@ -54,7 +54,7 @@ macro_rules! tasks_where {
             " > 0)
               AND ($7 IS NULL OR (t.priority, t.created_at, t.num)
                    > (SELECT priority, created_at, num FROM tasks WHERE id = $7))
-             ORDER BY t.priority, t.created_at, t.num LIMIT $8"
+             ORDER BY t.priority, t.created_at, t.num LIMIT $8 + 0"
         )
     };
     (sqlite $condition:literal) => {
@@ -116,8 +116,8 @@ pub(crate) fn limit(limit: Option<u32>) -> i64 {
 macro_rules! next_where {
     ($engine:ident $condition:literal) => {
         concat!(
-            lanes!(),
-            "SELECT t.doc FROM ",
+            lanes!($engine),
+            " SELECT t.doc FROM ",
             first_of_lanes!($engine),
             " WHERE ",
             $condition,

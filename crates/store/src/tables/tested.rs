@@ -10,7 +10,7 @@ pub(crate) async fn test_runs(link: &mut Link<'_>, tests: &TestQuery) -> Result<
         .all(
             "SELECT doc, results FROM test_runs
              WHERE ($1 IS NULL OR root = $1) AND ($2 IS NULL OR framework = $2) AND ($3 IS NULL OR tree = $3)
-             ORDER BY num DESC LIMIT $4",
+             ORDER BY num DESC LIMIT $4 + 0",
             values![
                 tests.root.as_deref(),
                 tests.framework.as_deref(),

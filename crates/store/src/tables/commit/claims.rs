@@ -7,13 +7,13 @@ use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Claim, EventKind, Hold, Lane, RunEnd, RunId, SessionName, Standing, Task};
 
 use super::Writing;
-use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order};
+use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order, Picked};
 use crate::json::to_json;
 use crate::link::{FirstRead, Sql, values};
 use crate::policy::CANDIDATES;
 use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::tables::log::About;
-use crate::tables::situation::{self, situation_rows};
+use crate::tables::situation;
 use crate::tables::tasks::read_task;
 use crate::{CommitError, StoreError, check};
 
@@ -45,7 +45,7 @@ enum Tried {
 
 /// A claim begins with a look, unless it has to be alone for it.
 pub(super) fn first_read(request: &ClaimRequest) -> Option<FirstRead> {
-    let read = FirstRead { sql: LOOK.postgres, is_timed: true, values: vec![CANDIDATES.into()] };
+    let read = FirstRead { sql: LOOK.postgres, is_timed: true, values: Vec::new() };
     (!request.counts()).then_some(read)
 }
 
@@ -85,7 +85,7 @@ impl Writing<'_> {
     }
 
     async fn look(&mut self, request: &ClaimRequest) -> Result<Look, StoreError> {
-        let rows: Vec<LookRow> = self.link.all(LOOK, values![self.at.0, CANDIDATES]).await?;
+        let rows: Vec<LookRow> = self.link.all(LOOK, values![self.at.0]).await?;
         let mut look = Look::default();
         look.situation.last_starts = situation::last_starts(&mut self.link, &request.limits).await?;
         let mut found = Vec::new();
@@ -97,16 +97,22 @@ impl Writing<'_> {
                     look.turns.insert(lane, num);
                 }
                 "run_out" if !request.may_take_over => {}
-                _ => found.push((kind == "run_out", LaneKey::read(lane)?, num, priority, created_at)),
+                "run_out" => found.push((LaneKey::read(lane)?, None, (num, priority, created_at))),
+                _ => {
+                    let picked = doc.map(|doc| Picked { doc, transaction: id });
+                    found.push((LaneKey::read(lane)?, Some(picked), (num, priority, created_at)));
+                }
             }
         }
         situation::in_order(&mut look.situation);
-        for (ran_out, lane, num, priority, created_at) in found {
+        for (lane, waiting, (num, priority, created_at)) in found {
             if lane.is_open(request, &look.situation, self.at) {
                 let session = lane.session_text().to_owned();
-                let found =
-                    if ran_out { Found::RunOut } else { Found::InLane { lane: lane.text, before: 0 } };
-                look.candidates.push(Candidate { found, session, priority, created_at, num });
+                let (found, picked) = match waiting {
+                    Some(picked) => (Found::InLane { lane: lane.text, before: 0 }, picked),
+                    None => (Found::RunOut, None),
+                };
+                look.candidates.push(Candidate { found, session, priority, created_at, num, picked });
             }
         }
         Ok(look)
@@ -114,7 +120,8 @@ impl Writing<'_> {
 
     /// The one that follows in the same lane. If very many in a row are held back each for itself, the lane can wait.
     async fn next_of_lane(&mut self, tried: Candidate) -> Result<Option<Candidate>, StoreError> {
-        let Candidate { found: Found::InLane { lane, before }, session, priority, created_at, num } = tried
+        let Candidate { found: Found::InLane { lane, before }, session, priority, created_at, num, .. } =
+            tried
         else {
             return Ok(None);
         };
@@ -125,12 +132,16 @@ impl Writing<'_> {
             self.link.optional(NEXT_OF_LANE, values![&lane, self.at.0, priority, created_at, num]).await?;
         Ok(next.map(|(num, priority, created_at)| {
             let found = Found::InLane { lane, before: before + 1 };
-            Candidate { found, session, priority, created_at, num }
+            Candidate { found, session, priority, created_at, num, picked: None }
         }))
     }
 
     /// The task of a candidate, if it is one still and in nobody else's hands; of a lane the next that is.
     async fn pick(&mut self, candidate: &mut Candidate) -> Result<Option<Task>, StoreError> {
+        if let Some(Picked { doc, transaction }) = candidate.picked.take() {
+            self.transaction = transaction;
+            return read_task(&doc).map(Some);
+        }
         let picked: Option<(String, i64, i64, i64, Option<String>)> = match &candidate.found {
             Found::InLane { lane, .. } => {
                 let Candidate { priority, created_at, num, .. } = &*candidate;
@@ -249,28 +260,51 @@ impl Writing<'_> {
 /// The lock in PostgreSQL for claims that must not be made at once: `claims` in letters.
 const CLAIMING: i64 = 0x636c_6169_6d73;
 
-/// Kind, lane (or session), id, document, number (or turn), priority, time of creation.
+/// Kind, lane (or session), id (or number of the transaction), document, number (or turn), priority, time of creation.
 type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 
-/// All that a claim has to know, in one statement. `$1` is now.
-macro_rules! look {
-    ($engine:ident) => {
-        concat!(
-            lanes!(),
-            situation_rows!(", 0, 0, 0"),
-            " UNION ALL
-              SELECT 'turn', session, NULL, NULL, turn, 0, 0 FROM turns
-              UNION ALL
-              SELECT 'next', t.lane, NULL, NULL, t.num, t.priority, t.created_at FROM ",
-            first_of_lanes!($engine),
-            " UNION ALL
-              SELECT * FROM (SELECT 'run_out', lane, NULL, NULL, num, priority, created_at FROM tasks
-                             WHERE standing = 'claimed' AND lease_until <= $1
-                             ORDER BY lease_until LIMIT $2) AS late"
-        )
+/// What goes on, and what ran out. All numbers are of one type: PostgreSQL would convert each row otherwise. Sorted, as
+/// in [`situation`].
+macro_rules! around {
+    () => {
+        " SELECT * FROM (SELECT CASE WHEN lease_until <= $1 THEN 'run_out' ELSE 'working' END,
+                                lane, id, touches, num, priority, created_at
+                         FROM tasks WHERE standing = 'claimed' ORDER BY lease_until) AS work
+          UNION ALL
+          SELECT 'hold', lane, NULL, doc, CAST(0 AS BIGINT), CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM holds
+          UNION ALL
+          SELECT 'turn', session, NULL, NULL, turn, CAST(0 AS BIGINT), CAST(0 AS BIGINT) FROM turns
+          UNION ALL "
     };
 }
-const LOOK: Sql = Sql { sqlite: look!(sqlite), postgres: look!(postgres) };
+
+/// All that a claim has to know, in one statement. `$1` is now.
+///
+/// In SQLite nobody else writes meanwhile: the first of each lane comes with its document. In PostgreSQL a task has to be
+/// picked. Where there is one lane, as there often is, the pick is certain enough to be made on the same way; else all but
+/// one of the tasks would be held for nothing.
+const LOOK: Sql = Sql {
+    sqlite: concat!(
+        lanes!(sqlite),
+        around!(),
+        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM ",
+        first_of_lanes!(sqlite)
+    ),
+    postgres: concat!(
+        lanes!(postgres),
+        ", picked AS (
+             SELECT lane, pg_current_xact_id()::text AS transaction, doc, num, priority, created_at FROM tasks
+             WHERE (SELECT count(*) FROM firsts) = 1
+               AND lane >= (SELECT min(lane) FROM firsts) AND lane <= (SELECT min(lane) FROM firsts)
+               AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1
+             ORDER BY lane, priority, created_at, num LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)",
+        around!(),
+        "SELECT 'next', lane, transaction, doc, num, priority, created_at FROM picked
+         UNION ALL
+         SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM firsts
+         WHERE NOT EXISTS (SELECT FROM picked)"
+    ),
+};
 
 /// What follows in a lane. All of its columns are compared and sorted by, the lane too: only one index can yield that.
 macro_rules! in_lane {

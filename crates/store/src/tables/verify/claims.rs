@@ -20,8 +20,7 @@ pub(super) async fn check(link: &mut Link<'_>, findings: &mut Findings) -> Resul
 }
 
 async fn check_leases(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), StoreError> {
-    let sql =
-        "SELECT id FROM tasks WHERE lease_until IS NOT NULL AND standing <> 'claimed' ORDER BY id LIMIT $1";
+    let sql = "SELECT id FROM tasks WHERE lease_until IS NOT NULL AND standing <> 'claimed' ORDER BY id LIMIT $1 + 0";
     let ids: Vec<(String,)> = link.all(sql, values![PAGE]).await?;
     for (id,) in ids {
         findings.add(format!("task `{id}` has a lease, and nobody works on it (I2)"));
@@ -35,7 +34,7 @@ async fn check_fences(link: &mut Link<'_>, findings: &mut Findings) -> Result<()
         .all(
             "SELECT id, task FROM (
                  SELECT num, id, task, fence, lag(fence) OVER (PARTITION BY task ORDER BY num) AS last FROM runs
-             ) AS fenced WHERE fence <= last ORDER BY num LIMIT $1",
+             ) AS fenced WHERE fence <= last ORDER BY num LIMIT $1 + 0",
             values![PAGE],
         )
         .await?;
@@ -45,7 +44,7 @@ async fn check_fences(link: &mut Link<'_>, findings: &mut Findings) -> Result<()
     let beyond: Vec<(String, String)> = link
         .all(
             "SELECT r.id, r.task FROM runs r JOIN tasks t ON t.id = r.task WHERE r.fence > t.fence
-             ORDER BY r.num LIMIT $1",
+             ORDER BY r.num LIMIT $1 + 0",
             values![PAGE],
         )
         .await?;
@@ -63,7 +62,7 @@ async fn check_unfinished(link: &mut Link<'_>, findings: &mut Findings) -> Resul
             .all(
                 "SELECT r.num, r.start_doc, r.end_doc, t.doc FROM runs r JOIN tasks t ON t.id = r.task
                  WHERE r.end_doc IS NULL AND r.fence = t.fence AND t.standing = 'claimed' AND r.num > $1
-                 ORDER BY r.num LIMIT $2",
+                 ORDER BY r.num LIMIT $2 + 0",
                 values![after, PAGE],
             )
             .await?;
@@ -95,7 +94,7 @@ async fn check_holds(link: &mut Link<'_>, findings: &mut Findings) -> Result<(),
         let rows: Vec<(i64, String)> = link
             .all(
                 "SELECT seq, body FROM events WHERE seq > $1 AND kind IN ('lane_held', 'lane_freed')
-                 ORDER BY seq LIMIT $2",
+                 ORDER BY seq LIMIT $2 + 0",
                 values![after, PAGE],
             )
             .await?;

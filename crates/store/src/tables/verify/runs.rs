@@ -19,7 +19,7 @@ pub(super) async fn check(link: &mut Link<'_>, findings: &mut Findings) -> Resul
             .all(
                 "SELECT num, id, task, session, fence, started_at, ended_at, cost_usd, tokens_input, tokens_cached,
                         tokens_output, turns, agent, start_doc, end_doc
-                 FROM runs WHERE num > $1 ORDER BY num LIMIT $2",
+                 FROM runs WHERE num > $1 ORDER BY num LIMIT $2 + 0",
                 values![after, PAGE],
             )
             .await?;
@@ -145,7 +145,7 @@ async fn check_log(link: &mut Link<'_>, findings: &mut Findings) -> Result<(), S
         .all(
             "SELECT seq, run_id FROM events e
              WHERE kind IN ('run_started', 'run_ended') AND NOT EXISTS (SELECT 1 FROM runs WHERE id = e.run_id)
-             ORDER BY seq LIMIT $1",
+             ORDER BY seq LIMIT $1 + 0",
             values![PAGE],
         )
         .await?;

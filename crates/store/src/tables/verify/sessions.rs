@@ -45,7 +45,7 @@ async fn fold(link: &mut Link<'_>, findings: &mut Findings) -> Result<BTreeMap<S
         let rows: Vec<EventRow> = link
             .all(
                 "SELECT seq, at, actor, body FROM events
-                 WHERE seq > $1 AND kind IN ('session_added', 'session_edited') ORDER BY seq LIMIT $2",
+                 WHERE seq > $1 AND kind IN ('session_added', 'session_edited') ORDER BY seq LIMIT $2 + 0",
                 values![after, PAGE],
             )
             .await?;

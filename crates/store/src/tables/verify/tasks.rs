@@ -25,7 +25,7 @@ pub(super) async fn check(
             .all(
                 "SELECT id, session, flow_version, priority, state, status, standing, open, done, claimable_at,
                         lane, touches, created_at, updated_at, fence, doc
-                 FROM tasks WHERE id > $1 ORDER BY id LIMIT $2",
+                 FROM tasks WHERE id > $1 ORDER BY id LIMIT $2 + 0",
                 values![&after, PAGE],
             )
             .await?;
@@ -169,7 +169,7 @@ async fn fold(
             .all(
                 "SELECT task_id, seq, at, body FROM events
                  WHERE task_id <= $1 AND (task_id, seq) > ($2, $3) AND kind IN ('task_added', 'task_changed')
-                 ORDER BY task_id, seq LIMIT $4",
+                 ORDER BY task_id, seq LIMIT $4 + 0",
                 values![range.upto, &after.0, after.1, PAGE],
             )
             .await?;
@@ -256,7 +256,7 @@ async fn check_counters(link: &mut Link<'_>, findings: &mut Findings) -> Result<
             "SELECT id FROM tasks
              WHERE open_deps <> (SELECT count(*) FROM task_deps d JOIN tasks t ON t.id = d.depends_on
                                  WHERE d.task = tasks.id AND t.done = 0)
-             ORDER BY id LIMIT $1",
+             ORDER BY id LIMIT $1 + 0",
             values![PAGE],
         )
         .await?;

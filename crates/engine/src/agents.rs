@@ -42,20 +42,10 @@ impl AgentSetup {
         ours: Variables,
         clock: Arc<dyn Clock>,
         working_dir: &Utf8Path,
+        reach: Reach,
     ) -> Result<Self, SetupError> {
         let probed = probed(profile, &ours, working_dir).await?;
-        Ok(Self::of(profile, &probed, ours, clock, working_dir, Reach::ItsVendor))
-    }
-
-    /// The same for an agent that asks a stage: it gets no key and no address but what a request has for it.
-    pub async fn on_stage(
-        profile: &Profile,
-        ours: Variables,
-        clock: Arc<dyn Clock>,
-        working_dir: &Utf8Path,
-    ) -> Result<Self, SetupError> {
-        let probed = probed(profile, &ours, working_dir).await?;
-        Ok(Self::of(profile, &probed, ours, clock, working_dir, Reach::AsTold))
+        Ok(Self::of(profile, &probed, ours, clock, working_dir, reach))
     }
 
     /// The agent as it would be if its program were here: to be shown, for what its program can do is not known.
@@ -87,7 +77,7 @@ impl AgentSetup {
             .with_confinement(confinement_of(profile, working_dir));
         let process = match reach {
             Reach::ItsVendor => process,
-            Reach::AsTold => process.without_grants(),
+            Reach::Stage => process.without_grants(),
         };
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
         Self { agent, driver: make(), note: None }
@@ -107,12 +97,12 @@ impl AgentSetup {
 }
 
 /// Whom an agent asks.
-#[derive(Clone, Copy)]
-enum Reach {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
     /// Its vendor, with the user's key.
     ItsVendor,
-    /// Whom a request names.
-    AsTold,
+    /// A stage: it gets no key and no address but what a request has for it.
+    Stage,
 }
 
 async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> Result<Probed, SetupError> {

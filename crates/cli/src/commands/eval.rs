@@ -224,8 +224,7 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
 
 /// Runs stay when evals go.
 fn list(project: &Project, runs: &Runs, context: &Context) -> Done {
-    let is_without = !runs.names()?.is_empty() && own_files(project)?.is_empty();
-    let found = if is_without { Vec::new() } else { find(&[], project, context)? };
+    let found = if own_files(project)?.is_empty() { Vec::new() } else { find(&[], project, context)? };
     tell::list(&found, runs, context)
 }
 
@@ -267,6 +266,9 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
     Ok(all)
 }
 
+/// What to do where there is no eval.
+const HOW_TO_BEGIN: &str = "write one: `rehearsal schema eval` tells its form, the README has an example";
+
 fn files(names: &[String], project: &Project, context: &Context) -> Result<Vec<Utf8PathBuf>, CliError> {
     let mut paths: Vec<Utf8PathBuf> = names
         .iter()
@@ -277,8 +279,7 @@ fn files(names: &[String], project: &Project, context: &Context) -> Result<Vec<U
     paths.sort();
     paths.dedup();
     if paths.is_empty() {
-        return Err(CliError::usage("there is no eval in .rehearsal/evals")
-            .hint("write one: `rehearsal schema eval` tells its form, the README has an example"));
+        return Err(CliError::usage("there is no eval in .rehearsal/evals").hint(HOW_TO_BEGIN));
     }
     Ok(paths)
 }

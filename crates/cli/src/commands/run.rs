@@ -11,8 +11,8 @@ use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, TestingSettings};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
 use rehearsal_engine::{
-    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reporter, SessionLoop, SetupError,
-    StopSwitch, random_bits,
+    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reach, Reporter, SessionLoop,
+    SetupError, StopSwitch, random_bits,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -197,7 +197,7 @@ async fn set_up(
 ) -> Result<AgentSetup, SetupError> {
     let ours: Variables = crate::context::variables();
     let clock = || Arc::clone(&context.clock);
-    match AgentSetup::new(profile, ours.clone(), clock(), &project.root).await {
+    match AgentSetup::new(profile, ours.clone(), clock(), &project.root, Reach::ItsVendor).await {
         Err(SetupError::Program(SpawnError::ProgramMissing { .. })) if args.dry_run => {
             AgentSetup::of_missing_program(profile, ours, clock(), &project.root)
         }

@@ -110,7 +110,17 @@ fn runs_are_listed_also_when_their_evals_are_gone() {
     let document = env.json(&["eval", "list"]);
     assert_eq!((&document["evals"], document["runs"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
     env.run(&["eval", "show"]).ends_with(3);
-    TestEnv::new().run(&["eval", "list"]).ends_with(2).says("there is no eval in .rehearsal/evals");
+}
+
+#[test]
+fn a_project_without_evals_has_an_empty_list_and_nothing_to_run() {
+    let env = TestEnv::new();
+    env.run(&["eval", "list"])
+        .ends_with(0)
+        .says("no evals; write one: `rehearsal schema eval` tells its form");
+    assert_eq!(env.json(&["eval", "list"])["evals"], serde_json::json!([]));
+    env.run(&["eval", "run"]).ends_with(2).says("there is no eval in .rehearsal/evals");
+    env.run(&["eval", "import"]).ends_with(2).says("in the project's own history with `--history`");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rehearsal_core::config::Settings;
 use rehearsal_core::{AgentName, Clock};
@@ -13,6 +14,7 @@ use rehearsal_llm::chat::ChatResponse;
 use rehearsal_llm::clients::{Client, Endpoint, EndpointError, Settings as ClientSettings};
 use rehearsal_llm::model::ChatModel;
 use rehearsal_llm::wire::Dialect;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::scene::failed;
@@ -126,16 +128,11 @@ impl Question<'_> {
     ) -> Result<ChatResponse, Unmade> {
         let agent = &self.id.variant.agent;
         let request = question(name, &self.prompt);
-        let late = async {
-            match self.case.file.timeout {
-                Some(limit) => tokio::time::sleep(limit.0).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            answer = model.chat(&request) => answer.map_err(|error| failed(agent, &error)),
-            () = late => Err(failed(agent, &"there was no answer within the case's `timeout`")),
-            () = cancel.cancelled() => Err(Unmade::Cancelled),
+        let limit = self.case.file.timeout.map_or(Duration::MAX, |limit| limit.0);
+        match cancel.run_until_cancelled(timeout(limit, model.chat(&request))).await {
+            None => Err(Unmade::Cancelled),
+            Some(Err(_)) => Err(failed(agent, &"there was no answer within the case's `timeout`")),
+            Some(Ok(answer)) => answer.map_err(|error| failed(agent, &error)),
         }
     }
 }

@@ -11,7 +11,7 @@ use rehearsal_agent::{RunReport, RunRequest};
 use rehearsal_core::config::{DriverKind, Profile, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{AgentName, Clock, Outcome, RunId, TaskId, TestStatus};
-use rehearsal_engine::AgentSetup;
+use rehearsal_engine::{AgentSetup, Reach};
 use rehearsal_eval::asked::Asked;
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::{Case, Eval};
@@ -266,13 +266,11 @@ impl RealAttempts {
     ) -> Result<(), Unmade> {
         let id = trial.id.clone();
         let clock = Arc::clone(&self.clock);
-        let (setup, profile) = match stage {
-            None => (AgentSetup::new(profile, ours, clock, &scene.repository).await, profile.clone()),
-            Some(stage) => {
-                let dressed = stage.dress(profile, &ours, &scene.home)?;
-                (AgentSetup::on_stage(&dressed, ours, clock, &scene.repository).await, dressed)
-            }
+        let (profile, reach) = match stage {
+            None => (profile.clone(), Reach::ItsVendor),
+            Some(stage) => (stage.dress(profile, &ours, &scene.home)?, Reach::Stage),
         };
+        let setup = AgentSetup::new(&profile, ours, clock, &scene.repository, reach).await;
         let agent = setup.map_err(|error| failed(&id.variant.agent, &error))?.agent();
         let request = self.request(case, &id, &profile, scene)?;
         let steps = Arc::new(Mutex::new(vec![Step::Agent { name: id.variant.agent.clone() }]));

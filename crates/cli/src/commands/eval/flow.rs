@@ -11,8 +11,8 @@ use rehearsal_core::config::{HumanDuration, Profile, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, Blame, Clock, NewTask, Outcome, Run, Task, TaskId, Tokens};
 use rehearsal_engine::{
-    AgentSetup, Landing, Outlet, Role, Roles, SetupError, StopSwitch, Undisturbed, WorkEvent, WorkOptions,
-    Worker,
+    AgentSetup, Landing, Outlet, Reach, Role, Roles, SetupError, StopSwitch, Undisturbed, WorkEvent,
+    WorkOptions, Worker,
 };
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{Step, Trial};
@@ -198,7 +198,7 @@ impl FlowTrial<'_> {
         }
         Ok(TrialRoles {
             cast,
-            is_staged: self.stage.is_some(),
+            reach: if self.stage.is_some() { Reach::Stage } else { Reach::ItsVendor },
             root: self.scene.repository.clone(),
             ours: ours.clone(),
             clock: Arc::clone(&self.clock),
@@ -272,7 +272,7 @@ fn hear(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock: &d
 struct TrialRoles {
     /// Each with the template of its prompt.
     cast: BTreeMap<AgentName, (Profile, Option<String>)>,
-    is_staged: bool,
+    reach: Reach,
     root: camino::Utf8PathBuf,
     ours: Variables,
     clock: Arc<dyn Clock>,
@@ -283,11 +283,7 @@ impl Roles for TrialRoles {
     async fn role(&self, name: &AgentName) -> Option<Result<Role, SetupError>> {
         let (profile, template) = self.cast.get(name)?;
         let (ours, clock) = (self.ours.clone(), Arc::clone(&self.clock));
-        let setup = if self.is_staged {
-            AgentSetup::on_stage(profile, ours, clock, &self.root).await
-        } else {
-            AgentSetup::new(profile, ours, clock, &self.root).await
-        };
+        let setup = AgentSetup::new(profile, ours, clock, &self.root, self.reach).await;
         let role = |setup: AgentSetup| Role {
             agent: setup.agent(),
             profile: profile.clone(),

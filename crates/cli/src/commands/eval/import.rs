@@ -30,13 +30,13 @@ const LONGEST_YAML: usize = 4 << 20;
   rehearsal eval import instances.jsonl --repository ~/clones --most 20
   rehearsal eval import --history --last 500 --most 20
 
-Of promptfoo's YAML, prompts, providers, tests, vars and the assertions whose names we share are taken; what has no counterpart here is told \\
-with its place and left out. Instances of SWE-bench are lines of JSON with instance_id, repo, base_commit, problem_statement, patch, \\
-test_patch, FAIL_TO_PASS and PASS_TO_PASS. From the history, commits are taken that touch tests and sources, and of which a test was seen to \\
+Of promptfoo's YAML, prompts, providers, tests, vars and the assertions whose names we share are taken; what has no counterpart here is told
+with its place and left out. Instances of SWE-bench are lines of JSON with instance_id, repo, base_commit, problem_statement, patch,
+test_patch, FAIL_TO_PASS and PASS_TO_PASS. From the history, commits are taken that touch tests and sources, and of which a test was seen to
 fail before and to pass after.")]
 pub(crate) struct ImportArgs {
     /// The file; `-` is standard input
-    #[arg(required_unless_present = "history", conflicts_with = "history")]
+    #[arg(conflicts_with = "history")]
     file: Option<Utf8PathBuf>,
     /// How the eval is called [default: as the file]
     #[arg(long = "as", value_name = "NAME")]
@@ -97,7 +97,10 @@ pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context)
         let target = Target::of(args, "history", project, context)?;
         return Box::pin(history::run(args, &target, project, context)).await;
     }
-    let file = args.file.as_deref().unwrap_or(Utf8Path::new("-"));
+    let Some(file) = args.file.as_deref() else {
+        return Err(CliError::usage("there is nothing to import")
+            .hint("name a file (`-` is standard input), or look for cases in the project's own history with `--history`"));
+    };
     let (text, place) = if file == "-" {
         (read_all(std::io::stdin(), "standard input", LONGEST_IMPORT)?, "standard input".to_owned())
     } else {

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::runs::{EvalRun, Runs};
-use super::{Found, ReportFiles};
+use super::{Found, HOW_TO_BEGIN, ReportFiles};
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
@@ -73,7 +73,11 @@ pub(super) fn list(found: &[Found], runs: &Runs, context: &Context) -> Done {
             vec![one.name.clone(), one.cases.to_string(), one.trials.to_string(), one_line(&one.about, 60)]
         })
         .collect();
-    context.ui.say(table(&["EVAL", "CASES", "TRIALS", "ABOUT"], &rows));
+    if rows.is_empty() {
+        context.ui.say(format!("no evals; {HOW_TO_BEGIN}"));
+    } else {
+        context.ui.say(table(&["EVAL", "CASES", "TRIALS", "ABOUT"], &rows));
+    }
     let runs = runs.names()?;
     for run in &runs {
         context.ui.say(format!("run {run}"));

@@ -9,7 +9,7 @@ use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::{PermissionMode, Profile, Settings};
 use rehearsal_core::{AgentName, Clock};
 use rehearsal_engine::prompt::check_task_template;
-use rehearsal_engine::{AgentSetup, Role, Roles, SetupError};
+use rehearsal_engine::{AgentSetup, Reach, Role, Roles, SetupError};
 use tokio::sync::Mutex;
 
 use crate::commands::crew::check_role;
@@ -81,7 +81,7 @@ impl Roles for ConfiguredRoles {
         }
         let profile = self.profile(name)?;
         let (variables, clock) = (self.variables.clone(), Arc::clone(&self.clock));
-        let setup = match AgentSetup::new(&profile, variables, clock, &self.root).await {
+        let setup = match AgentSetup::new(&profile, variables, clock, &self.root, Reach::ItsVendor).await {
             Ok(setup) => setup,
             Err(error) => return Some(Err(error)),
         };

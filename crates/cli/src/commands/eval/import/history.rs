@@ -13,6 +13,7 @@ use rehearsal_store::Store;
 use rehearsal_testing::is_test_file;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{ImportArgs, Target};
@@ -233,15 +234,13 @@ impl Miner<'_> {
         let cancel = stop.child_token();
         let trying = self.try_out(candidate, &cancel);
         tokio::pin!(trying);
-        tokio::select! {
-            tried = &mut trying => tried,
-            () = tokio::time::sleep(self.args.timeout.0) => {
-                cancel.cancel();
-                // Whatever it started ends with it.
-                trying.await;
-                if stop.is_cancelled() { Tried::Stopped } else { Tried::TooLong }
-            }
+        if let Ok(tried) = timeout(self.args.timeout.0, &mut trying).await {
+            return tried;
         }
+        cancel.cancel();
+        // Whatever it started ends with it.
+        trying.await;
+        if stop.is_cancelled() { Tried::Stopped } else { Tried::TooLong }
     }
 
     /// The tests with what the commit did to tests alone, and with all that it did.

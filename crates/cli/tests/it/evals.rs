@@ -120,7 +120,6 @@ fn a_project_without_evals_has_an_empty_list_and_nothing_to_run() {
         .says("no evals; write one: `rehearsal schema eval` tells its form");
     assert_eq!(env.json(&["eval", "list"])["evals"], serde_json::json!([]));
     env.run(&["eval", "run"]).ends_with(2).says("there is no eval in .rehearsal/evals");
-    env.run(&["eval", "import"]).ends_with(2).says("in the project's own history with `--history`");
 }
 
 #[test]

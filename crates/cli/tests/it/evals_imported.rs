@@ -190,7 +190,10 @@ fn what_cannot_be_imported_is_said_with_its_place() {
     ");
     env.run(&["eval", "import", "nothing.yaml"]).ends_with(2).says("there is no file `[REPO]/nothing.yaml`");
     env.run(&["eval", "import", "."]).ends_with(2).says("is not a regular file");
-    env.run(&["eval", "import"]).ends_with(2).says("required arguments were not provided");
+    env.run(&["eval", "import"])
+        .ends_with(2)
+        .says("there is nothing to import")
+        .says("or look for cases in the project's own history with `--history`");
 }
 
 #[test]

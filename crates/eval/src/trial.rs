@@ -98,6 +98,9 @@ pub struct Trial {
     /// What judges said, by rubric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judged: BTreeMap<String, Vec<Vote>>,
+    /// Tokens of those judges, if they were told. They are none of the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge_tokens: Option<Tokens>,
     /// Tokens, if they were told.
     pub tokens: Option<Tokens>,
     /// Dollars, if they were told.
@@ -129,6 +132,7 @@ impl Trial {
             tests: None,
             commands: BTreeMap::new(),
             judged: BTreeMap::new(),
+            judge_tokens: None,
             tokens: None,
             cost_usd: None,
             turns: None,

@@ -55,28 +55,40 @@ pub struct RecordingPlay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstreams {
     anthropic: String,
+    /// As its clients are told it, with the version if it has one: not every vendor that speaks like OpenAI does.
     openai: String,
     gemini: String,
 }
 
+/// What stands before every path of OpenAI's, and on a stage.
+const VERSION: &str = "/v1";
+
 impl Upstreams {
     /// All of them at one address, for a client that asks one vendor.
     pub fn one(address: &str) -> Self {
-        Self::each(address, address, address)
+        let address = address.trim_end_matches('/').trim_end_matches(VERSION);
+        Self::each(address, &format!("{address}{VERSION}"), address)
     }
 
-    /// Each at its own, for a client that asks any: the form of a request says whom it is for.
+    /// Each at its own, for a client that asks any: the form of a request says whom it is for. OpenAI's ends with the
+    /// version, if it has one.
     pub fn each(anthropic: &str, openai: &str, gemini: &str) -> Self {
         let [anthropic, openai, gemini] =
             [anthropic, openai, gemini].map(|address| address.trim_end_matches('/').to_owned());
         Self { anthropic, openai, gemini }
     }
 
-    fn of(&self, dialect: Dialect) -> &str {
+    /// Where a request goes that came to this path.
+    fn target(&self, dialect: Dialect, path: &str) -> String {
         match dialect {
-            Dialect::Anthropic => &self.anthropic,
-            Dialect::OpenAiChat | Dialect::OpenAiResponses => &self.openai,
-            Dialect::Gemini => &self.gemini,
+            Dialect::Anthropic => format!("{}{path}", self.anthropic),
+            Dialect::OpenAiChat | Dialect::OpenAiResponses => {
+                match path.strip_prefix(VERSION).filter(|rest| rest.starts_with('/')) {
+                    Some(rest) => format!("{}{rest}", self.openai),
+                    None => format!("{}{path}", self.openai.trim_end_matches(VERSION)),
+                }
+            }
+            Dialect::Gemini => format!("{}{path}", self.gemini),
         }
     }
 }
@@ -149,7 +161,7 @@ impl Play for RecordingPlay {
         let dialect = dialect_of(&asked);
         let request = self
             .client
-            .request(asked.method.clone(), format!("{}{}", self.upstreams.of(dialect), asked.path))
+            .request(asked.method.clone(), self.upstreams.target(dialect, &asked.path))
             .headers(passed_on(&asked.headers))
             .body(asked.body);
         let (head, begun) = oneshot::channel();
@@ -268,4 +280,24 @@ fn causes(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_goes_where_its_client_would_have_sent_it() {
+        for address in ["http://vendor", "http://vendor/", "http://vendor/v1"] {
+            let one = Upstreams::one(address);
+            let to = |dialect, path| one.target(dialect, path);
+            assert_eq!(to(Dialect::Anthropic, "/v1/messages"), "http://vendor/v1/messages");
+            assert_eq!(to(Dialect::OpenAiChat, "/v1/chat/completions"), "http://vendor/v1/chat/completions");
+            assert_eq!(to(Dialect::OpenAiChat, "/api/hello"), "http://vendor/api/hello");
+            assert_eq!(to(Dialect::Gemini, "/v1beta/models"), "http://vendor/v1beta/models");
+        }
+        let other = Upstreams::each("http://a", "http://other/openai/api", "http://g");
+        let to = other.target(Dialect::OpenAiResponses, "/v1/responses");
+        assert_eq!(to, "http://other/openai/api/responses");
+    }
 }

@@ -106,13 +106,11 @@ fn for_any_client(address: SocketAddr) -> Variables {
 pub(crate) fn upstreams_of(agent: &str, variables: &Variables) -> Upstreams {
     let set = |name: &str| variables.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let anthropic = set("ANTHROPIC_BASE_URL").unwrap_or("https://api.anthropic.com");
-    // Its address ends with the version, which a stage has in its paths.
-    let openai = set("OPENAI_BASE_URL").unwrap_or("https://api.openai.com");
-    let openai = openai.trim_end_matches('/').trim_end_matches("/v1");
+    let openai = set("OPENAI_BASE_URL").unwrap_or("https://api.openai.com/v1");
     let gemini = set("GOOGLE_GEMINI_BASE_URL").unwrap_or("https://generativelanguage.googleapis.com");
     match agent {
         "claude" => Upstreams::one(anthropic),
-        "codex" | "opencode" => Upstreams::one(openai),
+        "codex" | "opencode" => Upstreams::each(openai, openai, openai),
         "gemini" => Upstreams::one(gemini),
         _ => Upstreams::each(anthropic, openai, gemini),
     }
@@ -135,13 +133,11 @@ mod tests {
         ];
         let own: Variables = own.into_iter().collect();
         assert_eq!(upstreams_of("claude", &own), Upstreams::one("http://127.0.0.1:1"));
-        assert_eq!(upstreams_of("codex", &own), Upstreams::one("http://127.0.0.1:2"));
+        let openai = "http://127.0.0.1:2/v1";
+        assert_eq!(upstreams_of("codex", &own), Upstreams::each(openai, openai, openai));
         let vendor = "https://generativelanguage.googleapis.com";
         assert_eq!(upstreams_of("gemini", &own), Upstreams::one(vendor));
-        assert_eq!(
-            upstreams_of("crew", &own),
-            Upstreams::each("http://127.0.0.1:1", "http://127.0.0.1:2", vendor)
-        );
+        assert_eq!(upstreams_of("crew", &own), Upstreams::each("http://127.0.0.1:1", openai, vendor));
         assert_eq!(upstreams_of("claude", &Variables::new()), Upstreams::one("https://api.anthropic.com"));
     }
 

@@ -49,6 +49,8 @@ fn the_majority_of_judges_decides_and_is_replayed_for_nothing() {
     let document = env.run(&["eval", "run", "--record", "--json"]).ends_with(0).document();
     let recorded = trial(&env, &document);
     assert_eq!(recorded["graded"][0]["because"], "2 of 3 judges agree: \"it is curt\"", "{recorded:#}");
+    let tokens = &recorded["trial"]["judge_tokens"];
+    assert!(tokens["input"].as_u64() > Some(0) && tokens["output"].as_u64() > Some(0), "{recorded:#}");
     let (closed, _) = stage.close();
     assert_eq!(closed["report"]["requests"], 3, "{closed:#}");
     let tape = env.read(".rehearsal/cassettes/evals/manners/greeting/talker.judge.jsonl");
@@ -59,6 +61,7 @@ fn the_majority_of_judges_decides_and_is_replayed_for_nothing() {
         let document = env.run(&["eval", "run", "--replay", "--json"]).ends_with(0).document();
         assert_eq!(trial(&env, &document)["trial"]["judged"], recorded["trial"]["judged"]);
     }
+    env.run(&["eval", "show"]).ends_with(0).never_says("the judges used");
     // What was voted is stored: nobody is asked when a run is graded again.
     env.run(&["eval", "grade"]).ends_with(0);
 }

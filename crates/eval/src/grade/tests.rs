@@ -54,6 +54,7 @@ fn trial() -> Trial {
             CommandEnd { code: Some(2), output: "1 warning".into() },
         )]),
         judged: BTreeMap::new(),
+        judge_tokens: None,
         tokens: Some(Tokens { input: 900, cached: 0, output: 100 }),
         cost_usd: None,
         turns: Some(3),

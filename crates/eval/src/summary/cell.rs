@@ -11,6 +11,9 @@ use crate::grade::Verdict;
 use crate::statistics::{Interval, pass_at_k, pass_hat_k, percentile, wilson};
 use crate::trial::{Source, Trial, Variant};
 
+/// For so many `k` the chances are listed: nobody tries more often. What is required of a larger one is computed for itself.
+const MOST_K: u64 = 100;
+
 /// What the trials of one case come to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
@@ -85,7 +88,7 @@ impl Cell {
         let n = passed + failed;
         let trials: Vec<&Trial> = records.iter().filter_map(|record| record.trial.as_ref()).collect();
         let by_k = |estimate: fn(u64, u64, u64) -> Option<f64>| {
-            (1..=n).filter_map(|k| Some((k, estimate(n, passed, k)?))).collect()
+            (1..=n.min(MOST_K)).filter_map(|k| Some((k, estimate(n, passed, k)?))).collect()
         };
         #[expect(clippy::cast_precision_loss, reason = "trials are counted in thousands")]
         let pass_rate = (n > 0).then(|| passed as f64 / n as f64);

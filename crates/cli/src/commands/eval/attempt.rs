@@ -335,7 +335,8 @@ impl RealAttempts {
                 place,
                 clock: Arc::clone(&self.clock),
             };
-            trial.judged = judge.votes(&rubrics, &self.prompt(case, &trial.id), &trial).await?;
+            let judged = judge.votes(&rubrics, &self.prompt(case, &trial.id), &trial).await?;
+            (trial.judged, trial.judge_tokens) = (judged.votes, judged.tokens);
         }
         Ok(trial)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_core::Clock;
+use rehearsal_core::{Clock, Tokens};
 use rehearsal_crew::{ModelChoice, Roles};
 use rehearsal_eval::assertion::Check;
 use rehearsal_eval::case::Case;
@@ -47,16 +47,16 @@ pub(super) fn rubrics(case: &Case) -> BTreeMap<&str, u32> {
 }
 
 impl Judge<'_> {
-    /// The votes on each rubric; nothing where nobody may be asked.
+    /// What is said of each rubric; nothing where nobody may be asked.
     pub(super) async fn votes(
         &self,
         rubrics: &BTreeMap<&str, u32>,
         prompt: &str,
         trial: &Trial,
-    ) -> Result<BTreeMap<String, Vec<Vote>>, Unmade> {
+    ) -> Result<Judged, Unmade> {
         let nobody = self.mode == Mode::StandIns || (self.is_replay() && !self.tape.exists());
         if nobody {
-            return Ok(BTreeMap::new());
+            return Ok(Judged::default());
         }
         // Whoever plays a recording needs no key; the name alone says whose format it is in.
         let ours = variables();
@@ -76,12 +76,12 @@ impl Judge<'_> {
         let clock = Arc::clone(&self.clock);
         let tape = ModelTape { mode, path: self.tape, who: "judge", place: &self.place, clock };
         let judge = TapedModel::on(&tape, chosen.dialect, live).map_err(of_judge)?;
-        let Judged { votes, all_answered } = Asking { rubrics, prompt, trial }.all(&judge, &chosen).await;
+        let judged = Asking { rubrics, prompt, trial }.all(&judge, &chosen).await;
         // A recording of a vendor that failed would fail for ever.
-        if all_answered {
+        if judged.failures == 0 {
             judge.finish().map_err(of_judge)?;
         }
-        Ok(votes)
+        Ok(judged)
     }
 
     fn is_replay(&self) -> bool {
@@ -125,25 +125,34 @@ struct Asking<'a> {
 }
 
 /// What the judges said.
-struct Judged {
-    votes: BTreeMap<String, Vec<Vote>>,
-    /// Whether each of them answered, readable or not.
-    all_answered: bool,
+#[derive(Default)]
+pub(super) struct Judged {
+    pub(super) votes: BTreeMap<String, Vec<Vote>>,
+    /// Of all that told them.
+    pub(super) tokens: Option<Tokens>,
+    /// How many gave no answer, readable or not.
+    failures: u32,
 }
 
 impl Asking<'_> {
     async fn all(&self, judge: &dyn ChatModel, chosen: &Chosen) -> Judged {
-        let mut judged = Judged { votes: BTreeMap::new(), all_answered: true };
+        let mut judged = Judged::default();
         for (rubric, votes) in self.rubrics {
             let text = question(rubric, self.prompt, self.trial);
             let request = ChatRequest::new(&chosen.model, vec![Message::user(text)]);
             let mut said = Vec::new();
             for _ in 0..*votes {
-                let answer = judge.chat(&request).await;
-                judged.all_answered &= answer.is_ok();
-                said.push(match answer {
-                    Ok(answer) => vote(&answer.text()),
-                    Err(error) => Vote::Unreadable { reason: error.to_string() },
+                said.push(match judge.chat(&request).await {
+                    Ok(answer) => {
+                        if let Some(tokens) = answer.usage.tokens() {
+                            *judged.tokens.get_or_insert_default() += tokens;
+                        }
+                        vote(&answer.text())
+                    }
+                    Err(error) => {
+                        judged.failures += 1;
+                        Vote::Unreadable { reason: error.to_string() }
+                    }
                 });
             }
             judged.votes.insert((*rubric).to_owned(), said);

@@ -3,11 +3,13 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use rehearsal_core::Tokens;
 use rehearsal_eval::grade::{Grade, Verdict};
 use rehearsal_eval::report::{html, markdown};
 use rehearsal_eval::run::Progress;
 use rehearsal_eval::statistics::{Comparison, Method};
 use rehearsal_eval::summary::{Cell, Record, Summary};
+use rehearsal_eval::trial::Source;
 use rehearsal_testing::{Framework, TestCase, TestReport, TestStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -133,6 +135,7 @@ pub(super) fn summary(
     for record in records {
         wrong(record, ui);
     }
+    of_judges(records, ui);
     for one in &summary.requirements {
         let mark = if one.holds { styled(GOOD, "✓") } else { styled(BAD, "✗") };
         ui.say(format!("{mark} {}: {}", harmless(&one.what), harmless(&one.because)));
@@ -150,6 +153,16 @@ pub(super) fn summary(
         summary: summary.clone(),
     });
     Ok(())
+}
+
+/// What judges used is no agent's, and what it cost is told by nobody. A recording uses nothing.
+fn of_judges(records: &[Record], ui: Ui) {
+    let trials = records.iter().filter_map(|record| record.trial.as_ref());
+    let asked = trials.filter(|trial| !matches!(trial.source, Source::Replayed { .. }));
+    let tokens: u64 = asked.filter_map(|trial| trial.judge_tokens).map(Tokens::total).sum();
+    if tokens > 0 {
+        ui.say(format!("the judges used {tokens} tokens, which are in none of these costs"));
+    }
 }
 
 fn write(

@@ -11,7 +11,7 @@ pub(crate) fn end_of(text: &str) -> String {
         start += 1;
     }
     let mark = if start > 0 { "…" } else { "" };
-    format!("{mark}{}", in_a_line(&text[start..]))
+    in_a_line(&[mark, &text[start..]])
 }
 
 /// The beginning of a text, in one line.
@@ -21,11 +21,12 @@ pub(crate) fn start_of(text: &str) -> String {
         end -= 1;
     }
     let mark = if end < text.len() { "…" } else { "" };
-    format!("{}{mark}", in_a_line(&text[..end]))
+    in_a_line(&[&text[..end], mark])
 }
 
-fn in_a_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+fn in_a_line(pieces: &[&str]) -> String {
+    let whole = pieces.concat();
+    if whole.contains(char::is_control) { whole.replace(char::is_control, " ") } else { whole }
 }
 
 #[cfg(test)]

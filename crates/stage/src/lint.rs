@@ -64,6 +64,9 @@ fn pairs(messages: &[Message], findings: &mut Vec<String>) {
 }
 
 fn unanswered(open: &mut BTreeMap<&str, &str>, number: usize, findings: &mut Vec<String>) {
+    if open.is_empty() {
+        return;
+    }
     for (id, name) in std::mem::take(open) {
         findings.push(format!("message {number}: call `{id}` of `{name}` has no result before it"));
     }

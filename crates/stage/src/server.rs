@@ -21,6 +21,9 @@ use crate::play::{Answer, Asked, Play};
 /// No agent sends more: contexts of a million tokens are about 4 MB, pictures come on top.
 const MOST_BODY: usize = 64 * 1024 * 1024;
 
+/// So much room is made for what a client only announces; more when it comes.
+const MOST_PROMISED: usize = 1024 * 1024;
+
 /// An agent's connection is idle while its tools run; one that says nothing for longer is not coming back.
 const HEADERS_WITHIN: Duration = Duration::from_secs(600);
 
@@ -155,7 +158,8 @@ async fn read_whole(mut body: Incoming) -> Result<Bytes, StatusCode> {
             continue;
         }
         if whole.is_empty() {
-            whole.reserve(usize::try_from(body.size_hint().lower()).unwrap_or(0).min(MOST_BODY));
+            let left = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX).min(MOST_PROMISED);
+            whole.reserve(first.len() + data.len() + left);
             whole.extend_from_slice(&std::mem::take(&mut first));
         }
         whole.extend_from_slice(&data);

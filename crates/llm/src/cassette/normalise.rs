@@ -299,7 +299,10 @@ impl Automaton {
                 }
                 candidate = None;
                 while candidate.is_none() && next < self.patterns.len() {
-                    candidate = self.anchored(text, start, next);
+                    // Within a word hardly any may: to try them all at each of its letters would take forever.
+                    if self.patterns[next].edges.may_begin(text.as_bytes(), start) {
+                        candidate = self.anchored(text, start, next);
+                    }
                     next += 1;
                 }
             }

@@ -10,14 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use self::block::{blocks_of, parts_of};
 use super::Received;
-use super::content::{Raw, TextOr, from_bytes, list_or_null, some, to_bytes};
+use super::content::{Raw, TextOr, from_bytes, list_or_null, raw_tools, some, to_bytes};
 use crate::chat::{ChatRequest, Effort, Json, Message, Part, Role, ToolChoice, ToolDefinition, ToolInput};
 
 /// The vendor demands a limit; this is what is asked for where ours has none.
 const MAX_TOKENS: u64 = 8192;
 
+/// With tools as they are read, or as they are written.
 #[derive(Serialize, Deserialize)]
-struct Request<'a> {
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Request<'a, T> {
     #[serde(default)]
     model: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,8 +28,8 @@ struct Request<'a> {
     system: TextOr<Raw<'a>>,
     #[serde(default, borrow)]
     messages: Vec<MessageWire<'a>>,
-    #[serde(default, borrow, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Raw<'a>>,
+    #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +99,7 @@ struct Format<'a> {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = from_bytes(body)?;
+    let wire: Request<'_, ToolWire<'_>> = from_bytes(body)?;
     let output = wire.output_config.unwrap_or_default();
     let mut messages = Vec::with_capacity(wire.messages.len() + 1);
     let system = parts_of(wire.system)?;
@@ -116,7 +118,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     let chat = ChatRequest {
         model: wire.model.into_owned(),
         messages,
-        tools: wire.tools.iter().map(read_tool).collect::<Result<_, _>>()?,
+        tools: read_tools(wire.tools, body)?,
         tool_choice: wire.tool_choice.map_or(ToolChoice::Auto, read_choice),
         max_tokens: wire.max_tokens,
         temperature: wire.temperature,
@@ -127,13 +129,18 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     Ok(Received { chat, stream: wire.stream })
 }
 
-fn read_tool(tool: &Raw<'_>) -> Result<ToolDefinition, serde_json::Error> {
-    let wire: ToolWire<'_> = tool.read()?;
+fn read_tools(tools: Vec<ToolWire<'_>>, body: &[u8]) -> Result<Vec<ToolDefinition>, serde_json::Error> {
+    let has_vendors = tools.iter().any(|tool| tool.input_schema.is_none());
+    let raw = if has_vendors { raw_tools(body)? } else { Vec::new() };
+    Ok(tools.into_iter().enumerate().map(|(index, tool)| read_tool(tool, raw.get(index))).collect())
+}
+
+fn read_tool(wire: ToolWire<'_>, raw: Option<&Json>) -> ToolDefinition {
     let (name, description) = (wire.name.into_owned(), wire.description.map(Cow::into_owned));
     // Without a schema it is a tool that the vendor runs itself.
-    let input = wire.input_schema.map(ToolInput::Schema);
-    let input = input.unwrap_or_else(|| ToolInput::Vendor(tool.to_json()));
-    Ok(ToolDefinition { name, description: description.unwrap_or_default(), input })
+    let vendors = || ToolInput::Vendor(raw.cloned().unwrap_or_else(Json::empty_object));
+    let input = wire.input_schema.map_or_else(vendors, ToolInput::Schema);
+    ToolDefinition { name, description: description.unwrap_or_default(), input }
 }
 
 fn read_choice(choice: Choice<'_>) -> ToolChoice {
@@ -168,7 +175,7 @@ pub(super) fn write_request(request: &ChatRequest, stream: bool) -> Vec<u8> {
         max_tokens: Some(request.max_tokens.unwrap_or(MAX_TOKENS)),
         system: TextOr::Many(blocks_of(&system)),
         messages: rest.iter().map(write_message).collect(),
-        tools: request.tools.iter().map(|tool| write_tool(tool).into()).collect(),
+        tools: request.tools.iter().map(write_tool).collect(),
         tool_choice: write_choice(&request.tool_choice),
         temperature: request.temperature,
         stop_sequences: request.stop.clone(),

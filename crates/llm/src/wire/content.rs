@@ -113,6 +113,17 @@ pub(super) fn from_bytes<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, se
     }
 }
 
+/// The tools of a request letter by letter, as those that the vendor runs itself are kept. Few requests have such a tool, and
+/// only they are read a second time.
+pub(super) fn raw_tools(body: &[u8]) -> Result<Vec<Json>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Tools {
+        #[serde(default, deserialize_with = "list_or_null")]
+        tools: Vec<Json>,
+    }
+    from_bytes::<Tools>(body).map(|request| request.tools)
+}
+
 /// `null` where a list could be is none.
 pub(super) fn list_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,

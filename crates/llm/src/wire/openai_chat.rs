@@ -9,19 +9,21 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use self::message::{MessageWire, read_messages, write_messages};
+use self::message::{Conversation, write_messages};
 use super::Received;
-use super::content::{Raw, TextOr, from_bytes, list_or_null, some, to_bytes, to_raw};
+use super::content::{TextOr, from_bytes, list_or_null, raw_tools, some, to_bytes, to_raw};
 use crate::chat::{ChatRequest, Effort, Json, ToolChoice, ToolDefinition, ToolInput};
 
+/// With messages and tools as they are read, or as they are written.
 #[derive(Serialize, Deserialize)]
-struct Request<'a> {
+#[serde(bound(deserialize = "M: Deserialize<'de> + Default, T: Deserialize<'de>"))]
+struct Request<'a, M, T> {
     #[serde(default)]
     model: Cow<'a, str>,
-    #[serde(default, borrow)]
-    messages: Vec<MessageWire<'a>>,
-    #[serde(default, borrow, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Raw<'a>>,
+    #[serde(default)]
+    messages: M,
+    #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +99,7 @@ struct ChosenName<'a> {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = from_bytes(body)?;
+    let wire: Request<'_, Conversation, ToolWire<'_>> = from_bytes(body)?;
     let stop = match wire.stop {
         None => Vec::new(),
         Some(TextOr::Text(text)) => vec![text],
@@ -106,8 +108,8 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     let schema = wire.response_format.and_then(|format| format.json_schema);
     let chat = ChatRequest {
         model: wire.model.into_owned(),
-        messages: read_messages(wire.messages)?,
-        tools: wire.tools.iter().map(read_tool).collect::<Result<_, _>>()?,
+        messages: wire.messages.into_messages(),
+        tools: read_tools(wire.tools, body)?,
         tool_choice: wire.tool_choice.map_or(ToolChoice::Auto, |choice| read_choice(&choice)),
         max_tokens: wire.max_completion_tokens.or(wire.max_tokens),
         temperature: wire.temperature,
@@ -118,14 +120,19 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     Ok(Received { chat, stream: wire.stream })
 }
 
-fn read_tool(tool: &Raw<'_>) -> Result<ToolDefinition, serde_json::Error> {
-    let wire: ToolWire<'_> = tool.read()?;
+fn read_tools(tools: Vec<ToolWire<'_>>, body: &[u8]) -> Result<Vec<ToolDefinition>, serde_json::Error> {
+    let is_vendors = |tool: &ToolWire<'_>| tool.function.is_none() && tool.custom.is_none();
+    let raw = if tools.iter().any(is_vendors) { raw_tools(body)? } else { Vec::new() };
+    Ok(tools.into_iter().enumerate().map(|(index, tool)| read_tool(tool, raw.get(index))).collect())
+}
+
+fn read_tool(wire: ToolWire<'_>, raw: Option<&Json>) -> ToolDefinition {
     let of = |function: FunctionWire<'_>, input: ToolInput| ToolDefinition {
         name: function.name.into_owned(),
         description: function.description.map(Cow::into_owned).unwrap_or_default(),
         input,
     };
-    Ok(match (wire.function, wire.custom) {
+    match (wire.function, wire.custom) {
         (Some(mut function), _) => {
             let schema = function.parameters.take().unwrap_or_else(Json::empty_object);
             of(function, ToolInput::Schema(schema))
@@ -134,9 +141,9 @@ fn read_tool(tool: &Raw<'_>) -> Result<ToolDefinition, serde_json::Error> {
         (None, None) => ToolDefinition {
             name: wire.kind.into_owned(),
             description: String::new(),
-            input: ToolInput::Vendor(tool.to_json()),
+            input: ToolInput::Vendor(raw.cloned().unwrap_or_else(Json::empty_object)),
         },
-    })
+    }
 }
 
 fn read_choice(choice: &RawValue) -> ToolChoice {
@@ -155,7 +162,7 @@ pub(super) fn write_request(request: &ChatRequest, stream: bool) -> Vec<u8> {
     to_bytes(&Request {
         model: Cow::Borrowed(&request.model),
         messages: write_messages(&request.messages),
-        tools: request.tools.iter().map(|tool| write_tool(tool).into()).collect(),
+        tools: request.tools.iter().map(write_tool).collect(),
         tool_choice: write_choice(&request.tool_choice),
         max_completion_tokens: request.max_tokens,
         max_tokens: None,

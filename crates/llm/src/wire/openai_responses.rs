@@ -11,12 +11,14 @@ use serde_json::value::RawValue;
 
 use self::item::{read_items, write_items};
 use super::Received;
-use super::content::{TextOr, from_bytes, list_or_null, some, to_bytes, to_raw};
+use super::content::{TextOr, from_bytes, list_or_null, raw_tools, some, to_bytes, to_raw};
 use super::openai_chat::effort_word;
 use crate::chat::{ChatRequest, Effort, Json, Message, Role, ToolChoice, ToolDefinition, ToolInput, texts};
 
+/// With tools as they are read, or as they are written.
 #[derive(Serialize, Deserialize)]
-struct Request<'a> {
+#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+struct Request<'a, T> {
     #[serde(default)]
     model: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +26,7 @@ struct Request<'a> {
     #[serde(default)]
     input: TextOr<Json>,
     #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Json>,
+    tools: Vec<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +88,7 @@ struct ChosenTool<'a> {
 }
 
 pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
-    let wire: Request<'_> = from_bytes(body)?;
+    let wire: Request<'_, ToolWire<'_>> = from_bytes(body)?;
     let mut messages = Vec::new();
     if let Some(instructions) = wire.instructions.filter(|text| !text.is_empty()) {
         messages.push(Message::system(instructions));
@@ -100,7 +102,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     let chat = ChatRequest {
         model: wire.model.into_owned(),
         messages,
-        tools: wire.tools.iter().map(read_tool).collect::<Result<_, _>>()?,
+        tools: read_tools(wire.tools, body)?,
         tool_choice: wire.tool_choice.map_or(ToolChoice::Auto, |choice| read_choice(&choice)),
         max_tokens: wire.max_output_tokens,
         temperature: wire.temperature,
@@ -111,15 +113,20 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     Ok(Received { chat, stream: wire.stream })
 }
 
-fn read_tool(tool: &Json) -> Result<ToolDefinition, serde_json::Error> {
-    let wire: ToolWire<'_> = tool.read()?;
+fn read_tools(tools: Vec<ToolWire<'_>>, body: &[u8]) -> Result<Vec<ToolDefinition>, serde_json::Error> {
+    let has_vendors = tools.iter().any(|tool| !matches!(&*tool.kind, "function" | "custom"));
+    let raw = if has_vendors { raw_tools(body)? } else { Vec::new() };
+    Ok(tools.into_iter().enumerate().map(|(index, tool)| read_tool(tool, raw.get(index))).collect())
+}
+
+fn read_tool(wire: ToolWire<'_>, raw: Option<&Json>) -> ToolDefinition {
     let input = match &*wire.kind {
         "function" => ToolInput::Schema(wire.parameters.unwrap_or_else(Json::empty_object)),
         "custom" => ToolInput::Text,
-        _ => ToolInput::Vendor(tool.clone()),
+        _ => ToolInput::Vendor(raw.cloned().unwrap_or_else(Json::empty_object)),
     };
     let name = wire.name.unwrap_or(wire.kind).into_owned();
-    Ok(ToolDefinition { name, description: wire.description.unwrap_or_default().into_owned(), input })
+    ToolDefinition { name, description: wire.description.unwrap_or_default().into_owned(), input }
 }
 
 fn read_choice(choice: &RawValue) -> ToolChoice {

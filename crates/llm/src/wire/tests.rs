@@ -156,6 +156,26 @@ fn blocks_of_a_new_kind_come_back_as_they_came() {
 }
 
 #[test]
+fn a_tool_that_the_vendor_runs_is_kept_letter_by_letter_between_the_others() {
+    let vendors = r#"{ "type":"web_search",  "name":"search","new":[1.0, 2e0] }"#;
+    let schema = r#"{"type":"object"}"#;
+    for (dialect, ours) in [
+        (Dialect::Anthropic, format!(r#"{{"name":"write","input_schema":{schema}}}"#)),
+        (
+            Dialect::OpenAiChat,
+            format!(r#"{{"type":"function","function":{{"name":"write","parameters":{schema}}}}}"#),
+        ),
+        (Dialect::OpenAiResponses, format!(r#"{{"type":"function","name":"write","parameters":{schema}}}"#)),
+    ] {
+        let body = format!(r#"{{"tools":[{ours},{vendors},{ours}]}}"#);
+        let tools = dialect.read_request(body.as_bytes()).unwrap().chat.tools;
+        let inputs: Vec<&ToolInput> = tools.iter().map(|tool| &tool.input).collect();
+        let ours = ToolInput::Schema(json(schema));
+        assert_eq!(inputs, [&ours, &ToolInput::Vendor(json(vendors)), &ours], "{dialect:?}");
+    }
+}
+
+#[test]
 fn redacted_thoughts_keep_what_must_come_back() {
     let body = br#"{"id":"m","model":"x","content":[{"type":"redacted_thinking","data":"0paque"}],"stop_reason":"end_turn"}"#;
     let response = Dialect::Anthropic.read_response(body).unwrap();

@@ -19,29 +19,35 @@ pub(crate) enum Edges {
 
 impl Edges {
     pub(crate) fn hold(self, text: &[u8], start: usize, end: usize) -> bool {
-        let before = before(text, start);
         let after = text.get(end).copied();
-        let is_free = |byte: Option<u8>, refused: &[u8]| {
-            byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !refused.contains(&byte))
-        };
-        match self {
-            Self::Any => true,
-            Self::Word(refused_before, refused_after) => {
-                is_free(before, refused_before) && is_free(after, refused_after)
-            }
-            Self::Before(refused) => is_free(before, refused),
-            Self::After(refused) => is_free(after, refused),
+        let ends = match self {
+            Self::Any | Self::Before(_) => true,
+            Self::Word(_, refused) | Self::After(refused) => is_free(after, refused),
             Self::Path => {
                 let goes_on = after == Some(b'.') && text.get(end + 1).is_some_and(u8::is_ascii_alphanumeric);
-                is_free(before, b"_-.") && is_free(after, b"_-") && !goes_on
+                is_free(after, b"_-") && !goes_on
             }
-            Self::ShortHash => {
-                let in_log = matches!(before, None | Some(b'\n')) && after == Some(b' ');
-                let in_brackets = before == Some(b' ') && after == Some(b']');
-                in_log || in_brackets
-            }
+            Self::ShortHash => match before(text, start) {
+                Some(b' ') => after == Some(b']'),
+                _ => after == Some(b' '),
+            },
+        };
+        ends && self.may_begin(text, start)
+    }
+
+    /// Whether a match may begin there, wherever it ends.
+    pub(crate) fn may_begin(self, text: &[u8], start: usize) -> bool {
+        match self {
+            Self::Any | Self::After(_) => true,
+            Self::Word(refused, _) | Self::Before(refused) => is_free(before(text, start), refused),
+            Self::Path => is_free(before(text, start), b"_-."),
+            Self::ShortHash => matches!(before(text, start), None | Some(b'\n' | b' ')),
         }
     }
+}
+
+fn is_free(byte: Option<u8>, refused: &[u8]) -> bool {
+    byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !refused.contains(&byte))
 }
 
 /// The byte before; the letter of an escape (`\n` in JSON inside of a text) counts as the character that it stands for.

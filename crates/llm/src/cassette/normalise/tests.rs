@@ -141,6 +141,16 @@ fn signatures_stay_as_they_are_in_requests_and_answers() {
     assert_eq!(normal, format!(r#"{{"delta":{{"signature":"{signature}"}},"text":"⟦cwd⟧/a ⟦secret:1⟧"}}"#));
 }
 
+/// At every digit of it a commit could begin, and once that is none, a duration that goes on to its end: to look for these as
+/// well would take minutes.
+#[test]
+fn a_word_of_a_hundred_thousand_digits_stays_as_it_is() {
+    for digits in ["1".repeat(100_000), "15".repeat(50_000), "a1".repeat(50_000)] {
+        let text = format!("{digits} on 2026-11-16");
+        assert_eq!(plain(&text), format!("{digits} on ⟦date⟧"));
+    }
+}
+
 #[test]
 fn rules_have_names_and_versions() {
     assert_eq!("paths".parse::<Rule>().unwrap(), Rule::Paths);

@@ -1,8 +1,10 @@
 //! Messages: results of tools are messages of their own here.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::chat::{Arguments, Json, Message, Part, Role, Thinking, ToolCall, ToolResult, texts};
 use crate::wire::content::{Raw, TextOr, list_or_null, media_of_url, some, to_raw, url_of_media};
@@ -29,7 +31,8 @@ pub(super) struct CallWire<'a> {
     pub(super) index: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<Cow<'a, str>>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    /// Which of the two fields below is there says it as well.
+    #[serde(rename = "type", skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) function: Option<FunctionCall<'a>>,
@@ -69,10 +72,19 @@ struct ImageUrl {
     url: String,
 }
 
-pub(super) fn read_messages(wire: Vec<MessageWire<'_>>) -> Result<Vec<Message>, serde_json::Error> {
-    let mut messages: Vec<Message> = Vec::with_capacity(wire.len());
-    let mut after_result = false;
-    for message in wire {
+/// Messages that are taken one by one as they are read, so that what one needs for a moment is there again for the next.
+#[derive(Default)]
+pub(super) struct Conversation {
+    messages: Vec<Message>,
+    after_result: bool,
+}
+
+impl Conversation {
+    pub(super) fn into_messages(self) -> Vec<Message> {
+        self.messages
+    }
+
+    fn take(&mut self, message: MessageWire<'_>) -> Result<(), serde_json::Error> {
         let is_result = message.role == "tool" || message.role == "function";
         let role = match &*message.role {
             "system" | "developer" => Role::System,
@@ -80,14 +92,34 @@ pub(super) fn read_messages(wire: Vec<MessageWire<'_>>) -> Result<Vec<Message>, 
             _ => Role::User,
         };
         let parts = if is_result { vec![read_result(message)?] } else { read_parts(message)? };
-        match messages.last_mut() {
+        match self.messages.last_mut() {
             // Results of calls that were made together belong together.
-            Some(last) if is_result && after_result => last.parts.extend(parts),
-            _ => messages.push(Message::new(role, parts)),
+            Some(last) if is_result && self.after_result => last.parts.extend(parts),
+            _ => self.messages.push(Message::new(role, parts)),
         }
-        after_result = is_result;
+        self.after_result = is_result;
+        Ok(())
     }
-    Ok(messages)
+}
+
+impl<'de> Deserialize<'de> for Conversation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ConversationVisitor;
+        impl<'de> Visitor<'de> for ConversationVisitor {
+            type Value = Conversation;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of messages")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Conversation, A::Error> {
+                let mut conversation = Conversation::default();
+                while let Some(message) = list.next_element()? {
+                    conversation.take(message).map_err(de::Error::custom)?;
+                }
+                Ok(conversation)
+            }
+        }
+        deserializer.deserialize_seq(ConversationVisitor)
+    }
 }
 
 fn read_result(message: MessageWire<'_>) -> Result<Part, serde_json::Error> {
@@ -100,7 +132,7 @@ fn read_result(message: MessageWire<'_>) -> Result<Part, serde_json::Error> {
 }
 
 pub(super) fn read_parts(message: MessageWire<'_>) -> Result<Vec<Part>, serde_json::Error> {
-    let mut parts = Vec::new();
+    let mut parts = Vec::with_capacity(message.tool_calls.len() + 1);
     if let Some(thought) = message.reasoning_content.filter(|thought| !thought.is_empty()) {
         parts.push(Part::Thinking(Thinking { text: thought.into_owned(), ..Thinking::default() }));
     }

@@ -58,10 +58,10 @@ pub enum ScratchError {
     Store(#[from] StoreError),
 }
 
-/// What a scratch server promises.
+/// What a store promises, if the machine fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// As much as a server in earnest: for measuring.
+    /// What was committed lasts: for work in earnest, and for measuring.
     Full,
     /// What was committed lasts until the machine fails: for rehearsals, which are faster so.
     UntilPowerFails,

@@ -1,6 +1,8 @@
 //! git, called in one way: a clean environment, hooks off, bounded in time and output, errors with a type.
 
+mod batch;
 mod loose;
+mod object;
 
 use std::fmt;
 use std::io;
@@ -16,6 +18,10 @@ use rehearsal_core::Timestamp;
 use crate::child::{self, ChildError, Ended, Input};
 use crate::lock::FileLock;
 use crate::policy::{LOCAL_LIMIT, REMOTE_LIMIT};
+
+pub(crate) use loose::Told;
+pub(crate) use object::CommitObject;
+use object::LooseCommits;
 
 /// Set for every call. What an agent wrote into the repository's configuration must not make us run a program, and
 /// what a user likes for work by hand must not make us wait for a hand.
@@ -251,9 +257,35 @@ impl Git {
             })
     }
 
-    /// The same for `HEAD` and branches by their full names, as far as it can be said without git.
+    /// The same for `HEAD`, branches by their full names and commits by theirs, as far as it can be said without git.
     pub(crate) fn commit_in_file(&self, name: &str) -> Option<Oid> {
-        loose::commit(&self.dir, name)
+        match Oid::new(name) {
+            Ok(commit) => self.commit_object(&commit).map(|_| commit),
+            Err(_) => self.told(name).oid(),
+        }
+    }
+
+    /// What git's files tell of `HEAD`, a branch, or a stash, by its full name.
+    pub(crate) fn told(&self, name: &str) -> Told {
+        loose::reference(&self.dir, name)
+    }
+
+    /// A commit, as far as it can be read without git.
+    pub(crate) fn commit_object(&self, commit: &Oid) -> Option<CommitObject> {
+        LooseCommits::at(&self.dir)?.read(commit)
+    }
+
+    /// Whether a commit is in the history of another.
+    pub async fn is_ancestor(&self, ancestor: &Oid, of: &Oid) -> Result<bool, GitError> {
+        match LooseCommits::at(&self.dir).and_then(|commits| commits.is_ancestor(ancestor, of)) {
+            Some(answer) => Ok(answer),
+            None => Ok(self.ask(&["merge-base", "--is-ancestor", ancestor.as_str(), of.as_str()]).await?.yes),
+        }
+    }
+
+    /// Whether it can be said without git that a commit is in the history of another.
+    pub(crate) fn is_known_ancestor(&self, ancestor: &Oid, of: &Oid) -> bool {
+        LooseCommits::at(&self.dir).and_then(|commits| commits.is_ancestor(ancestor, of)) == Some(true)
     }
 
     /// Where git has the things of the repository that begins here, as far as it can be said without git.

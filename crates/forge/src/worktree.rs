@@ -13,6 +13,7 @@ mod prepare;
 mod recycle;
 mod setup;
 mod slot;
+mod spotless;
 mod unsaved;
 
 use std::collections::BTreeSet;

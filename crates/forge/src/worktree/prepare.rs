@@ -8,6 +8,7 @@ use super::admin::{Admin, remove_tree};
 use super::include::copy_included;
 use super::setup::run_setup;
 use super::slot::{Owner, Record, Slot};
+use super::spotless::is_spotless;
 use super::{Origin, Worktree, WorktreeError, Worktrees};
 use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
@@ -156,6 +157,10 @@ impl Worktrees {
         let git = Git::at(&path).holding(&taken.busy);
         admin.drop_stale_locks(&path);
         lock(admin, &taken.owner)?;
+        // Only one look at each file if it stands there already.
+        if admin.detached_head().as_ref() == Some(base) && is_spotless(&git).await? {
+            return Ok(());
+        }
         git.run(&["reset", "--hard", "--quiet", base.as_str()]).await?;
         if !git.run(&["ls-files", "-z", "--others", "--directory"]).await?.is_empty() {
             git.run(&["clean", "-ffdxq"]).await?;

@@ -4,6 +4,7 @@ use rehearsal_core::{Fence, TaskId};
 
 use super::admin::Admin;
 use super::slot::{Record, Slot};
+use super::spotless::{hides_something, is_spotless};
 use super::unsaved::{Unsaved, unsaved_in};
 use super::{WorktreeError, Worktrees};
 use crate::git::{Git, GitError, Oid};
@@ -118,17 +119,25 @@ impl Worktrees {
         let path = slot.path();
         let git = Git::at(&path).holding(busy);
         admin.drop_stale_locks(&path);
-        let head = git.commit("HEAD").await?;
-        // Off any branch first: a reset would move it.
-        git.run(&["update-ref", "--no-deref", "HEAD", head.as_str()]).await?;
-        admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)))?;
-        git.run(&["reset", "--hard", "--quiet"]).await?;
-        git.run(&["clean", "-ffdxq"]).await?;
-        let left = git.run(&["status", "--porcelain", "-z", "--ignored", "--untracked-files=all"]).await?;
-        // The reset wrote a log and an ORIG_HEAD of its own.
-        admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)))?;
+        let forget = || admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)));
+        if admin.detached_head().is_none() {
+            // Off any branch first: a reset would move it.
+            let head = git.commit("HEAD").await?;
+            git.run(&["update-ref", "--no-deref", "HEAD", head.as_str()]).await?;
+        }
+        forget()?;
+        let (is_clean, hides) = tokio::try_join!(is_spotless(&git), hides_something(&git))?;
+        if hides {
+            return Ok(false);
+        }
+        if !is_clean {
+            git.run(&["reset", "--hard", "--quiet"]).await?;
+            git.run(&["clean", "-ffdxq"]).await?;
+            // The reset wrote a log and an ORIG_HEAD of its own.
+            forget()?;
+        }
         admin.lock("rehearsal: kept for the next task").map_err(GitError::io("lock the worktree"))?;
-        Ok(left.is_empty())
+        Ok(is_clean || is_spotless(&git).await?)
     }
 
     /// Removes a slot that holds nothing of worth. Its number is free again.

@@ -1,11 +1,12 @@
 //! Work that is in one worktree and nowhere else.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use camino::Utf8Path;
 
 use super::admin::Admin;
-use crate::git::{Git, GitError, Oid, split_nul};
+use crate::git::{Git, GitError, Oid, Told, split_nul};
 
 /// How many files are named; the rest are counted.
 const NAMED: usize = 5;
@@ -105,8 +106,12 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
     let begun = ["rebase-merge/orig-head", "rebase-apply/orig-head"]
         .into_iter()
         .find_map(|name| Oid::new(std::fs::read_to_string(admin.dir.join(name)).ok()?.trim_end()).ok());
-    let mut args = vec!["rev-list", "--count", head.as_str()];
-    args.extend(begun.as_ref().map(Oid::as_str));
+    let tips: Vec<&Oid> = [Some(&head), begun.as_ref()].into_iter().flatten().collect();
+    if tips.iter().all(|tip| saved.contains(tip)) {
+        return Ok(None);
+    }
+    let mut args = vec!["rev-list", "--count"];
+    args.extend(tips.iter().map(|tip| tip.as_str()));
     // References of this worktree's own go with it, and a stash is dropped as soon as it is applied.
     args.extend([
         "--not",
@@ -117,10 +122,10 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
     ]);
     args.push("--glob=refs/*");
     // One that is not in this repository cannot be named; then it saves nothing here.
-    let mut known = Vec::new();
+    let mut known = BTreeSet::new();
     for commit in saved {
-        if git.ask(&["cat-file", "-e", commit.as_str()]).await.is_ok_and(|answer| answer.yes) {
-            known.push(commit.as_str());
+        if git.commit(commit.as_str()).await.is_ok() {
+            known.insert(commit.as_str());
         }
     }
     args.extend(known);
@@ -132,6 +137,9 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
 
 /// An entry is ours if it was made without a branch on a commit that was checked out here.
 async fn stashed(git: &Git, admin: &Admin) -> Result<Option<Unsaved>, GitError> {
+    if git.told("refs/stash") == Told::Absent {
+        return Ok(None);
+    }
     let said = git.run(&["stash", "list", "-z", "--format=%P %gs"]).await?;
     if said.is_empty() {
         return Ok(None);

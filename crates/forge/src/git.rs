@@ -21,7 +21,7 @@ use crate::policy::{LOCAL_LIMIT, REMOTE_LIMIT};
 
 pub(crate) use loose::Told;
 pub(crate) use object::CommitObject;
-use object::LooseCommits;
+use object::LooseObjects;
 
 /// Set for every call. What an agent wrote into the repository's configuration must not make us run a program, and
 /// what a user likes for work by hand must not make us wait for a hand.
@@ -272,12 +272,17 @@ impl Git {
 
     /// A commit, as far as it can be read without git.
     pub(crate) fn commit_object(&self, commit: &Oid) -> Option<CommitObject> {
-        LooseCommits::at(&self.dir)?.read(commit)
+        LooseObjects::at(&self.dir)?.commit(commit)
+    }
+
+    /// A blob, as far as it can be read without git.
+    pub(crate) fn blob(&self, blob: &Oid) -> Option<Vec<u8>> {
+        LooseObjects::at(&self.dir)?.blob(blob)
     }
 
     /// Whether a commit is in the history of another.
     pub async fn is_ancestor(&self, ancestor: &Oid, of: &Oid) -> Result<bool, GitError> {
-        match LooseCommits::at(&self.dir).and_then(|commits| commits.is_ancestor(ancestor, of)) {
+        match LooseObjects::at(&self.dir).and_then(|objects| objects.is_ancestor(ancestor, of)) {
             Some(answer) => Ok(answer),
             None => Ok(self.ask(&["merge-base", "--is-ancestor", ancestor.as_str(), of.as_str()]).await?.yes),
         }
@@ -285,7 +290,7 @@ impl Git {
 
     /// Whether it can be said without git that a commit is in the history of another.
     pub(crate) fn is_known_ancestor(&self, ancestor: &Oid, of: &Oid) -> bool {
-        LooseCommits::at(&self.dir).and_then(|commits| commits.is_ancestor(ancestor, of)) == Some(true)
+        LooseObjects::at(&self.dir).and_then(|objects| objects.is_ancestor(ancestor, of)) == Some(true)
     }
 
     /// Where git has the things of the repository that begins here, as far as it can be said without git.

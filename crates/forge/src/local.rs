@@ -87,6 +87,9 @@ impl Local {
 
     /// The commit by which the base came to have a commit.
     pub(crate) async fn landed(&self, head: &Oid, base: &Oid) -> Result<Option<Oid>, GitError> {
+        if head == base {
+            return Ok(Some(head.clone()));
+        }
         if !self.git.is_ancestor(head, base).await? {
             return Ok(None);
         }

@@ -19,13 +19,12 @@ use sqlx::{Connection, query};
 use tokio::sync::watch;
 
 use crate::link::Link;
-use crate::scratch::Durability;
 use crate::tables::commit::Writing;
 use crate::tables::flows::FlowCache;
 use crate::tables::{find, log, runs, sessions, situation, tasks, tested, verify};
 use crate::{
-    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
-    SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
+    Change, CommitError, Committed, Cost, Counts, Durability, EventQuery, FindError, OpenError, RunQuery,
+    Scope, SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
 use open::Database;
 

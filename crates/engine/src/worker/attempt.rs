@@ -114,6 +114,12 @@ impl Slot<'_> {
 
     /// A reviewer reads. What it wrote all the same would be merged unreviewed.
     async fn undo_what_a_reviewer_did(&self, worktree: &Worktree, report: &mut RunReport) {
+        let is_as_it_was = report.evidence.git.as_ref().is_some_and(|facts| {
+            facts.head_after.as_deref() == Some(worktree.head.as_str()) && !facts.uncommitted
+        });
+        if is_as_it_was {
+            return;
+        }
         let git = Git::at(worktree.path.clone());
         let changed = async {
             let head = git.commit("HEAD").await?;

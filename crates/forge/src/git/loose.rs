@@ -65,8 +65,9 @@ pub(super) fn common_dir(git_dir: &Utf8Path) -> Utf8PathBuf {
 
 /// What a name that all worktrees share stands for, if it leads nowhere else.
 fn shared(git_dir: &Utf8Path, name: &str) -> Told {
-    let is_shared =
-        ["refs/heads/", "refs/remotes/", "refs/stash"].iter().any(|start| name.starts_with(start));
+    let is_shared = ["refs/heads/", "refs/remotes/", "refs/rehearsal/", "refs/stash"]
+        .iter()
+        .any(|start| name.starts_with(start));
     let is_plain = Utf8Path::new(name).components().all(|part| matches!(part, Utf8Component::Normal(_)));
     if !is_shared || !is_plain {
         return Told::Nothing;

@@ -1,5 +1,5 @@
-//! Commits, read from git's own files. Only those that were not packed yet, which is where the work of a moment ago is;
-//! whoever gets no answer asks git.
+//! Commits and blobs, read from git's own files. Only those that were not packed yet, which is where the work of a moment
+//! ago is; whoever gets no answer asks git.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -19,9 +19,9 @@ pub(crate) struct CommitObject {
     pub(crate) seconds: i64,
 }
 
-/// The commits of a repository that have a file each.
+/// The objects of a repository that have a file each.
 #[derive(Debug)]
-pub(super) struct LooseCommits {
+pub(super) struct LooseObjects {
     common: Utf8PathBuf,
 }
 
@@ -30,14 +30,23 @@ const LARGEST: usize = 64 << 10;
 /// So many commits are looked at: reading more takes as long as asking git.
 const FARTHEST: usize = 64;
 
-impl LooseCommits {
+impl LooseObjects {
     /// Those of the repository that begins in a directory.
     pub(super) fn at(dir: &Utf8Path) -> Option<Self> {
         Some(Self { common: common_dir(&git_dir(dir)?) })
     }
 
-    pub(super) fn read(&self, commit: &Oid) -> Option<CommitObject> {
-        let (fan, rest) = commit.as_str().split_at_checked(2)?;
+    pub(super) fn commit(&self, oid: &Oid) -> Option<CommitObject> {
+        parse(&self.content(oid, "commit")?)
+    }
+
+    pub(super) fn blob(&self, oid: &Oid) -> Option<Vec<u8>> {
+        self.content(oid, "blob")
+    }
+
+    /// The content of an object of this kind. The file is `KIND SIZE\0CONTENT`, compressed.
+    fn content(&self, oid: &Oid, kind: &str) -> Option<Vec<u8>> {
+        let (fan, rest) = oid.as_str().split_at_checked(2)?;
         let path = self.common.join("objects").join(fan).join(rest);
         let found = path.symlink_metadata().ok()?;
         // What an agent put there instead may never end.
@@ -46,12 +55,14 @@ impl LooseCommits {
         }
         let mut packed = Vec::new();
         std::fs::File::open(path).ok()?.take(LARGEST as u64).read_to_end(&mut packed).ok()?;
-        let object = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, LARGEST).ok()?;
+        let mut object = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, LARGEST).ok()?;
         // The name of an object is its sum: what someone wrote under another's name is not it.
-        if hex(&Sha1::digest(&object)) != commit.as_str() {
+        if hex(&Sha1::digest(&object)) != oid.as_str() {
             return None;
         }
-        parse(&object)
+        let header = object.iter().position(|byte| *byte == 0)?;
+        let content = object.split_off(header + 1);
+        (object == format!("{kind} {}\0", content.len()).as_bytes()).then_some(content)
     }
 
     /// Whether a commit is in the history of another; none if these files do not tell.
@@ -71,7 +82,7 @@ impl LooseCommits {
             if seen.len() > FARTHEST {
                 return None;
             }
-            match self.read(&commit) {
+            match self.commit(&commit) {
                 Some(commit) => open.extend(commit.parents),
                 None => is_whole = false,
             }
@@ -80,13 +91,8 @@ impl LooseCommits {
     }
 }
 
-/// `commit SIZE\0`, headers, an empty line, the message.
-fn parse(object: &[u8]) -> Option<CommitObject> {
-    let header = object.iter().position(|byte| *byte == 0)?;
-    let (kind, content) = (object.get(..header)?, object.get(header + 1..)?);
-    if kind != format!("commit {}", content.len()).as_bytes() {
-        return None;
-    }
+/// Headers, an empty line, the message.
+fn parse(content: &[u8]) -> Option<CommitObject> {
     let (mut tree, mut parents, mut seconds) = (None, Vec::new(), None);
     for line in content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty()) {
         let Some((name, value)) = std::str::from_utf8(line).ok().and_then(|line| line.split_once(' ')) else {
@@ -117,10 +123,6 @@ mod tests {
 
     use super::*;
 
-    fn object(content: &str) -> Vec<u8> {
-        format!("commit {}\0{content}", content.len()).into_bytes()
-    }
-
     fn oid(digit: char) -> Oid {
         Oid::new(&digit.to_string().repeat(40)).unwrap()
     }
@@ -132,15 +134,15 @@ mod tests {
             "tree {a}\nparent {b}\nauthor A <a> 1 +0000\ncommitter B b <b> 7 +0100\ngpgsig ---\n parent {a}\n \n ---\n\nparent {a}\n"
         );
         let expected = CommitObject { tree: a, parents: vec![b], seconds: 7 };
-        assert_eq!(parse(&object(&content)), Some(expected));
+        assert_eq!(parse(content.as_bytes()), Some(expected));
     }
 
     #[test]
     fn what_is_not_whole_is_no_commit() {
         let a = oid('a');
-        assert_eq!(parse(&object(&format!("tree {a}\n\nno committer\n"))), None);
-        assert_eq!(parse(format!("commit 9\0tree {a}\ncommitter B <b> 7 +0100\n\n").as_bytes()), None);
-        assert_eq!(parse(format!("tree 9\0tree {a}\n").as_bytes()), None);
+        assert_eq!(parse(format!("tree {a}\n\nno committer\n").as_bytes()), None);
+        assert_eq!(parse(b"committer B <b> 7 +0100\n\nno tree\n"), None);
+        assert_eq!(parse(format!("tree {a}\ncommitter now\n").as_bytes()), None);
     }
 
     proptest! {
@@ -152,9 +154,10 @@ mod tests {
             let (fan, rest) = ("aa", "a".repeat(38));
             fs_err::create_dir_all(common.join("objects").join(fan)).unwrap();
             fs_err::write(common.join("objects").join(fan).join(rest), &junk).unwrap();
-            let commits = LooseCommits { common };
-            prop_assert_eq!(commits.read(&oid('a')), None);
-            prop_assert_eq!(commits.is_ancestor(&oid('b'), &oid('a')), None);
+            let objects = LooseObjects { common };
+            prop_assert_eq!(objects.commit(&oid('a')), None);
+            prop_assert_eq!(objects.blob(&oid('a')), None);
+            prop_assert_eq!(objects.is_ancestor(&oid('b'), &oid('a')), None);
         }
     }
 }

@@ -4,8 +4,8 @@ use rehearsal_core::{Fence, TaskId};
 
 use super::admin::Admin;
 use super::slot::{Record, Slot};
-use super::spotless::{hides_something, is_spotless};
-use super::unsaved::{Unsaved, unsaved_in};
+use super::spotless::{self, hides_something};
+use super::unsaved::{Look, Unsaved, look_at};
 use super::{WorktreeError, Worktrees};
 use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
@@ -56,14 +56,17 @@ impl Worktrees {
             return Err(WorktreeError::Busy { task: task.clone() });
         }
         let admin = Admin::of(&slot.path());
-        if let Some(unsaved) = self.unsaved(&slot, &record, saved).await {
-            return Err(WorktreeError::Unsaved { path: slot.path(), unsaved });
+        let look = self.look_into(&slot, &record, saved).await;
+        if !look.unsaved.is_empty() {
+            return Err(WorktreeError::Unsaved { path: slot.path(), unsaved: look.unsaved });
         }
         slot.write(&Record::Recycling).map_err(cannot)?;
         let branch = admin.as_ref().and_then(Admin::branch);
         let warm = self.others_kept(&slot)? < self.settings.keep_warm;
         match admin {
-            Some(admin) if warm && matches!(self.clean(&slot, &admin, &busy).await, Ok(true)) => {
+            Some(admin)
+                if warm && matches!(self.clean(&slot, &admin, look.is_spotless, &busy).await, Ok(true)) =>
+            {
                 slot.write(&Record::Free).map_err(cannot)?;
                 Ok(Released::Warm { branch })
             }
@@ -81,18 +84,23 @@ impl Worktrees {
         Ok(others.filter(|(_, record)| is_kept(record)).count())
     }
 
-    /// What would be lost with a slot.
-    pub(super) async fn unsaved(&self, slot: &Slot, record: &Record, saved: &[Oid]) -> Option<Vec<Unsaved>> {
+    /// What is in a slot, and would be lost with it.
+    pub(super) async fn look_into(&self, slot: &Slot, record: &Record, saved: &[Oid]) -> Look {
         if !matches!(record, Record::Ready { .. }) {
-            return None;
+            return Look::default();
         }
         let path = slot.path();
-        let unsaved = match Admin::of(&path) {
-            Some(admin) => unsaved_in(&path, &admin, saved).await,
-            None => self.unsaved_in_remains(slot, saved).await,
+        let look = match Admin::of(&path) {
+            Some(admin) => look_at(&path, &admin, saved).await,
+            None => {
+                let unsaved = self.unsaved_in_remains(slot, saved).await;
+                unsaved.map(|unsaved| Look { unsaved, is_spotless: false })
+            }
         };
-        let unsaved = unsaved.unwrap_or_else(|error| vec![Unsaved::Unreadable { reason: error.to_string() }]);
-        (!unsaved.is_empty()).then_some(unsaved)
+        look.unwrap_or_else(|error| {
+            let unsaved = vec![Unsaved::Unreadable { reason: error.to_string() }];
+            Look { unsaved, is_spotless: false }
+        })
     }
 
     /// git has lost its way to the worktree: files without an entry may be work, and so may the commit of an entry
@@ -115,7 +123,13 @@ impl Worktrees {
     }
 
     /// Leaves nothing of the task: no file, no begun rebase, no reference, no log. False if something resists.
-    async fn clean(&self, slot: &Slot, admin: &Admin, busy: &FileLock) -> Result<bool, WorktreeError> {
+    async fn clean(
+        &self,
+        slot: &Slot,
+        admin: &Admin,
+        is_spotless: bool,
+        busy: &FileLock,
+    ) -> Result<bool, WorktreeError> {
         let path = slot.path();
         let git = Git::at(&path).holding(busy);
         admin.drop_stale_locks(&path);
@@ -126,18 +140,17 @@ impl Worktrees {
             git.run(&["update-ref", "--no-deref", "HEAD", head.as_str()]).await?;
         }
         forget()?;
-        let (is_clean, hides) = tokio::try_join!(is_spotless(&git), hides_something(&git))?;
-        if hides {
+        if hides_something(&git).await? {
             return Ok(false);
         }
-        if !is_clean {
+        if !is_spotless {
             git.run(&["reset", "--hard", "--quiet"]).await?;
             git.run(&["clean", "-ffdxq"]).await?;
             // The reset wrote a log and an ORIG_HEAD of its own.
             forget()?;
         }
         admin.lock("rehearsal: kept for the next task").map_err(GitError::io("lock the worktree"))?;
-        Ok(is_clean || is_spotless(&git).await?)
+        Ok(is_spotless || spotless::is_spotless(&git).await?)
     }
 
     /// Removes a slot that holds nothing of worth. Its number is free again.

@@ -1,12 +1,15 @@
 //! Whether a worktree is its commit, and nothing besides.
 
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, split_nul};
 
-/// Whether no file differs, is new, or is ignored. Entries that git was told not to look at are not looked at.
-pub(super) async fn is_spotless(git: &Git) -> Result<bool, GitError> {
+/// How a record of a file begins that git ignores.
+pub(super) const IGNORED: &str = "!! ";
+
+/// A record for each file that differs, is new, or is ignored. Entries that git was told not to look at are not looked at.
+pub(super) async fn differences(git: &Git) -> Result<Vec<String>, GitError> {
     let args = [
         "status",
-        "--porcelain",
+        "--porcelain=v1",
         "-z",
         "--untracked-files=all",
         // Of a directory that is ignored as a whole the name is enough.
@@ -14,7 +17,12 @@ pub(super) async fn is_spotless(git: &Git) -> Result<bool, GitError> {
         "--no-renames",
         "--ignore-submodules=none",
     ];
-    Ok(git.run(&args).await?.is_empty())
+    Ok(split_nul(&git.run(&args).await?).collect())
+}
+
+/// Whether nothing differs.
+pub(super) async fn is_spotless(git: &Git) -> Result<bool, GitError> {
+    Ok(differences(git).await?.is_empty())
 }
 
 /// Whether git was told not to look at some entries (`update-index --assume-unchanged`, `--skip-worktree`), or some are in

@@ -6,6 +6,7 @@ use std::fmt;
 use camino::Utf8Path;
 
 use super::admin::Admin;
+use super::spotless::{IGNORED, differences};
 use crate::git::{Git, GitError, Oid, Told, split_nul};
 
 /// How many files are named; the rest are counted.
@@ -67,37 +68,35 @@ fn noun(count: usize, one: &str) -> String {
     if count == 1 { one.to_owned() } else { format!("{one}s") }
 }
 
-/// All that a worktree has and nothing else does. Commits in `saved` are known to be safe, and all before them.
-pub(crate) async fn unsaved_in(
-    worktree: &Utf8Path,
-    admin: &Admin,
-    saved: &[Oid],
-) -> Result<Vec<Unsaved>, GitError> {
+/// What was found in a worktree.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// All that it has and nothing else does.
+    pub(crate) unsaved: Vec<Unsaved>,
+    /// Whether it is its commit, without even a file that git ignores.
+    pub(crate) is_spotless: bool,
+}
+
+/// Looks at a worktree. Commits in `saved` are known to be safe, and all before them.
+pub(crate) async fn look_at(worktree: &Utf8Path, admin: &Admin, saved: &[Oid]) -> Result<Look, GitError> {
     let git = Git::at(worktree);
     let (files, commits, stash, submodule) = tokio::try_join!(
-        uncommitted(&git),
+        differences(&git),
         unpushed(&git, admin, saved),
         stashed(&git, admin),
         unpushed_submodule(&git, admin),
     )?;
-    Ok([files, commits, stash, submodule].into_iter().flatten().collect())
+    let is_spotless = files.is_empty();
+    let unsaved = [uncommitted(files), commits, stash, submodule].into_iter().flatten().collect();
+    Ok(Look { unsaved, is_spotless })
 }
 
-async fn uncommitted(git: &Git) -> Result<Option<Unsaved>, GitError> {
-    let args = [
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--untracked-files=all",
-        "--no-renames",
-        "--ignore-submodules=none",
-    ];
-    let said = git.run(&args).await?;
-    let files: Vec<String> =
-        split_nul(&said).filter_map(|record| record.get(3..).map(str::to_owned)).collect();
+fn uncommitted(differences: Vec<String>) -> Option<Unsaved> {
+    let files = differences.into_iter().filter(|record| !record.starts_with(IGNORED));
+    let files: Vec<String> = files.filter_map(|record| record.get(3..).map(str::to_owned)).collect();
     let count = files.len();
     let files = files.into_iter().take(NAMED).collect();
-    Ok((count > 0).then_some(Unsaved::Uncommitted { files, count }))
+    (count > 0).then_some(Unsaved::Uncommitted { files, count })
 }
 
 async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsaved>, GitError> {

@@ -22,8 +22,7 @@ use super::migrate;
 use super::network;
 use crate::link::Link;
 use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, PAGES_OF_WAL, READERS};
-use crate::scratch::Durability;
-use crate::{OpenError, StoreError};
+use crate::{Durability, OpenError, StoreError};
 
 pub(super) const FILE_NAME: &str = "rehearsal.db";
 const LOCK_NAME: &str = "rehearsal.lock";

@@ -10,8 +10,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
 use rehearsal_engine::rehearsal::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
 use rehearsal_stage::Script;
-use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
-use rehearsal_store::{OpenError, PostgresStore, SqliteStore, Store, TimeSource};
+use rehearsal_store::scratch::{Scratch, ScratchError};
+use rehearsal_store::{Durability, OpenError, PostgresStore, SqliteStore, Store, TimeSource};
 
 use super::progress::Progress;
 use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};

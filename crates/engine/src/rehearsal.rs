@@ -12,6 +12,7 @@ mod clock;
 mod clock_socket;
 mod director;
 mod expectation;
+mod foreign;
 mod frail;
 mod leftovers;
 mod meanwhile;

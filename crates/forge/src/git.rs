@@ -226,7 +226,7 @@ impl Git {
     }
 
     /// Runs it with something on its standard input; its standard output.
-    pub(crate) async fn feed(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
+    pub async fn feed(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
         let ended = self.end(args, input).await?;
         if ended.status.success() { Ok(ended.stdout) } else { Err(self.failed(args, &ended)) }
     }

@@ -10,6 +10,7 @@ mod admin;
 mod gc;
 mod include;
 mod prepare;
+mod print;
 mod recycle;
 mod setup;
 mod slot;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::Timestamp;
+use rehearsal_core::{SourceError, Timestamp};
 use rehearsal_forge::{Git, GitError};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -117,32 +117,41 @@ async fn make(files: &Files, now: Timestamp) -> Result<TempDir, StageError> {
     Ok(made)
 }
 
-pub(super) async fn commit_all(git: &Git, message: &str) -> Result<(), GitError> {
+async fn commit_all(git: &Git, message: &str) -> Result<(), GitError> {
     git.run(&["add", "--all"]).await?;
     let (name, mail) = (format!("user.name={OUTSIDER}"), "user.email=someone@localhost");
     git.run(&["-c", &name, "-c", mail, "commit", "--quiet", "--allow-empty", "--message", message]).await?;
     Ok(())
 }
 
-pub(super) fn write_files<'a>(
+fn write_files<'a>(
     root: &Utf8Path,
     files: impl Iterator<Item = (&'a Utf8Path, &'a str)>,
 ) -> Result<(), StageError> {
     for (path, text) in files {
-        if path.is_absolute() || path.components().any(|part| part.as_str() == "..") {
-            let message = format!("`{path}` is not inside of the repository");
-            return Err(rehearsal_core::SourceError::at(None, message).into());
-        }
+        check_inside(path)?;
         let path = root.join(path);
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
         }
         fs_err::write(&path, text)?;
-        if text.starts_with("#!") {
+        if is_program(text) {
             fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
         }
     }
     Ok(())
+}
+
+/// What a scenario writes stays in its repository.
+pub(super) fn check_inside(path: &Utf8Path) -> Result<(), SourceError> {
+    if path.is_absolute() || path.components().any(|part| part.as_str() == "..") {
+        return Err(SourceError::at(None, format!("`{path}` is not inside of the repository")));
+    }
+    Ok(())
+}
+
+pub(super) fn is_program(text: &str) -> bool {
+    text.starts_with("#!")
 }
 
 fn append(file: &Utf8Path, text: &str) -> Result<(), StageError> {

@@ -88,7 +88,7 @@ async fn untested(
     if !tests {
         return Ok(Vec::new());
     }
-    if came.base_commits == 0 {
+    if !came.base_moved {
         return Ok(Vec::new());
     }
     let (mut tested, mut gates) = (BTreeSet::new(), BTreeSet::new());

@@ -26,6 +26,9 @@ pub(super) struct Came {
     pub(super) warnings: Vec<String>,
     /// Those that expectations ask for.
     pub(super) base_files: BTreeMap<Utf8PathBuf, String>,
+    /// Whether the base is not where it was in the beginning.
+    pub(super) base_moved: bool,
+    /// How many it has more, if expectations ask.
     pub(super) base_commits: usize,
     /// Those of the remote, if expectations ask for any.
     pub(super) branches: BTreeSet<String>,
@@ -101,7 +104,10 @@ impl Came {
             .collect();
         came.held.sort();
         came.base_files = stage.base_files(expect.base.files.keys().chain(&expect.base.lacks)).await?;
-        came.base_commits = stage.base_commits().await?;
+        came.base_moved = stage.base_moved().await?;
+        if expect.base.commits.is_some() {
+            came.base_commits = stage.base_commits().await?;
+        }
         if !expect.branches.is_empty() {
             came.branches = stage.branches().await?;
         }

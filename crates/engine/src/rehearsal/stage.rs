@@ -11,8 +11,9 @@ use rehearsal_forge::{
 };
 use rehearsal_store::{CommitError, OpenError, StoreError};
 
-use super::beginning::{Beginning, Beginnings, ORIGIN, OUTSIDER, WORK, commit_all, write_files};
+use super::beginning::{Beginning, Beginnings, ORIGIN, OUTSIDER, WORK};
 use super::clock::StageClock;
+use super::foreign;
 use super::scenario::{ForeignCommit, ForgeChoice, Gh, Repository};
 use crate::{Landing, Outlet};
 
@@ -115,18 +116,9 @@ impl Stage {
 
     /// Someone else's commit goes to a branch of the remote.
     pub(super) async fn commit(&self, commit: &ForeignCommit) -> Result<(), StageError> {
-        let outsider = self.root.join("outsider");
-        if !outsider.exists() {
-            Git::at(self.root.clone()).run(&["clone", "--quiet", "--template=", ORIGIN, "outsider"]).await?;
-        }
-        let git = Git::at(outsider.clone()).dated(self.clock.now());
         let branch = commit.branch.as_deref().unwrap_or(BASE);
-        git.run(&["fetch", "--quiet", "origin"]).await?;
-        git.run(&["checkout", "--quiet", "--force", "-B", branch, &format!("origin/{branch}")]).await?;
-        write_files(&outsider, commit.files.iter().map(|(path, text)| (path.as_path(), text.as_str())))?;
-        commit_all(&git, &commit.message).await?;
-        let to = format!("HEAD:refs/heads/{branch}");
-        git.run(&["push", "--quiet", "origin", &to]).await?;
+        let import = foreign::import_of(commit, branch, self.clock.now())?;
+        self.remote().feed(&["fast-import", "--quiet", "--done"], &import).await?;
         Ok(())
     }
 
@@ -152,12 +144,12 @@ impl Stage {
         Ok(self.remote().commit(BASE_REFERENCE).await?)
     }
 
+    pub(super) async fn base_moved(&self) -> Result<bool, StageError> {
+        Ok(self.base_tip().await? != self.began_at)
+    }
+
     pub(super) async fn base_commits(&self) -> Result<usize, StageError> {
-        let tip = self.base_tip().await?;
-        if tip == self.began_at {
-            return Ok(0);
-        }
-        let range = format!("{}..{tip}", self.began_at);
+        let range = format!("{}..{BASE}", self.began_at);
         let count = self.remote().line(&["rev-list", "--count", "--no-merges", &range]).await?;
         Ok(count.parse().unwrap_or(0))
     }

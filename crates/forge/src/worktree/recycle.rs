@@ -3,6 +3,7 @@
 use rehearsal_core::{Fence, TaskId};
 
 use super::admin::Admin;
+use super::print::print_of;
 use super::slot::{Record, Slot};
 use super::spotless::{self, hides_something};
 use super::unsaved::{Look, Unsaved, look_at};
@@ -63,23 +64,21 @@ impl Worktrees {
         slot.write(&Record::Recycling).map_err(cannot)?;
         let branch = admin.as_ref().and_then(Admin::branch);
         let warm = self.others_kept(&slot)? < self.settings.keep_warm;
-        match admin {
-            Some(admin)
-                if warm && matches!(self.clean(&slot, &admin, look.is_spotless, &busy).await, Ok(true)) =>
-            {
-                slot.write(&Record::Free).map_err(cannot)?;
-                Ok(Released::Warm { branch })
-            }
-            _ => {
-                self.remove(&slot).await?;
-                Ok(Released::Removed { branch })
-            }
+        if let Some(admin) = admin.filter(|_| warm)
+            && matches!(self.clean(&slot, &admin, look.is_spotless, &busy).await, Ok(true))
+        {
+            let print = print_of(&slot.path(), &admin).ok();
+            slot.write(&Record::Free { print }).map_err(cannot)?;
+            return Ok(Released::Warm { branch });
         }
+        self.remove(&slot).await?;
+        Ok(Released::Removed { branch })
     }
 
     /// How many others are kept warm, or are just being cleared for it: of two at the same time each counts the other.
     fn others_kept(&self, slot: &Slot) -> Result<usize, GitError> {
-        let is_kept = |record: &Option<Record>| matches!(record, Some(Record::Free | Record::Recycling));
+        let is_kept =
+            |record: &Option<Record>| matches!(record, Some(Record::Free { .. } | Record::Recycling));
         let others = self.slots()?.into_iter().filter(|(other, _)| other.path() != slot.path());
         Ok(others.filter(|(_, record)| is_kept(record)).count())
     }

@@ -74,12 +74,12 @@ impl Slot<'_> {
         };
         self.tell_prepared(worktree);
         self.reach(Moment::Prepared).await?;
-        let request = match self.request(role, start, worktree).await? {
-            Ok(request) => request,
+        let root = self.desk.worker.worktrees.root();
+        let (request, before) = tokio::join!(self.request(role, start, worktree), CheckoutPrint::take(root));
+        let (request, before) = match request? {
+            Ok(request) => (request, before.ok()),
             Err(outcome) => return Ok(report_of(outcome)),
         };
-        let root = self.desk.worker.worktrees.root();
-        let before = CheckoutPrint::take(root).await.ok();
         let reporter = Arc::clone(&self.desk.worker.reporter);
         let (task, run) = (self.task.id.clone(), start.id.clone());
         let watch = Arc::new(move |activity| {

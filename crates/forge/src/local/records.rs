@@ -108,8 +108,8 @@ impl Local {
     ) -> Result<Option<Stored>, ForgeError> {
         let numbers = self.git.line(&["for-each-ref", "--format=%(refname:lstrip=3)", PULLS]).await?;
         let number = numbers.lines().filter_map(|line| line.parse::<u64>().ok()).max().unwrap_or(0) + 1;
-        let blob = self.write(&json(record)).await?;
-        let index = self.write(number.to_string().as_bytes()).await?;
+        let (blob, number_text) = (json(record), number.to_string());
+        let (blob, index) = tokio::try_join!(self.write(&blob), self.write(number_text.as_bytes()))?;
         let name = name_of(&record.head);
         let pointer = match before {
             None => format!("create {name} {index}\n"),

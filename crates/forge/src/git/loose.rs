@@ -3,9 +3,11 @@
 //! Only what is certain is answered: `HEAD`, and what has its name below `refs`, be it a file of its own, which counts first, or
 //! packed. Whoever gets no answer asks git.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use rustix::fs::OFlags;
 
 use crate::Oid;
 
@@ -115,13 +117,22 @@ pub(super) fn read(file: &Utf8Path) -> Option<String> {
     read_up_to(file, LONGEST)
 }
 
-/// What an agent put there instead may never end.
 fn read_up_to(file: &Utf8Path, longest: u64) -> Option<String> {
+    let mut text = String::from_utf8(bytes_of(file, longest)?).ok()?;
+    text.truncate(text.trim_end().len());
+    Some(text)
+}
+
+/// What is in a file that is no longer than this. What an agent put there instead may never end, or never begin: a pipe is
+/// not waited for.
+pub(super) fn bytes_of(file: &Utf8Path, longest: u64) -> Option<Vec<u8>> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
     let found = file.metadata().ok()?;
     if !found.is_file() || found.len() > longest {
         return None;
     }
-    let mut text = std::fs::read_to_string(file).ok()?;
-    text.truncate(text.trim_end().len());
-    Some(text)
+    let mut bytes = Vec::new();
+    file.take(longest + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= longest).then_some(bytes)
 }

@@ -2,12 +2,11 @@
 //! ago is; whoever gets no answer asks git.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sha1::{Digest, Sha1};
 
-use super::loose::{common_dir, git_dir};
+use super::loose::{bytes_of, common_dir, git_dir};
 use crate::Oid;
 
 /// What counts of a commit.
@@ -48,13 +47,7 @@ impl LooseObjects {
     fn content(&self, oid: &Oid, kind: &str) -> Option<Vec<u8>> {
         let (fan, rest) = oid.as_str().split_at_checked(2)?;
         let path = self.common.join("objects").join(fan).join(rest);
-        let found = path.symlink_metadata().ok()?;
-        // What an agent put there instead may never end.
-        if !found.is_file() || found.len() > LARGEST as u64 {
-            return None;
-        }
-        let mut packed = Vec::new();
-        std::fs::File::open(path).ok()?.take(LARGEST as u64).read_to_end(&mut packed).ok()?;
+        let packed = bytes_of(&path, LARGEST as u64)?;
         let mut object = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, LARGEST).ok()?;
         // The name of an object is its sum: what someone wrote under another's name is not it.
         if hex(&Sha1::digest(&object)) != oid.as_str() {

@@ -11,7 +11,8 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Actor, NewTask, Outcome, RunId, TaskId, Timestamp, WorkerId};
-use rehearsal_store::scratch::{Durability, Scratch};
+use rehearsal_store::Durability;
+use rehearsal_store::scratch::Scratch;
 use rehearsal_store::{Change, ClaimRequest, Committed, PostgresStore, SqliteStore, Store, TimeSource};
 
 /// Tasks of one round, and rounds of which the fastest one counts: what else goes on only ever makes them slower.

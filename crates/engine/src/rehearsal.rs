@@ -7,10 +7,12 @@
 //! **Invariant:** nothing of the user's is touched: not the repository, not its remotes, not the store.
 
 mod actors;
+mod beginning;
 mod clock;
 mod clock_socket;
 mod director;
 mod expectation;
+mod foreign;
 mod frail;
 mod leftovers;
 mod meanwhile;
@@ -51,6 +53,7 @@ use stage::Stage;
 use timeline::Timeline;
 use vendor::Vendor;
 
+pub use beginning::Beginnings;
 pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
 pub use frail::OpensStore;
 pub use read::parse;
@@ -77,6 +80,8 @@ pub struct Rehearsal {
     pub project: Option<Utf8PathBuf>,
     /// The project's settings, for these scenarios.
     pub layers: Vec<Layer>,
+    /// What scenarios begin with, as far as it was made.
+    pub beginnings: Beginnings,
 }
 
 /// One performance.
@@ -151,8 +156,8 @@ impl Rehearsal {
         let stage = Arc::new(
             Stage::build(
                 &directory,
-                &scenario.repository,
-                self.project.as_deref(),
+                &self.beginnings,
+                (&scenario.repository, self.project.as_deref()),
                 &scenario.forge,
                 &self.program,
                 clock.clone(),
@@ -184,7 +189,7 @@ impl Rehearsal {
         }
         let events = store.events(&EventQuery::default()).await?;
         let limits = actors.settings.limits();
-        let came = Came::gather(&stage, &*store, &events, &timeline, &limits).await?;
+        let came = Came::gather(&stage, &*store, &events, &timeline, (&scenario.expect, &limits)).await?;
         mismatches.extend(scenario.expect.held_against(&came));
         let broken = leftovers::broken(&stage, &*store, &events, &came, &actors).await?;
         let lines = events.iter().map(|event| serde_json::to_string(event).map_err(std::io::Error::other));

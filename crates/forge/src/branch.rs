@@ -1,6 +1,6 @@
 //! A task's commits in its worktree, on their way to a branch of the remote.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rehearsal_core::Timestamp;
 
 use crate::class::ErrorClass;
@@ -125,6 +125,10 @@ impl Work {
 
     /// Commits everything that an agent left uncommitted; the new commit, or none if there was nothing.
     pub async fn commit_leftovers(&self, message: &str) -> Result<Option<Oid>, LeftoversError> {
+        // One look suffices where nothing is to be done, which is the usual case.
+        if self.is_clean().await? {
+            return Ok(None);
+        }
         let files = self.unmerged().await?;
         if !files.is_empty() {
             return Err(LeftoversError::Unmerged { files });
@@ -142,7 +146,7 @@ impl Work {
     pub async fn rebase(&self, onto: &Oid) -> Result<Rebased, RebaseError> {
         self.abort_rebase().await?;
         let before = self.head().await?;
-        if self.git.ask(&["merge-base", "--is-ancestor", onto.as_str(), before.as_str()]).await?.yes {
+        if self.git.is_ancestor(onto, &before).await? {
             return Ok(Rebased::Already(before));
         }
         let changed = self.git.run(&["status", "--porcelain", "-z", "--untracked-files=no"]).await?;
@@ -174,19 +178,20 @@ impl Work {
 
     /// Undoes a rebase that was cut short.
     async fn abort_rebase(&self) -> Result<(), GitError> {
-        let paths = [
-            "rev-parse",
-            "--path-format=absolute",
-            "--git-path",
-            "rebase-merge",
-            "--git-path",
-            "rebase-apply",
-        ];
-        let paths = self.git.line(&paths).await?;
-        if paths.lines().any(|path| Utf8PathBuf::from(path).exists()) {
+        let git_dir = match self.git.own_directory() {
+            Some(dir) => dir,
+            None => self.git.line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?.into(),
+        };
+        if ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).exists()) {
             self.git.run(&["rebase", "--abort"]).await?;
         }
         Ok(())
+    }
+
+    /// Whether neither a file nor the index differs from the commit.
+    async fn is_clean(&self) -> Result<bool, GitError> {
+        let args = ["status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none"];
+        Ok(self.git.run(&args).await?.is_empty())
     }
 
     async fn unmerged(&self) -> Result<Vec<String>, GitError> {

@@ -1,6 +1,8 @@
 //! git, called in one way: a clean environment, hooks off, bounded in time and output, errors with a type.
 
+mod batch;
 mod loose;
+mod object;
 
 use std::fmt;
 use std::io;
@@ -16,6 +18,10 @@ use rehearsal_core::Timestamp;
 use crate::child::{self, ChildError, Ended, Input};
 use crate::lock::FileLock;
 use crate::policy::{LOCAL_LIMIT, REMOTE_LIMIT};
+
+pub(crate) use loose::Told;
+pub(crate) use object::CommitObject;
+use object::LooseObjects;
 
 /// Set for every call. What an agent wrote into the repository's configuration must not make us run a program, and
 /// what a user likes for work by hand must not make us wait for a hand.
@@ -220,7 +226,7 @@ impl Git {
     }
 
     /// Runs it with something on its standard input; its standard output.
-    pub(crate) async fn feed(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
+    pub async fn feed(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
         let ended = self.end(args, input).await?;
         if ended.status.success() { Ok(ended.stdout) } else { Err(self.failed(args, &ended)) }
     }
@@ -251,9 +257,40 @@ impl Git {
             })
     }
 
-    /// The same for `HEAD` and branches by their full names, as far as it can be said without git.
+    /// The same for `HEAD`, branches by their full names and commits by theirs, as far as it can be said without git.
     pub(crate) fn commit_in_file(&self, name: &str) -> Option<Oid> {
-        loose::commit(&self.dir, name)
+        match Oid::new(name) {
+            Ok(commit) => self.commit_object(&commit).map(|_| commit),
+            Err(_) => self.told(name).oid(),
+        }
+    }
+
+    /// What git's files tell of `HEAD`, a branch, or a stash, by its full name.
+    pub(crate) fn told(&self, name: &str) -> Told {
+        loose::reference(&self.dir, name)
+    }
+
+    /// A commit, as far as it can be read without git.
+    pub(crate) fn commit_object(&self, commit: &Oid) -> Option<CommitObject> {
+        LooseObjects::at(&self.dir)?.commit(commit)
+    }
+
+    /// A blob, as far as it can be read without git.
+    pub(crate) fn blob(&self, blob: &Oid) -> Option<Vec<u8>> {
+        LooseObjects::at(&self.dir)?.blob(blob)
+    }
+
+    /// Whether a commit is in the history of another.
+    pub async fn is_ancestor(&self, ancestor: &Oid, of: &Oid) -> Result<bool, GitError> {
+        match LooseObjects::at(&self.dir).and_then(|objects| objects.is_ancestor(ancestor, of)) {
+            Some(answer) => Ok(answer),
+            None => Ok(self.ask(&["merge-base", "--is-ancestor", ancestor.as_str(), of.as_str()]).await?.yes),
+        }
+    }
+
+    /// Whether it can be said without git that a commit is in the history of another.
+    pub(crate) fn is_known_ancestor(&self, ancestor: &Oid, of: &Oid) -> bool {
+        LooseObjects::at(&self.dir).and_then(|objects| objects.is_ancestor(ancestor, of)) == Some(true)
     }
 
     /// Where git has the things of the repository that begins here, as far as it can be said without git.

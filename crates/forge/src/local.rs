@@ -13,8 +13,8 @@ use crate::forge::{
     Checks, Comment, Forge, ForgeError, Mergeable, Merged, NewPullRequest, Opened, PrState, PullRequest,
     Review, ReviewVerdict,
 };
-use crate::git::{Git, GitError, Oid};
-use crate::merge::{CandidateError, merge_commit};
+use crate::git::{Git, GitError, Oid, Told};
+use crate::merge::{CandidateError, check_fit, merge_commit};
 use records::{Record, Remark, Stage, Stored, Swap};
 
 /// The pull requests of a bare repository.
@@ -37,8 +37,10 @@ impl Local {
     /// The tip of a branch.
     pub(crate) async fn tip(&self, branch: &str) -> Result<Option<Oid>, GitError> {
         let name = format!("refs/heads/{branch}");
-        if let Some(tip) = self.git.commit_in_file(&name) {
-            return Ok(Some(tip));
+        match self.git.told(&name) {
+            Told::Is(tip) => return Ok(Some(tip)),
+            Told::Absent => return Ok(None),
+            Told::Nothing => {}
         }
         let commit = format!("{name}^{{commit}}");
         let found = self.git.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await?;
@@ -85,7 +87,10 @@ impl Local {
 
     /// The commit by which the base came to have a commit.
     pub(crate) async fn landed(&self, head: &Oid, base: &Oid) -> Result<Option<Oid>, GitError> {
-        if !self.git.ask(&["merge-base", "--is-ancestor", head.as_str(), base.as_str()]).await?.yes {
+        if head == base {
+            return Ok(Some(head.clone()));
+        }
+        if !self.git.is_ancestor(head, base).await? {
             return Ok(None);
         }
         let range = format!("{head}..{base}");
@@ -107,8 +112,11 @@ impl Local {
 
     async fn mergeable(&self, base: &str, head: &Oid) -> Result<Mergeable, ForgeError> {
         let Some(base) = self.tip(base).await? else { return Ok(Mergeable::Unknown) };
-        let args = ["merge-tree", "--write-tree", "--no-messages", base.as_str(), head.as_str()];
-        Ok(if self.git.ask(&args).await?.yes { Mergeable::Clean } else { Mergeable::Conflicting })
+        match check_fit(&self.git, &base, head).await {
+            Ok(()) => Ok(Mergeable::Clean),
+            Err(CandidateError::Conflict { .. }) => Ok(Mergeable::Conflicting),
+            Err(CandidateError::Git(error)) => Err(error.into()),
+        }
     }
 
     /// Changes a record, again and again if others do at the same time. False if nothing is to be changed.

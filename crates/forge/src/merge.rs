@@ -16,7 +16,8 @@ pub struct Candidate {
     pub commit: Oid,
     /// All files of it.
     pub tree: Oid,
-    staging: String,
+    /// What holds the commit, if nothing else does.
+    staging: Option<String>,
 }
 
 /// Why there is no candidate.
@@ -69,12 +70,15 @@ impl LandError {
 }
 
 impl Candidate {
-    /// Builds one, without a working tree. It is held by a reference of its own until it is discarded.
+    /// Builds one, without a working tree. A merge is held by a reference of its own until it is discarded; the work
+    /// itself is held by where it is.
     pub async fn build(git: &Git, base: &Oid, head: &Oid, message: &str) -> Result<Self, CandidateError> {
         let commit = merge_commit(git, base, head, message).await?;
         let tree = tree_of(git, &commit).await?;
-        let staging = reference::private("staging");
-        reference::set(git, &staging, &commit).await?;
+        let staging = (commit != *head).then(|| reference::private("staging"));
+        if let Some(staging) = &staging {
+            reference::set(git, staging, &commit).await?;
+        }
         Ok(Self { base: base.clone(), head: head.clone(), commit, tree, staging })
     }
 
@@ -102,17 +106,26 @@ impl Candidate {
 
     /// Lets it go.
     pub async fn discard(self, git: &Git) -> Result<(), GitError> {
-        reference::delete(git, &self.staging).await
+        match &self.staging {
+            Some(staging) => reference::delete(git, staging).await,
+            None => Ok(()),
+        }
     }
 }
 
 /// The tree of a commit: all files, by one name.
 pub async fn tree_of(git: &Git, commit: &Oid) -> Result<Oid, GitError> {
-    git.oid(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).await
+    match git.commit_object(commit) {
+        Some(commit) => Ok(commit.tree),
+        None => git.oid(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).await,
+    }
 }
 
 /// Whether the work fits the base; where it does not, if not.
 pub async fn check_fit(git: &Git, base: &Oid, head: &Oid) -> Result<(), CandidateError> {
+    if git.is_known_ancestor(base, head) {
+        return Ok(());
+    }
     let args =
         ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.as_str(), head.as_str()];
     let merged = git.ask(&args).await?;
@@ -130,7 +143,7 @@ pub(crate) async fn merge_commit(
     head: &Oid,
     message: &str,
 ) -> Result<Oid, CandidateError> {
-    if git.ask(&["merge-base", "--is-ancestor", base.as_str(), head.as_str()]).await?.yes {
+    if git.is_ancestor(base, head).await? {
         return Ok(head.clone());
     }
     let (base, head) = (base.as_str(), head.as_str());

@@ -139,7 +139,8 @@ fn play(
     let runtime = runtime.map_err(|error| MockGhError::Usage(error.to_string()))?;
     runtime.block_on(async {
         let mut memory = Memory::open(env)?;
-        let upstream = if memory.is_kept() { Upstream::of(&env.dir).await } else { None };
+        let known = memory.state.origin.as_deref();
+        let upstream = if memory.is_kept() { Upstream::of(&env.dir, known).await } else { None };
         let call = Call { env, arguments, input: input.clone(), upstream };
         let reply = call.answer_with_faults(&mut memory).await?;
         memory.save()?;

@@ -1,7 +1,9 @@
 //! A remote: what it has, and why it does not answer.
 
+use camino::Utf8Path;
+
 use crate::class::ErrorClass;
-use crate::git::{Git, GitError, Oid};
+use crate::git::{Git, GitError, Oid, Told};
 use crate::reference;
 
 /// Why a remote did not give or take something.
@@ -100,6 +102,11 @@ const UNREACHABLE: &[&str] = &[
 /// What a remote's branch points at; none if it has no such branch.
 pub async fn remote_head(git: &Git, remote: &str, branch: &str) -> Result<Option<Oid>, RemoteError> {
     let name = format!("refs/heads/{branch}");
+    match told_by(remote, &name) {
+        Told::Is(tip) => return Ok(Some(tip)),
+        Told::Absent => return Ok(None),
+        Told::Nothing => {}
+    }
     let said = git.remotely().line(&["ls-remote", "--", remote, &name]).await;
     let said = said.map_err(|error| RemoteError::read(remote, error))?;
     // The pattern also matches `refs/heads/x/refs/heads/NAME`.
@@ -107,11 +114,22 @@ pub async fn remote_head(git: &Git, remote: &str, branch: &str) -> Result<Option
     Ok(line.and_then(|(oid, _)| Oid::new(oid).ok()))
 }
 
+/// What a remote that is a directory of this machine tells by its files.
+fn told_by(remote: &str, name: &str) -> Told {
+    if Utf8Path::new(remote).is_absolute() { Git::at(remote).told(name) } else { Told::Nothing }
+}
+
 /// Gets a remote's branch and returns its commit, exactly as it was then. Nothing that others look at is touched, so
 /// that any number can be under way at once.
 pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteError> {
+    let name = format!("refs/heads/{branch}");
+    if let Told::Is(tip) = told_by(remote, &name)
+        && is_whole_here(git, &name, &tip)
+    {
+        return Ok(tip);
+    }
     let private = reference::private("fetch");
-    let refspec = format!("+refs/heads/{branch}:{private}");
+    let refspec = format!("+{name}:{private}");
     let args = [
         "fetch",
         "--porcelain",
@@ -139,4 +157,13 @@ pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteE
     let commit = commit.ok_or_else(|| GitError::Unexpected { command: "fetch --porcelain".into(), said })?;
     reference::delete(git, &private).await?;
     Ok(commit)
+}
+
+/// Whether a commit is here with all that is before it, because a name of ours stands for it or for what came after.
+fn is_whole_here(git: &Git, branch: &str, commit: &Oid) -> bool {
+    let is_held = |name: &str| {
+        let held = git.commit_in_file(name);
+        held.is_some_and(|held| held == *commit || git.is_known_ancestor(commit, &held))
+    };
+    is_held(branch) || is_held("HEAD")
 }

@@ -10,6 +10,9 @@ use crate::git::{Git, GitError};
 use crate::lock::FileLock;
 use crate::policy::{GIT_LOCK_PATIENCE, LOCK_PAUSE, REPOSITORY_LOCK_LIMIT, STALE_LOCK_AGE};
 
+/// Longer than anyone's.
+const LONGEST_CONFIG: u64 = 64 << 10;
+
 /// A repository with a working tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Repository {
@@ -21,12 +24,29 @@ pub(crate) struct Repository {
 
 impl Repository {
     pub(crate) async fn around(dir: &Utf8Path) -> Result<Self, GitError> {
+        if let Some(repository) = Self::plain(dir) {
+            return Ok(repository);
+        }
         let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"];
         let said = Git::at(dir).line(&args).await?;
         match said.split_once('\n') {
             Some((root, common_dir)) => Ok(Self { root: root.into(), common_dir: common_dir.into() }),
             None => Err(GitError::Unexpected { command: "rev-parse".into(), said }),
         }
+    }
+
+    /// The one whose checkout begins in a directory, where git's things are just below it and nothing says otherwise.
+    fn plain(dir: &Utf8Path) -> Option<Self> {
+        let git_dir = dir.join(".git");
+        let config = git_dir.join("config");
+        let is_one = git_dir.symlink_metadata().ok()?.is_dir()
+            && git_dir.join("HEAD").is_file()
+            && config.metadata().ok()?.len() < LONGEST_CONFIG;
+        let config = std::fs::read_to_string(config).ok().filter(|_| is_one)?.to_ascii_lowercase();
+        let is_plain = config.contains("bare = false")
+            && !["worktree", "include", "bare = true"].iter().any(|word| config.contains(word));
+        let root = dir.canonicalize_utf8().ok().filter(|_| is_plain)?;
+        Some(Self { common_dir: root.join(".git"), root })
     }
 
     pub(crate) fn git(&self) -> Git {

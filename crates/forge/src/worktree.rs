@@ -10,9 +10,11 @@ mod admin;
 mod gc;
 mod include;
 mod prepare;
+mod print;
 mod recycle;
 mod setup;
 mod slot;
+mod spotless;
 mod unsaved;
 
 use std::collections::BTreeSet;

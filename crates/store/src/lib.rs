@@ -34,6 +34,7 @@ mod check;
 mod claim;
 mod columns;
 mod cycle;
+mod durability;
 mod error;
 mod json;
 mod link;
@@ -49,6 +50,7 @@ mod tables;
 
 pub use change::{Change, Committed};
 pub use claim::{ClaimRequest, Claimed};
+pub use durability::Durability;
 pub use error::{CommitError, FindError, OpenError, StoreError};
 pub use open::{StoreLocation, open};
 pub use postgres::{PostgresStore, TimeSource};

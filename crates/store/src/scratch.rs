@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, raw_sql};
 
-use crate::StoreError;
+use crate::{Durability, StoreError};
 
 /// Where Debian keeps the programs of each version, which are not in the `PATH`.
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -56,15 +56,6 @@ pub enum ScratchError {
     /// It is there, and does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// What a scratch server promises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// As much as a server in earnest: for measuring.
-    Full,
-    /// What was committed lasts until the machine fails: for rehearsals, which are faster so.
-    UntilPowerFails,
 }
 
 /// A server. It ends, and all that is in it is gone, when this is dropped.

@@ -23,8 +23,8 @@ use crate::tables::commit::Writing;
 use crate::tables::flows::FlowCache;
 use crate::tables::{find, log, runs, sessions, situation, tasks, tested, verify};
 use crate::{
-    Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
-    SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
+    Change, CommitError, Committed, Cost, Counts, Durability, EventQuery, FindError, OpenError, RunQuery,
+    Scope, SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
 use open::Database;
 
@@ -46,8 +46,17 @@ impl SqliteStore {
 
     /// Opens the store in a state directory; makes both if they are not there.
     pub async fn open(directory: &Path) -> Result<Self, OpenError> {
+        Self::open_with(directory, Durability::Full).await
+    }
+
+    /// The same for one that nobody needs after the machine has failed, such as a rehearsal's: it never waits for the disk.
+    pub async fn open_scratch(directory: &Path) -> Result<Self, OpenError> {
+        Self::open_with(directory, Durability::UntilPowerFails).await
+    }
+
+    async fn open_with(directory: &Path, durability: Durability) -> Result<Self, OpenError> {
         Ok(Self {
-            database: open::open(directory).await?,
+            database: open::open(directory, durability).await?,
             flows: FlowCache::default(),
             changes: watch::Sender::new(0),
         })

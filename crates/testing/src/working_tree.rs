@@ -19,10 +19,18 @@ pub struct WorkingTree {
     pub clean: bool,
 }
 
+const COMMIT: [&str; 4] = ["rev-parse", "--show-toplevel", "HEAD", "HEAD^{tree}"];
+const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+
 impl WorkingTree {
     /// Asks git, and reads what is not committed. Nothing is written, not even git's index.
     pub fn read(directory: &Utf8Path) -> Result<Self, ChangesError> {
-        let told = answer(directory, &["rev-parse", "--show-toplevel", "HEAD", "HEAD^{tree}"])?;
+        let (told, status) = std::thread::scope(|scope| {
+            let told = scope.spawn(|| answer(directory, &COMMIT));
+            let status = answer(directory, &STATUS);
+            (told.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
+        });
+        let told = told?;
         let mut lines = told.text.lines();
         let Some(top) = lines.next().filter(|top| top.starts_with('/')) else {
             return Err(ChangesError::NotARepository(directory.to_owned()));
@@ -30,8 +38,7 @@ impl WorkingTree {
         // Before the first commit, git only repeats the question.
         let (commit, tree) = if told.good { (lines.next(), lines.next()) } else { (None, None) };
         let (commit, tree) = (commit.map(str::to_owned), tree.unwrap_or_default().to_owned());
-        let status =
-            answer(directory, &["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"])?;
+        let status = status?;
         let changed: Vec<&str> =
             status.text.split('\0').filter(|entry| entry.len() > 3 && is_theirs(entry)).collect();
         if changed.is_empty() && !status.cut {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Task;
-use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
+use rehearsal_store::Durability;
+use rehearsal_store::scratch::{Scratch, ScratchError};
 use rehearsal_store::{PostgresStore, SqliteStore, Store, TaskQuery, TimeSource};
 use serde_json::Value;
 

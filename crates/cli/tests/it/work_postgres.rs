@@ -1,6 +1,7 @@
 //! The store on a PostgreSQL server: `store: postgres://…` in the configuration is all it takes.
 
-use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
+use rehearsal_store::Durability;
+use rehearsal_store::scratch::{Scratch, ScratchError};
 
 use crate::env::TestEnv;
 use crate::work::a_team;

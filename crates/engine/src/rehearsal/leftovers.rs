@@ -7,10 +7,11 @@ use rehearsal_agent::process;
 use rehearsal_core::flow::Step;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Event, EventKind, TaskId};
-use rehearsal_forge::{Collected, GcMode};
+use rehearsal_forge::{Collected, GcMode, Oid, tree_of};
 use rehearsal_store::Store;
 
 use super::actors::Actors;
+use super::beginning::{ORIGIN, WORK};
 use super::outcome::Came;
 use super::stage::{Stage, StageError};
 
@@ -87,30 +88,31 @@ async fn untested(
     if !tests {
         return Ok(Vec::new());
     }
-    let mut tips: BTreeSet<String> =
-        came.tasks.values().filter_map(|came| came.task.delivery.merged.clone()).collect();
-    tips.insert(super::stage::BASE.to_owned());
-    let mut tested = BTreeSet::new();
+    if !came.base_moved {
+        return Ok(Vec::new());
+    }
+    let (mut tested, mut gates) = (BTreeSet::new(), BTreeSet::new());
     for event in events {
         match &event.kind {
             EventKind::TaskChanged { input: TaskInput::StepDone { delivery, .. }, .. } => {
-                tested.extend(delivery.tested_tree.clone());
+                tested.extend(delivery.tested_tree.as_deref().and_then(|tree| Oid::new(tree).ok()));
             }
             EventKind::TestsRan { run } if run.verdict == "passed" => {
-                let Some(commit) = &run.commit else { continue };
-                let tree = format!("{commit}^{{tree}}");
-                // A candidate that was thrown away may be gone by now.
-                tested.extend(stage.checkout().line(&["rev-parse", "--quiet", "--verify", &tree]).await.ok());
+                gates.extend(run.commit.as_deref().and_then(|commit| Oid::new(commit).ok()));
             }
             _ => {}
         }
     }
-    if came.base_commits == 0 {
-        return Ok(Vec::new());
+    for commit in gates {
+        // A candidate that was thrown away may be gone by now.
+        tested.extend(tree_of(&stage.checkout(), &commit).await.ok());
     }
+    let merged = came.tasks.values().filter_map(|came| Oid::new(came.task.delivery.merged.as_deref()?).ok());
+    let tips: BTreeSet<Oid> = merged.chain([stage.base_tip().await?]).collect();
     let mut untested = Vec::new();
     for tip in tips {
-        if stage.tree_of_ours(&tip).await.is_some_and(|tree| !tested.contains(&tree)) {
+        let is_untested = stage.tree_on_remote(&tip).await.is_some_and(|tree| !tested.contains(&tree));
+        if is_untested && !stage.is_foreign(&tip).await {
             untested.push(format!("the base had {tip:.10}, which was never tested"));
         }
     }
@@ -143,7 +145,7 @@ async fn references(stage: &Stage) -> Result<Option<String>, StageError> {
 /// git's locks do not outlive git.
 fn locks(stage: &Stage) -> Result<Option<String>, StageError> {
     let mut left = Vec::new();
-    let mut directories = vec![stage.root.join("work/.git"), stage.root.join("origin.git")];
+    let mut directories = vec![stage.root.join(WORK).join(".git"), stage.root.join(ORIGIN)];
     while let Some(directory) = directories.pop() {
         for entry in directory.read_dir_utf8()? {
             let entry = entry?;

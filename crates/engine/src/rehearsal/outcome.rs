@@ -11,6 +11,7 @@ use rehearsal_core::transition::transition;
 use rehearsal_core::{AgentName, Event, EventKind, Lane, OutcomeName, Standing, Task, TaskId, Wait, WaitFor};
 use rehearsal_store::{RunQuery, Scope, Store, StoreError, TaskQuery};
 
+use super::expectation::Expect;
 use super::stage::{Stage, StageError};
 use super::timeline::{Happening, Timeline};
 use crate::why::{Surroundings, why};
@@ -23,8 +24,13 @@ pub(super) struct Came {
     pub(super) trajectory: Vec<AgentName>,
     pub(super) timeline: Vec<Happening>,
     pub(super) warnings: Vec<String>,
+    /// Those that expectations ask for.
     pub(super) base_files: BTreeMap<Utf8PathBuf, String>,
+    /// Whether the base is not where it was in the beginning.
+    pub(super) base_moved: bool,
+    /// How many it has more, if expectations ask.
     pub(super) base_commits: usize,
+    /// Those of the remote, if expectations ask for any.
     pub(super) branches: BTreeSet<String>,
     /// The head of each.
     pub(super) pull_requests: Vec<String>,
@@ -70,7 +76,7 @@ impl Came {
         store: &dyn Store,
         events: &[Event],
         timeline: &Timeline,
-        limits: &Limits,
+        (expect, limits): (&Expect, &Limits),
     ) -> Result<Self, StageError> {
         let mut came = Self {
             timeline: timeline.told(),
@@ -97,9 +103,14 @@ impl Came {
             .map(|(lane, _)| lane)
             .collect();
         came.held.sort();
-        came.base_files = stage.base_files().await?;
-        came.base_commits = stage.base_commits().await?;
-        came.branches = stage.branches().await?;
+        came.base_files = stage.base_files(expect.base.files.keys().chain(&expect.base.lacks)).await?;
+        came.base_moved = stage.base_moved().await?;
+        if expect.base.commits.is_some() {
+            came.base_commits = stage.base_commits().await?;
+        }
+        if !expect.branches.is_empty() {
+            came.branches = stage.branches().await?;
+        }
         came.pull_requests = stage.pull_requests().await?;
         Ok(came)
     }

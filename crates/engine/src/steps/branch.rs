@@ -35,8 +35,8 @@ impl Scene<'_> {
     pub(super) async fn push_branch(&self) -> Result<Delivery, StepFailure> {
         let head = self.head().await?;
         let base = self.base_tip().await?;
-        let behind = self.is_ancestor(&head, &base).await?;
-        if behind {
+        let is_behind = self.git().is_ancestor(&head, &base).await.map_err(|error| of_git(&error))?;
+        if is_behind {
             return Err(red(RedVerdict::NoChanges, "there are no commits that could go out"));
         }
         let (branch, outlet) = (self.branch(), &self.desk.worker.outlet);
@@ -62,12 +62,6 @@ impl Scene<'_> {
 
     pub(super) async fn head(&self) -> Result<Oid, StepFailure> {
         self.work().head().await.map_err(|error| of_git(&error))
-    }
-
-    pub(super) async fn is_ancestor(&self, commit: &Oid, of: &Oid) -> Result<bool, StepFailure> {
-        let range = format!("{of}..{commit}");
-        let missing = self.git().line(&["rev-list", "--max-count=1", &range]).await;
-        Ok(missing.map_err(|error| of_git(&error))?.is_empty())
     }
 
     async fn with_head(&self) -> Result<Delivery, StepFailure> {

@@ -19,6 +19,9 @@ impl Scene<'_> {
     pub(super) async fn create_pr(&self) -> Result<Delivery, StepFailure> {
         let outlet = &self.desk.worker.outlet;
         let head = self.branch();
+        if self.has_one_open(&head).await {
+            return Ok(self.delivery());
+        }
         let body = self.body().await?;
         let new = NewPullRequest { title: self.task.title.clone(), body, head, base: outlet.base.clone() };
         match outlet.forge.create_pr(&new).await {
@@ -32,6 +35,15 @@ impl Scene<'_> {
             }
             Err(error) => Err(of_class(error.class(), error.to_string())),
         }
+    }
+
+    /// Whether the one that an earlier round opened still waits for this very branch. If the forge does not say, one is
+    /// asked for, and found if it is there.
+    async fn has_one_open(&self, head: &str) -> bool {
+        let Some(opened) = &self.task.delivery.pull_request else { return false };
+        let outlet = &self.desk.worker.outlet;
+        let view = outlet.forge.view(opened.number).await;
+        view.is_ok_and(|it| it.state == PrState::Open && it.head == head && it.base == outlet.base)
     }
 
     /// The evidence: what was asked, what was done, what it cost.

@@ -74,12 +74,12 @@ impl Slot<'_> {
         };
         self.tell_prepared(worktree);
         self.reach(Moment::Prepared).await?;
-        let request = match self.request(role, start, worktree).await? {
-            Ok(request) => request,
+        let root = self.desk.worker.worktrees.root();
+        let (request, before) = tokio::join!(self.request(role, start, worktree), CheckoutPrint::take(root));
+        let (request, before) = match request? {
+            Ok(request) => (request, before.ok()),
             Err(outcome) => return Ok(report_of(outcome)),
         };
-        let root = self.desk.worker.worktrees.root();
-        let before = CheckoutPrint::take(root).await.ok();
         let reporter = Arc::clone(&self.desk.worker.reporter);
         let (task, run) = (self.task.id.clone(), start.id.clone());
         let watch = Arc::new(move |activity| {
@@ -114,6 +114,12 @@ impl Slot<'_> {
 
     /// A reviewer reads. What it wrote all the same would be merged unreviewed.
     async fn undo_what_a_reviewer_did(&self, worktree: &Worktree, report: &mut RunReport) {
+        let is_as_it_was = report.evidence.git.as_ref().is_some_and(|facts| {
+            facts.head_after.as_deref() == Some(worktree.head.as_str()) && !facts.uncommitted
+        });
+        if is_as_it_was {
+            return;
+        }
         let git = Git::at(worktree.path.clone());
         let changed = async {
             let head = git.commit("HEAD").await?;

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Local;
 use crate::forge::ForgeError;
-use crate::git::{GitError, Oid};
+use crate::git::{GitError, Oid, Told};
 use crate::repository::drop_stale_lock;
 
 /// A pull request, as it is kept.
@@ -82,20 +82,16 @@ impl Local {
 
     /// The blob that a reference points at, and what is in it.
     async fn read(&self, name: &str) -> Result<Option<(Oid, Vec<u8>)>, GitError> {
-        let said = self.git.feed(&["cat-file", "--batch"], format!("{name}\n").as_bytes()).await?;
-        let unexpected = || GitError::Unexpected {
-            command: "cat-file --batch".into(),
-            said: String::from_utf8_lossy(&said).chars().take(200).collect(),
-        };
-        // `OID blob SIZE`, then the content and a line's end; or `NAME missing`.
-        let end = said.iter().position(|byte| *byte == b'\n').ok_or_else(unexpected)?;
-        let header = String::from_utf8_lossy(&said[..end]);
-        if header.ends_with(" missing") {
-            return Ok(None);
+        match self.git.told(name) {
+            Told::Absent => return Ok(None),
+            Told::Is(blob) => {
+                if let Some(content) = self.git.blob(&blob) {
+                    return Ok(Some((blob, content)));
+                }
+            }
+            Told::Nothing => {}
         }
-        let oid = header.split(' ').next().and_then(|oid| Oid::new(oid).ok()).ok_or_else(unexpected)?;
-        let content = said.get(end + 1..said.len() - 1).ok_or_else(unexpected)?;
-        Ok(Some((oid, content.to_vec())))
+        self.git.object(name).await
     }
 
     async fn write(&self, content: &[u8]) -> Result<Oid, GitError> {
@@ -112,8 +108,8 @@ impl Local {
     ) -> Result<Option<Stored>, ForgeError> {
         let numbers = self.git.line(&["for-each-ref", "--format=%(refname:lstrip=3)", PULLS]).await?;
         let number = numbers.lines().filter_map(|line| line.parse::<u64>().ok()).max().unwrap_or(0) + 1;
-        let blob = self.write(&json(record)).await?;
-        let index = self.write(number.to_string().as_bytes()).await?;
+        let (blob, number_text) = (json(record), number.to_string());
+        let (blob, index) = tokio::try_join!(self.write(&blob), self.write(number_text.as_bytes()))?;
         let name = name_of(&record.head);
         let pointer = match before {
             None => format!("create {name} {index}\n"),

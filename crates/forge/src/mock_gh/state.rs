@@ -15,6 +15,9 @@ use crate::policy::{LOCK_PAUSE, REPOSITORY_LOCK_LIMIT};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MockState {
+    /// The repository behind `origin`; git is asked for it otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Utf8PathBuf>,
     /// All pull requests.
     pub pull_requests: Vec<MockPullRequest>,
     /// What the checks say, one answer after another; the last one stays.

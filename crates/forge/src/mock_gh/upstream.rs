@@ -1,11 +1,11 @@
 //! The repository behind `origin`, where that is a directory: what GitHub would have.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rehearsal_core::Timestamp;
 
 use crate::git::{Git, GitError, Oid};
 use crate::local::Local;
-use crate::merge::{CandidateError, merge_commit, tree_of};
+use crate::merge::{CandidateError, check_fit, merge_commit, tree_of};
 
 /// A repository on this machine that is somebody's `origin`.
 #[derive(Debug)]
@@ -31,11 +31,15 @@ pub(super) enum Method {
 }
 
 impl Upstream {
-    /// The one of the repository around a directory.
-    pub(super) async fn of(dir: &Utf8Path) -> Option<Self> {
-        let url = Git::at(dir).line(&["remote", "get-url", "origin"]).await.ok()?;
-        let path = Utf8PathBuf::from(url.strip_prefix("file://").unwrap_or(&url));
-        let path = dir.join(path);
+    /// The one of the repository around a directory, asked for unless it is known.
+    pub(super) async fn of(dir: &Utf8Path, known: Option<&Utf8Path>) -> Option<Self> {
+        let path = match known {
+            Some(path) => path.to_owned(),
+            None => {
+                let url = Git::at(dir).line(&["remote", "get-url", "origin"]).await.ok()?;
+                dir.join(url.strip_prefix("file://").unwrap_or(&url))
+            }
+        };
         if !path.is_dir() {
             return None;
         }
@@ -57,8 +61,11 @@ impl Upstream {
 
     pub(super) async fn conflicts(&self, head: &Oid, base: &str) -> Result<bool, GitError> {
         let Some(base) = self.tip(base).await? else { return Ok(false) };
-        let args = ["merge-tree", "--write-tree", "--no-messages", base.as_str(), head.as_str()];
-        Ok(!self.git.ask(&args).await?.yes)
+        match check_fit(&self.git, &base, head).await {
+            Ok(()) => Ok(false),
+            Err(CandidateError::Conflict { .. }) => Ok(true),
+            Err(CandidateError::Git(error)) => Err(error),
+        }
     }
 
     pub(super) async fn merge(
@@ -87,8 +94,14 @@ impl Upstream {
 
     /// A stand-in has no clock: what it commits is as old as what it is asked to merge.
     async fn dated_like(&self, commit: &Oid) -> Result<Git, GitError> {
-        let seconds = self.git.line(&["show", "--no-patch", "--format=%ct", commit.as_str()]).await?;
-        Ok(self.git.clone().dated(Timestamp(seconds.parse::<i64>().unwrap_or(0).saturating_mul(1000))))
+        let seconds = match self.git.commit_object(commit) {
+            Some(commit) => commit.seconds,
+            None => {
+                let said = self.git.line(&["show", "--no-patch", "--format=%ct", commit.as_str()]).await?;
+                said.parse().unwrap_or(0)
+            }
+        };
+        Ok(self.git.clone().dated(Timestamp(seconds.saturating_mul(1000))))
     }
 
     pub(super) async fn delete(&self, branch: &str) -> Result<(), GitError> {

@@ -82,8 +82,9 @@ impl Worktrees {
         if slot.record().map_err(cannot)?.as_ref() != Some(record) {
             return Ok(Collected::Busy);
         }
-        if let Some(unsaved) = self.unsaved(slot, record, saved).await {
-            return Ok(Collected::Kept(unsaved));
+        let look = self.look_into(slot, record, saved).await;
+        if !look.unsaved.is_empty() {
+            return Ok(Collected::Kept(look.unsaved));
         }
         if mode == GcMode::Delete {
             slot.write(&Record::Recycling).map_err(cannot)?;

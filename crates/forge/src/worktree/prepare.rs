@@ -6,8 +6,10 @@ use tokio::time::Instant;
 
 use super::admin::{Admin, remove_tree};
 use super::include::copy_included;
+use super::print::print_of;
 use super::setup::run_setup;
 use super::slot::{Owner, Record, Slot};
+use super::spotless::is_spotless;
 use super::{Origin, Worktree, WorktreeError, Worktrees};
 use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
@@ -20,6 +22,14 @@ struct Taken {
     was: Option<Record>,
     /// Around all that happens in the slot until it is ready.
     busy: FileLock,
+}
+
+impl Taken {
+    /// Whether the files are those that were found to be clean when the last task gave them back.
+    fn is_untouched(&self, admin: &Admin) -> bool {
+        let Some(Record::Free { print: Some(print) }) = &self.was else { return false };
+        print_of(&self.slot.path(), admin).is_ok_and(|now| now == *print)
+    }
 }
 
 impl Worktrees {
@@ -39,7 +49,7 @@ impl Worktrees {
             (Some(Record::Preparing { from: Some(from), .. }), _) => {
                 self.anew(&taken, from, Origin::Rebuilt { set_aside: None }, repository).await
             }
-            (Some(Record::Free), Some(admin)) => {
+            (Some(Record::Free { .. }), Some(admin)) => {
                 drop(repository);
                 self.warm(&taken, &admin, &base).await
             }
@@ -82,7 +92,7 @@ impl Worktrees {
         let slots = self.slots()?;
         let usable = |(slot, record): &(Slot, Option<Record>)| {
             match record {
-                Some(Record::Free) => true,
+                Some(Record::Free { .. }) => true,
                 // Whoever clears it holds its lock; otherwise the clearing was cut short.
                 Some(Record::Recycling) => slot.try_lock().is_ok_and(|lock| lock.is_some()),
                 _ => false,
@@ -156,6 +166,11 @@ impl Worktrees {
         let git = Git::at(&path).holding(&taken.busy);
         admin.drop_stale_locks(&path);
         lock(admin, &taken.owner)?;
+        // If it stands there already it only has to be seen that nobody was in it.
+        let is_there = admin.detached_head().as_ref() == Some(base);
+        if is_there && (taken.is_untouched(admin) || is_spotless(&git).await?) {
+            return Ok(());
+        }
         git.run(&["reset", "--hard", "--quiet", base.as_str()]).await?;
         if !git.run(&["ls-files", "-z", "--others", "--directory"]).await?.is_empty() {
             git.run(&["clean", "-ffdxq"]).await?;

@@ -3,8 +3,10 @@
 use rehearsal_core::{Fence, TaskId};
 
 use super::admin::Admin;
+use super::print::print_of;
 use super::slot::{Record, Slot};
-use super::unsaved::{Unsaved, unsaved_in};
+use super::spotless::{self, hides_something};
+use super::unsaved::{Look, Unsaved, look_at};
 use super::{WorktreeError, Worktrees};
 use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
@@ -55,43 +57,49 @@ impl Worktrees {
             return Err(WorktreeError::Busy { task: task.clone() });
         }
         let admin = Admin::of(&slot.path());
-        if let Some(unsaved) = self.unsaved(&slot, &record, saved).await {
-            return Err(WorktreeError::Unsaved { path: slot.path(), unsaved });
+        let look = self.look_into(&slot, &record, saved).await;
+        if !look.unsaved.is_empty() {
+            return Err(WorktreeError::Unsaved { path: slot.path(), unsaved: look.unsaved });
         }
         slot.write(&Record::Recycling).map_err(cannot)?;
         let branch = admin.as_ref().and_then(Admin::branch);
         let warm = self.others_kept(&slot)? < self.settings.keep_warm;
-        match admin {
-            Some(admin) if warm && matches!(self.clean(&slot, &admin, &busy).await, Ok(true)) => {
-                slot.write(&Record::Free).map_err(cannot)?;
-                Ok(Released::Warm { branch })
-            }
-            _ => {
-                self.remove(&slot).await?;
-                Ok(Released::Removed { branch })
-            }
+        if let Some(admin) = admin.filter(|_| warm)
+            && matches!(self.clean(&slot, &admin, look.is_spotless, &busy).await, Ok(true))
+        {
+            let print = print_of(&slot.path(), &admin).ok();
+            slot.write(&Record::Free { print }).map_err(cannot)?;
+            return Ok(Released::Warm { branch });
         }
+        self.remove(&slot).await?;
+        Ok(Released::Removed { branch })
     }
 
     /// How many others are kept warm, or are just being cleared for it: of two at the same time each counts the other.
     fn others_kept(&self, slot: &Slot) -> Result<usize, GitError> {
-        let is_kept = |record: &Option<Record>| matches!(record, Some(Record::Free | Record::Recycling));
+        let is_kept =
+            |record: &Option<Record>| matches!(record, Some(Record::Free { .. } | Record::Recycling));
         let others = self.slots()?.into_iter().filter(|(other, _)| other.path() != slot.path());
         Ok(others.filter(|(_, record)| is_kept(record)).count())
     }
 
-    /// What would be lost with a slot.
-    pub(super) async fn unsaved(&self, slot: &Slot, record: &Record, saved: &[Oid]) -> Option<Vec<Unsaved>> {
+    /// What is in a slot, and would be lost with it.
+    pub(super) async fn look_into(&self, slot: &Slot, record: &Record, saved: &[Oid]) -> Look {
         if !matches!(record, Record::Ready { .. }) {
-            return None;
+            return Look::default();
         }
         let path = slot.path();
-        let unsaved = match Admin::of(&path) {
-            Some(admin) => unsaved_in(&path, &admin, saved).await,
-            None => self.unsaved_in_remains(slot, saved).await,
+        let look = match Admin::of(&path) {
+            Some(admin) => look_at(&path, &admin, saved).await,
+            None => {
+                let unsaved = self.unsaved_in_remains(slot, saved).await;
+                unsaved.map(|unsaved| Look { unsaved, is_spotless: false })
+            }
         };
-        let unsaved = unsaved.unwrap_or_else(|error| vec![Unsaved::Unreadable { reason: error.to_string() }]);
-        (!unsaved.is_empty()).then_some(unsaved)
+        look.unwrap_or_else(|error| {
+            let unsaved = vec![Unsaved::Unreadable { reason: error.to_string() }];
+            Look { unsaved, is_spotless: false }
+        })
     }
 
     /// git has lost its way to the worktree: files without an entry may be work, and so may the commit of an entry
@@ -114,21 +122,34 @@ impl Worktrees {
     }
 
     /// Leaves nothing of the task: no file, no begun rebase, no reference, no log. False if something resists.
-    async fn clean(&self, slot: &Slot, admin: &Admin, busy: &FileLock) -> Result<bool, WorktreeError> {
+    async fn clean(
+        &self,
+        slot: &Slot,
+        admin: &Admin,
+        is_spotless: bool,
+        busy: &FileLock,
+    ) -> Result<bool, WorktreeError> {
         let path = slot.path();
         let git = Git::at(&path).holding(busy);
         admin.drop_stale_locks(&path);
-        let head = git.commit("HEAD").await?;
-        // Off any branch first: a reset would move it.
-        git.run(&["update-ref", "--no-deref", "HEAD", head.as_str()]).await?;
-        admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)))?;
-        git.run(&["reset", "--hard", "--quiet"]).await?;
-        git.run(&["clean", "-ffdxq"]).await?;
-        let left = git.run(&["status", "--porcelain", "-z", "--ignored", "--untracked-files=all"]).await?;
-        // The reset wrote a log and an ORIG_HEAD of its own.
-        admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)))?;
+        let forget = || admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)));
+        if admin.detached_head().is_none() {
+            // Off any branch first: a reset would move it.
+            let head = git.commit("HEAD").await?;
+            git.run(&["update-ref", "--no-deref", "HEAD", head.as_str()]).await?;
+        }
+        forget()?;
+        if hides_something(&git).await? {
+            return Ok(false);
+        }
+        if !is_spotless {
+            git.run(&["reset", "--hard", "--quiet"]).await?;
+            git.run(&["clean", "-ffdxq"]).await?;
+            // The reset wrote a log and an ORIG_HEAD of its own.
+            forget()?;
+        }
         admin.lock("rehearsal: kept for the next task").map_err(GitError::io("lock the worktree"))?;
-        Ok(left.is_empty())
+        Ok(is_spotless || spotless::is_spotless(&git).await?)
     }
 
     /// Removes a slot that holds nothing of worth. Its number is free again.

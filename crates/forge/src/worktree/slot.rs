@@ -36,7 +36,11 @@ pub(crate) enum Record {
     /// All that was in it is known to be kept elsewhere.
     Recycling,
     /// Clean, and waiting for its next task.
-    Free,
+    Free {
+        /// The files as they were when they were found to be clean.
+        #[serde(default)]
+        print: Option<String>,
+    },
 }
 
 /// Whose a slot is.
@@ -63,7 +67,7 @@ impl Record {
     pub(crate) fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Preparing { owner, .. } | Self::Ready { owner } => Some(owner),
-            Self::Recycling | Self::Free => None,
+            Self::Recycling | Self::Free { .. } => None,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Work that is in one worktree and nowhere else.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use camino::Utf8Path;
 
 use super::admin::Admin;
-use crate::git::{Git, GitError, Oid, split_nul};
+use super::spotless::{IGNORED, differences};
+use crate::git::{Git, GitError, Oid, Told, split_nul};
 
 /// How many files are named; the rest are counted.
 const NAMED: usize = 5;
@@ -66,37 +68,35 @@ fn noun(count: usize, one: &str) -> String {
     if count == 1 { one.to_owned() } else { format!("{one}s") }
 }
 
-/// All that a worktree has and nothing else does. Commits in `saved` are known to be safe, and all before them.
-pub(crate) async fn unsaved_in(
-    worktree: &Utf8Path,
-    admin: &Admin,
-    saved: &[Oid],
-) -> Result<Vec<Unsaved>, GitError> {
+/// What was found in a worktree.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// All that it has and nothing else does.
+    pub(crate) unsaved: Vec<Unsaved>,
+    /// Whether it is its commit, without even a file that git ignores.
+    pub(crate) is_spotless: bool,
+}
+
+/// Looks at a worktree. Commits in `saved` are known to be safe, and all before them.
+pub(crate) async fn look_at(worktree: &Utf8Path, admin: &Admin, saved: &[Oid]) -> Result<Look, GitError> {
     let git = Git::at(worktree);
     let (files, commits, stash, submodule) = tokio::try_join!(
-        uncommitted(&git),
+        differences(&git),
         unpushed(&git, admin, saved),
         stashed(&git, admin),
         unpushed_submodule(&git, admin),
     )?;
-    Ok([files, commits, stash, submodule].into_iter().flatten().collect())
+    let is_spotless = files.is_empty();
+    let unsaved = [uncommitted(files), commits, stash, submodule].into_iter().flatten().collect();
+    Ok(Look { unsaved, is_spotless })
 }
 
-async fn uncommitted(git: &Git) -> Result<Option<Unsaved>, GitError> {
-    let args = [
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--untracked-files=all",
-        "--no-renames",
-        "--ignore-submodules=none",
-    ];
-    let said = git.run(&args).await?;
-    let files: Vec<String> =
-        split_nul(&said).filter_map(|record| record.get(3..).map(str::to_owned)).collect();
+fn uncommitted(differences: Vec<String>) -> Option<Unsaved> {
+    let files = differences.into_iter().filter(|record| !record.starts_with(IGNORED));
+    let files: Vec<String> = files.filter_map(|record| record.get(3..).map(str::to_owned)).collect();
     let count = files.len();
     let files = files.into_iter().take(NAMED).collect();
-    Ok((count > 0).then_some(Unsaved::Uncommitted { files, count }))
+    (count > 0).then_some(Unsaved::Uncommitted { files, count })
 }
 
 async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsaved>, GitError> {
@@ -105,8 +105,12 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
     let begun = ["rebase-merge/orig-head", "rebase-apply/orig-head"]
         .into_iter()
         .find_map(|name| Oid::new(std::fs::read_to_string(admin.dir.join(name)).ok()?.trim_end()).ok());
-    let mut args = vec!["rev-list", "--count", head.as_str()];
-    args.extend(begun.as_ref().map(Oid::as_str));
+    let tips: Vec<&Oid> = [Some(&head), begun.as_ref()].into_iter().flatten().collect();
+    if tips.iter().all(|tip| saved.contains(tip)) {
+        return Ok(None);
+    }
+    let mut args = vec!["rev-list", "--count"];
+    args.extend(tips.iter().map(|tip| tip.as_str()));
     // References of this worktree's own go with it, and a stash is dropped as soon as it is applied.
     args.extend([
         "--not",
@@ -117,10 +121,10 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
     ]);
     args.push("--glob=refs/*");
     // One that is not in this repository cannot be named; then it saves nothing here.
-    let mut known = Vec::new();
+    let mut known = BTreeSet::new();
     for commit in saved {
-        if git.ask(&["cat-file", "-e", commit.as_str()]).await.is_ok_and(|answer| answer.yes) {
-            known.push(commit.as_str());
+        if git.commit(commit.as_str()).await.is_ok() {
+            known.insert(commit.as_str());
         }
     }
     args.extend(known);
@@ -132,6 +136,9 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
 
 /// An entry is ours if it was made without a branch on a commit that was checked out here.
 async fn stashed(git: &Git, admin: &Admin) -> Result<Option<Unsaved>, GitError> {
+    if git.told("refs/stash") == Told::Absent {
+        return Ok(None);
+    }
     let said = git.run(&["stash", "list", "-z", "--format=%P %gs"]).await?;
     if said.is_empty() {
         return Ok(None);

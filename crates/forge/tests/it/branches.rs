@@ -242,3 +242,30 @@ async fn a_candidate_that_conflicts_says_where() {
     assert!(matches!(error, CandidateError::Conflict { .. }));
     assert_eq!(error.to_string(), "conflicts with the base in README.md");
 }
+
+#[tokio::test]
+async fn a_remote_that_is_a_directory_is_read_where_it_is() {
+    let env = TestEnv::new();
+    let (git_here, remote) = (Git::at(&env.repo), env.remote.as_str());
+    let begin = head(&env.repo);
+    for packed in [false, true] {
+        if packed {
+            git(&env.remote, &["pack-refs", "--all"]);
+        }
+        assert_eq!(remote_head(&git_here, remote, "main").await.unwrap(), Some(begin.clone()));
+        assert_eq!(remote_head(&git_here, remote, "nowhere").await.unwrap(), None);
+        assert_eq!(fetch(&git_here, remote, "main").await.unwrap(), begin);
+    }
+    // Someone else's commit is not here yet: it comes with all that it needs.
+    let other = env.root.join("other");
+    git(&env.root, &["clone", "--quiet", remote, "other"]);
+    git(&other, &["config", "user.name", "Eve"]);
+    git(&other, &["config", "user.email", "eve@example.org"]);
+    let theirs = agent_commits(&other, "theirs.txt", "theirs\n");
+    git(&other, &["push", "--quiet", "origin", "HEAD:main"]);
+    assert_eq!(remote_head(&git_here, remote, "main").await.unwrap(), Some(theirs.clone()));
+    assert_eq!(fetch(&git_here, remote, "main").await.unwrap(), theirs);
+    assert_eq!(git(&env.repo, &["show", &format!("{theirs}:theirs.txt")]), "theirs");
+    let error = fetch(&git_here, remote, "nowhere").await.unwrap_err().to_string();
+    assert_eq!(error, format!("the remote `{remote}` has no branch `nowhere`"));
+}

@@ -1,9 +1,9 @@
 //! How git is called, and what its failures are called.
 
 use camino::Utf8PathBuf;
-use rehearsal_forge::{Git, GitError};
+use rehearsal_forge::{Git, GitError, Oid, tree_of};
 
-use crate::env::{TestEnv, git};
+use crate::env::{TestEnv, git, head};
 
 #[tokio::test]
 async fn hooks_of_the_repository_do_not_run() {
@@ -76,6 +76,62 @@ async fn a_name_stands_for_the_same_commit_wherever_git_keeps_it() {
     assert_eq!(Git::at(&env.repo).commit("refs/heads/feature/packed").await.unwrap(), second);
     let error = Git::at(&env.repo).commit("refs/heads/../../HEAD").await.unwrap_err();
     assert!(error.to_string().ends_with("`refs/heads/../../HEAD` is not a commit here"), "{error}");
+}
+
+#[tokio::test]
+async fn history_is_the_same_whether_it_is_packed_or_not() {
+    let env = TestEnv::new();
+    let first = env.commit("first");
+    git(&env.repo, &["checkout", "--quiet", "-b", "side"]);
+    let side = env.commit("side");
+    git(&env.repo, &["checkout", "--quiet", "main"]);
+    let second = env.commit("second");
+    git(&env.repo, &["merge", "--quiet", "--no-edit", "side"]);
+    let merge = head(&env.repo);
+    let repository = Git::at(&env.repo);
+    for packed in [false, true] {
+        if packed {
+            git(&env.repo, &["repack", "-a", "-d", "--quiet"]);
+        }
+        for (ancestor, of, expected) in [
+            (&first, &merge, true),
+            (&side, &merge, true),
+            (&merge, &merge, true),
+            (&side, &second, false),
+            (&merge, &first, false),
+        ] {
+            let found = repository.is_ancestor(ancestor, of).await.unwrap();
+            assert_eq!(found, expected, "{ancestor} in {of}, packed: {packed}");
+        }
+        let tree = git(&env.repo, &["rev-parse", "HEAD^{tree}"]);
+        assert_eq!(tree_of(&repository, &merge).await.unwrap().as_str(), tree);
+        assert_eq!(repository.commit(merge.as_str()).await.unwrap(), merge);
+    }
+    let unknown = "0123456789012345678901234567890123456789";
+    let error = repository.commit(unknown).await.unwrap_err().to_string();
+    assert!(error.ends_with(&format!("`{unknown}` is not a commit here")), "{error}");
+}
+
+#[tokio::test]
+async fn an_object_under_anothers_name_is_not_believed() {
+    let env = TestEnv::new();
+    let honest = env.commit("honest");
+    env.write("evil.txt", "evil\n");
+    let forged = env.commit("forged");
+    let file = |oid: &Oid| env.repo.join(".git/objects").join(&oid.as_str()[..2]).join(&oid.as_str()[2..]);
+    fs_err::remove_file(file(&honest)).unwrap();
+    fs_err::copy(file(&forged), file(&honest)).unwrap();
+    assert!(tree_of(&Git::at(&env.repo), &honest).await.is_err());
+    assert!(Git::at(&env.repo).commit(honest.as_str()).await.is_err());
+}
+
+#[tokio::test]
+async fn many_files_of_a_commit_come_with_one_call() {
+    let env = TestEnv::new();
+    let names = ["main:README.md", "main:nowhere", "main:a\nb", "main:.gitignore"].map(str::to_owned);
+    let found = Git::at(&env.repo).contents(&names).await.unwrap();
+    let found: Vec<_> = found.iter().map(|it| it.as_deref().map(String::from_utf8_lossy)).collect();
+    assert_eq!(found, [Some("# A test\n".into()), None, None, Some("target/\n.env\n*.local\n".into())]);
 }
 
 #[tokio::test]

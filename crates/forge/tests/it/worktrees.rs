@@ -86,6 +86,21 @@ async fn a_finished_worktree_is_clean_for_the_next_task() {
 }
 
 #[tokio::test]
+async fn a_worktree_in_which_git_was_told_to_look_away_is_not_kept() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let env = TestEnv::new();
+        let worktrees = env.worktrees().await;
+        let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
+        git(&first.path, &["update-index", flag, "README.md"]);
+        fs_err::write(first.path.join("README.md"), "hidden\n").unwrap();
+        let released = worktrees.release(&task("t1"), Fence(1), &[]).await.unwrap();
+        assert_eq!(released, Released::Removed { branch: None }, "{flag}");
+        let second = worktrees.prepare(&task("t2"), Fence(2), "main").await.unwrap();
+        assert_eq!(fs_err::read_to_string(second.path.join("README.md")).unwrap(), "# A test\n", "{flag}");
+    }
+}
+
+#[tokio::test]
 async fn what_wrote_to_a_warm_worktree_is_undone() {
     let env = TestEnv::new();
     let worktrees = env.worktrees().await;

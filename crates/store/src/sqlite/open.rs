@@ -1,7 +1,8 @@
 //! The one place that opens connections, and so decides how SQLite behaves.
 //!
 //! - WAL, so that readers never wait for a writer. It is a property of the file, set when the file is made.
-//! - `synchronous=FULL`: with less, a commit can be lost when the power fails, and a fence be given out twice.
+//! - `synchronous=FULL`: with less, a commit can be lost when the power fails, and a fence be given out twice. Only what is a
+//!   scratch from the beginning has less.
 //! - One writer in a process: writers queue up here and not in SQLite, whose waiting is neither fair nor cheap.
 //! - Connections are opened when first used: a command that only reads has one.
 
@@ -21,7 +22,7 @@ use super::migrate;
 use super::network;
 use crate::link::Link;
 use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, PAGES_OF_WAL, READERS};
-use crate::{OpenError, StoreError};
+use crate::{Durability, OpenError, StoreError};
 
 pub(super) const FILE_NAME: &str = "rehearsal.db";
 const LOCK_NAME: &str = "rehearsal.lock";
@@ -83,7 +84,7 @@ impl Database {
 }
 
 /// Opens the database in a directory; makes both if they are not there.
-pub(super) async fn open(directory: &Path) -> Result<Database, OpenError> {
+pub(super) async fn open(directory: &Path, durability: Durability) -> Result<Database, OpenError> {
     let path = directory.join(FILE_NAME);
     let unusable = |source| OpenError::Directory { path: directory.to_owned(), source };
     let is_new = !path.exists();
@@ -96,7 +97,7 @@ pub(super) async fn open(directory: &Path) -> Result<Database, OpenError> {
     if path.is_dir() {
         return Err(OpenError::NotOurs { place: path.display().to_string() });
     }
-    let options = options(&path);
+    let options = options(&path, durability);
     let database = Database {
         readers: readers(options.clone()),
         writer: Mutex::new(None),
@@ -111,12 +112,16 @@ pub(super) async fn open(directory: &Path) -> Result<Database, OpenError> {
     Ok(database)
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
+fn options(path: &Path, durability: Durability) -> SqliteConnectOptions {
+    let synchronous = match durability {
+        Durability::Full => SqliteSynchronous::Full,
+        Durability::UntilPowerFails => SqliteSynchronous::Off,
+    };
     SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
-        .synchronous(SqliteSynchronous::Full)
+        .synchronous(synchronous)
         .pragma("journal_size_limit", LARGEST_IDLE_WAL)
         .pragma("wal_autocheckpoint", PAGES_OF_WAL)
         .disable_statement_logging()

@@ -108,6 +108,20 @@ async fn poll_when_woken<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output
 }
 
 #[tokio::test]
+async fn only_a_scratch_does_not_wait_for_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    for (store, expected) in [
+        (SqliteStore::open_scratch(&directory.path().join("scratch")).await.unwrap(), 0_i64),
+        (SqliteStore::open(&directory.path().join("earnest")).await.unwrap(), 2),
+    ] {
+        let mut turn = store.database.writer().await.unwrap();
+        let found: i64 =
+            sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut turn.connection).await.unwrap();
+        assert_eq!(found, expected);
+    }
+}
+
+#[tokio::test]
 async fn the_profile_is_the_one_that_keeps_its_promises() {
     let (_directory, store) = fresh().await;
     let mut turn = store.database.writer().await.unwrap();

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
+use rehearsal_store::Durability;
+use rehearsal_store::scratch::{Scratch, ScratchError};
 
 /// The server; none where PostgreSQL is not installed, which is said aloud.
 pub(crate) fn server() -> Option<&'static Scratch> {

@@ -8,10 +8,10 @@ use std::time::Instant;
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
-use rehearsal_engine::rehearsal::{OpensStore, Performance, Rehearsal, Scenario, StageError};
+use rehearsal_engine::rehearsal::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
 use rehearsal_stage::Script;
-use rehearsal_store::scratch::{Durability, Scratch, ScratchError};
-use rehearsal_store::{OpenError, PostgresStore, SqliteStore, Store, TimeSource};
+use rehearsal_store::scratch::{Scratch, ScratchError};
+use rehearsal_store::{Durability, OpenError, PostgresStore, SqliteStore, Store, TimeSource};
 
 use super::progress::Progress;
 use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
@@ -38,6 +38,7 @@ pub(super) fn all(
         variables: variables(),
         project: project.map(|project| project.root.clone()),
         layers,
+        beginnings: Beginnings::default(),
     };
     // One server for all of them, and a database for each.
     let server = match args.store {
@@ -166,7 +167,7 @@ enum Shelf {
 impl OpensStore for Shelf {
     async fn open(&self) -> Result<Arc<dyn Store>, OpenError> {
         Ok(match self {
-            Self::Directory(directory) => Arc::new(SqliteStore::open(directory.as_std_path()).await?),
+            Self::Directory(directory) => Arc::new(SqliteStore::open_scratch(directory.as_std_path()).await?),
             Self::Server(url) => Arc::new(PostgresStore::open(url, TimeSource::Given).await?),
         })
     }

@@ -21,6 +21,7 @@ mod delivery;
 mod event;
 mod evidence;
 pub mod flow;
+pub mod git_object;
 pub mod guard;
 mod ids;
 pub mod import;

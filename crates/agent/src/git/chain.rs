@@ -36,7 +36,7 @@ pub(super) fn read(
             return Some((commits, reading.files));
         }
         let [parent] = <[String; 1]>::try_from(commit.parents).ok()?;
-        commits.push(Commit { id: std::mem::replace(&mut id, parent), subject: commit.subject });
+        commits.push(Commit { id: std::mem::replace(&mut id, parent), subject: commit.subject? });
     }
     None
 }

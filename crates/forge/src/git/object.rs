@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sha1::{Digest, Sha1};
+use rehearsal_core::git_object;
 
 use super::loose::{bytes_of, common_dir, git_dir};
 use crate::Oid;
@@ -16,6 +16,13 @@ pub(crate) struct CommitObject {
     pub(crate) parents: Vec<Oid>,
     /// When it was made, in seconds.
     pub(crate) seconds: i64,
+}
+
+impl CommitObject {
+    fn of(read: git_object::CommitObject) -> Option<Self> {
+        let parents: Result<_, _> = read.parents.iter().map(|id| Oid::new(id)).collect();
+        Some(Self { tree: Oid::new(&read.tree).ok()?, parents: parents.ok()?, seconds: read.seconds? })
+    }
 }
 
 /// The objects of a repository that have a file each.
@@ -36,26 +43,17 @@ impl LooseObjects {
     }
 
     pub(super) fn commit(&self, oid: &Oid) -> Option<CommitObject> {
-        parse(&self.content(oid, "commit")?)
+        CommitObject::of(git_object::CommitObject::read(&self.content(oid, "commit")?)?)
     }
 
     pub(super) fn blob(&self, oid: &Oid) -> Option<Vec<u8>> {
         self.content(oid, "blob")
     }
 
-    /// The content of an object of this kind. The file is `KIND SIZE\0CONTENT`, compressed.
     fn content(&self, oid: &Oid, kind: &str) -> Option<Vec<u8>> {
         let (fan, rest) = oid.as_str().split_at_checked(2)?;
         let path = self.common.join("objects").join(fan).join(rest);
-        let packed = bytes_of(&path, LARGEST as u64)?;
-        let mut object = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(&packed, LARGEST).ok()?;
-        // The name of an object is its sum: what someone wrote under another's name is not it.
-        if hex(&Sha1::digest(&object)) != oid.as_str() {
-            return None;
-        }
-        let header = object.iter().position(|byte| *byte == 0)?;
-        let content = object.split_off(header + 1);
-        (object == format!("{kind} {}\0", content.len()).as_bytes()).then_some(content)
+        git_object::content(&bytes_of(&path, LARGEST as u64)?, oid.as_str(), kind, LARGEST)
     }
 
     /// Whether a commit is in the history of another; none if these files do not tell.
@@ -84,32 +82,6 @@ impl LooseObjects {
     }
 }
 
-/// Headers, an empty line, the message.
-fn parse(content: &[u8]) -> Option<CommitObject> {
-    let (mut tree, mut parents, mut seconds) = (None, Vec::new(), None);
-    for line in content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty()) {
-        let Some((name, value)) = std::str::from_utf8(line).ok().and_then(|line| line.split_once(' ')) else {
-            continue;
-        };
-        match name {
-            "tree" => tree = Some(Oid::new(value).ok()?),
-            "parent" => parents.push(Oid::new(value).ok()?),
-            // `NAME <MAIL> SECONDS ZONE`
-            "committer" => seconds = value.rsplit(' ').nth(1)?.parse().ok(),
-            _ => {}
-        }
-    }
-    Some(CommitObject { tree: tree?, parents, seconds: seconds? })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -120,28 +92,9 @@ mod tests {
         Oid::new(&digit.to_string().repeat(40)).unwrap()
     }
 
-    #[test]
-    fn a_signature_is_not_taken_for_a_header() {
-        let (a, b) = (oid('a'), oid('b'));
-        let content = format!(
-            "tree {a}\nparent {b}\nauthor A <a> 1 +0000\ncommitter B b <b> 7 +0100\ngpgsig ---\n parent {a}\n \n ---\n\nparent {a}\n"
-        );
-        let expected = CommitObject { tree: a, parents: vec![b], seconds: 7 };
-        assert_eq!(parse(content.as_bytes()), Some(expected));
-    }
-
-    #[test]
-    fn what_is_not_whole_is_no_commit() {
-        let a = oid('a');
-        assert_eq!(parse(format!("tree {a}\n\nno committer\n").as_bytes()), None);
-        assert_eq!(parse(b"committer B <b> 7 +0100\n\nno tree\n"), None);
-        assert_eq!(parse(format!("tree {a}\ncommitter now\n").as_bytes()), None);
-    }
-
     proptest! {
         #[test]
         fn junk_is_no_commit_and_no_harm(junk in proptest::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert_eq!(parse(&junk), None);
             let dir = tempfile::tempdir().unwrap();
             let common = Utf8PathBuf::from_path_buf(dir.path().to_owned()).unwrap();
             let (fan, rest) = ("aa", "a".repeat(38));

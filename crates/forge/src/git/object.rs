@@ -19,7 +19,7 @@ pub(crate) struct CommitObject {
 }
 
 impl CommitObject {
-    fn of(read: git_object::CommitObject) -> Option<Self> {
+    fn of(read: &git_object::CommitObject) -> Option<Self> {
         let parents: Result<_, _> = read.parents.iter().map(|id| Oid::new(id)).collect();
         Some(Self { tree: Oid::new(&read.tree).ok()?, parents: parents.ok()?, seconds: read.seconds? })
     }
@@ -43,7 +43,7 @@ impl LooseObjects {
     }
 
     pub(super) fn commit(&self, oid: &Oid) -> Option<CommitObject> {
-        CommitObject::of(git_object::CommitObject::read(&self.content(oid, "commit")?)?)
+        CommitObject::of(&git_object::CommitObject::read(&self.content(oid, "commit")?)?)
     }
 
     pub(super) fn blob(&self, oid: &Oid) -> Option<Vec<u8>> {

@@ -85,14 +85,17 @@ async fn beside(what: &str, store: &Arc<dyn Store>, clients: usize, other: impl 
 /// Claims and completes all there is; how long that took.
 async fn round(store: &Arc<dyn Store>, clients: usize) -> Duration {
     let start = Instant::now();
-    let workers: tokio::task::JoinSet<()> = (0..clients)
-        .map(|client| {
-            let store = Arc::clone(store);
-            async move { while claim_and_complete(&store, client).await.is_some() {} }
-        })
-        .collect();
-    workers.join_all().await;
+    let worker = |client| {
+        let store = Arc::clone(store);
+        async move { while claim_and_complete(&store, client).await.is_some() {} }
+    };
+    all((0..clients).map(worker)).await;
     start.elapsed()
+}
+
+/// All clients side by side, ours and others alike on the threads of the runtime.
+async fn all(clients: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) {
+    clients.collect::<tokio::task::JoinSet<()>>().join_all().await;
 }
 
 /// How long the claim took; none if there was nothing to do.

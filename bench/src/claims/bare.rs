@@ -1,6 +1,7 @@
 //! The least that a claim and a completion can be: a fenced update and one event, in one transaction each.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -11,7 +12,7 @@ use tokio::sync::Mutex;
 const DOC: &str =
     r#"{"title":"Task with a title of a usual length","criteria":["the tests pass"],"standing":"x"}"#;
 
-pub(super) struct Sqlite(Mutex<SqliteConnection>);
+pub(super) struct Sqlite(Arc<Mutex<SqliteConnection>>);
 
 impl Sqlite {
     pub(super) async fn open(path: &Path) -> Self {
@@ -25,44 +26,51 @@ impl Sqlite {
                       CREATE INDEX ready ON tasks (priority, num) WHERE state = 'ready';
                       CREATE TABLE events (seq INTEGER PRIMARY KEY, task INTEGER, at INTEGER, body TEXT);";
         raw_sql(tables).execute(&mut connection).await.unwrap();
-        Self(Mutex::new(connection))
+        Self(Arc::new(Mutex::new(connection)))
     }
 
     pub(super) async fn round(&self, tasks: u64) -> Duration {
-        let connection = &mut *self.0.lock().await;
         let insert = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
                       INSERT INTO tasks (state, priority, fence, doc) SELECT 'ready', 2, 0, ?2 FROM n";
-        query(insert).bind(tasks.cast_signed()).bind(DOC).execute(&mut *connection).await.unwrap();
+        let inserting = query(insert).bind(tasks.cast_signed()).bind(DOC);
+        inserting.execute(&mut *self.0.lock().await).await.unwrap();
         let start = Instant::now();
-        for _ in 0..tasks {
-            query("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
-            let (num, fence): (i64, i64) = query_as(
-                "UPDATE tasks SET state = 'claimed', fence = fence + 1, doc = ?1
-                 WHERE num = (SELECT num FROM tasks WHERE state = 'ready' ORDER BY priority, num LIMIT 1)
-                 RETURNING num, fence",
-            )
-            .bind(DOC)
-            .fetch_one(&mut *connection)
-            .await
-            .unwrap();
-            event(connection, num).await;
-            query("COMMIT").execute(&mut *connection).await.unwrap();
-
-            query("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
-            query(
-                "UPDATE tasks SET state = 'done', fence = fence + 1, doc = ?3 WHERE num = ?1 AND fence = ?2",
-            )
-            .bind(num)
-            .bind(fence)
-            .bind(DOC)
-            .execute(&mut *connection)
-            .await
-            .unwrap();
-            event(connection, num).await;
-            query("COMMIT").execute(&mut *connection).await.unwrap();
-        }
+        let shared = Arc::clone(&self.0);
+        super::all(std::iter::once(async move {
+            let connection = &mut *shared.lock().await;
+            for _ in 0..tasks {
+                claim_and_complete_in_sqlite(connection).await;
+            }
+        }))
+        .await;
         start.elapsed()
     }
+}
+
+async fn claim_and_complete_in_sqlite(connection: &mut SqliteConnection) {
+    query("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
+    let (num, fence): (i64, i64) = query_as(
+        "UPDATE tasks SET state = 'claimed', fence = fence + 1, doc = ?1
+         WHERE num = (SELECT num FROM tasks WHERE state = 'ready' ORDER BY priority, num LIMIT 1)
+         RETURNING num, fence",
+    )
+    .bind(DOC)
+    .fetch_one(&mut *connection)
+    .await
+    .unwrap();
+    event(connection, num).await;
+    query("COMMIT").execute(&mut *connection).await.unwrap();
+
+    query("BEGIN IMMEDIATE").execute(&mut *connection).await.unwrap();
+    query("UPDATE tasks SET state = 'done', fence = fence + 1, doc = ?3 WHERE num = ?1 AND fence = ?2")
+        .bind(num)
+        .bind(fence)
+        .bind(DOC)
+        .execute(&mut *connection)
+        .await
+        .unwrap();
+    event(connection, num).await;
+    query("COMMIT").execute(&mut *connection).await.unwrap();
 }
 
 async fn event(connection: &mut SqliteConnection, task: i64) {
@@ -75,7 +83,7 @@ async fn event(connection: &mut SqliteConnection, task: i64) {
 }
 
 pub(super) struct Postgres {
-    connections: Vec<Mutex<PgConnection>>,
+    connections: Vec<Arc<Mutex<PgConnection>>>,
 }
 
 impl Postgres {
@@ -83,7 +91,7 @@ impl Postgres {
         let options: PgConnectOptions = url.parse().unwrap();
         let mut connections = Vec::new();
         for _ in 0..clients {
-            connections.push(Mutex::new(options.connect().await.unwrap()));
+            connections.push(Arc::new(Mutex::new(options.connect().await.unwrap())));
         }
         let tables = "CREATE TABLE tasks (num BIGSERIAL PRIMARY KEY, state TEXT, priority BIGINT, fence BIGINT, doc TEXT);
                       CREATE INDEX ready ON tasks (priority, num) WHERE state = 'ready';
@@ -98,23 +106,13 @@ impl Postgres {
         query(insert).bind(tasks.cast_signed()).bind(DOC).execute(&mut *first).await.unwrap();
         drop(first);
         let start = Instant::now();
-        let clients = self.connections.iter().take(clients).map(|connection| async {
-            let connection = &mut *connection.lock().await;
-            while claim_and_complete(connection).await {}
+        let clients = self.connections.iter().take(clients).map(|connection| {
+            let connection = Arc::clone(connection);
+            async move { while claim_and_complete(&mut *connection.lock().await).await {} }
         });
-        all(clients.collect()).await;
+        super::all(clients).await;
         start.elapsed()
     }
-}
-
-/// All of them side by side, in one thread: they only wait.
-async fn all(futures: Vec<impl Future<Output = ()>>) {
-    let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
-    std::future::poll_fn(|context| {
-        futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
-        if futures.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
 }
 
 /// Each of the two is one statement, and so one transaction.

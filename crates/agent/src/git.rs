@@ -100,6 +100,14 @@ impl Snapshot {
         Ok(Self { head, dirty })
     }
 
+    /// Whether HEAD is where it was.
+    pub(crate) async fn is_at_head(&self, dir: &Utf8Path) -> Result<bool, GitError> {
+        match Repository::around(dir)? {
+            Some(repository) => Ok(repository.head().await? == self.head),
+            None => Ok(false),
+        }
+    }
+
     /// Whether nothing differs from HEAD.
     pub fn is_clean(&self) -> bool {
         self.dirty.is_empty()

@@ -25,12 +25,53 @@ impl LastSnapshot {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
-    /// The kept one if it is of this directory and fresh; a new one otherwise.
+    /// The kept one if it is of this directory and fresh, and nobody has committed since; a new one otherwise.
     pub(super) async fn before(&self, dir: &Utf8Path) -> Result<Option<Snapshot>, GitError> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         match kept {
-            Some(kept) if kept.dir == dir && kept.at.elapsed() < SNAPSHOT_FRESH => Ok(Some(kept.snapshot)),
+            // Another agent can have worked here meanwhile, however short that was.
+            Some(kept)
+                if kept.dir == dir
+                    && kept.at.elapsed() < SNAPSHOT_FRESH
+                    && kept.snapshot.is_at_head(dir).await? =>
+            {
+                Ok(Some(kept.snapshot))
+            }
             _ => Snapshot::take(dir).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(dir: &Utf8Path) {
+        let git = |args: &[&str]| {
+            let identity =
+                ["-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "commit.gpgSign=false"];
+            let git = std::process::Command::new("git").args(identity).args(args).current_dir(dir).status();
+            assert!(git.unwrap().success(), "{args:?}");
+        };
+        git(&["init", "--quiet"]);
+        git(&["commit", "--quiet", "--allow-empty", "--message=more"]);
+    }
+
+    #[tokio::test]
+    async fn what_another_agent_committed_meanwhile_is_not_this_ones() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = Utf8Path::from_path(root.path()).unwrap();
+        commit(dir);
+        let snapshots = LastSnapshot::default();
+        let after_a_run = Snapshot::take(dir).await.unwrap().unwrap();
+        snapshots.keep(dir, after_a_run.clone());
+        assert_eq!(snapshots.before(dir).await.unwrap(), Some(after_a_run.clone()));
+
+        snapshots.keep(dir, after_a_run.clone());
+        commit(dir);
+        let before_the_next = snapshots.before(dir).await.unwrap().unwrap();
+        assert_ne!(before_the_next.head, after_a_run.head);
+        let (facts, _) = before_the_next.facts_since(dir).await.unwrap();
+        assert_eq!(facts.commits, []);
     }
 }

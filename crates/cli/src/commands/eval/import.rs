@@ -30,9 +30,9 @@ const LONGEST_YAML: usize = 4 << 20;
   rehearsal eval import instances.jsonl --repository ~/clones --most 20
   rehearsal eval import --history --last 500 --most 20
 
-Of promptfoo's YAML, prompts, providers, tests, vars and the assertions whose names we share are taken; what has no counterpart here is told
-with its place and left out. Instances of SWE-bench are lines of JSON with instance_id, repo, base_commit, problem_statement, patch,
-test_patch, FAIL_TO_PASS and PASS_TO_PASS. From the history, commits are taken that touch tests and sources, and of which a test was seen to
+Of promptfoo's YAML, prompts, providers, tests, vars and the assertions whose names we share are taken; what has no counterpart here is told \
+with its place and left out. Instances of SWE-bench are lines of JSON with instance_id, repo, base_commit, problem_statement, patch, \
+test_patch, FAIL_TO_PASS and PASS_TO_PASS. From the history, commits are taken that touch tests and sources, and of which a test was seen to \
 fail before and to pass after.")]
 pub(crate) struct ImportArgs {
     /// The file; `-` is standard input

@@ -22,7 +22,7 @@ use rehearsal_agent::process::{SHIM_ARGUMENT, shim_main};
 use crate::cli::Cli;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::ui::{Document, emit};
+use crate::ui::{Document, emit, output_was_lost};
 
 /// Help and the version are answers; all else is an error, for programs too.
 fn wrong_arguments(error: &clap::Error) -> ExitCode {
@@ -67,6 +67,7 @@ fn main() -> ExitCode {
     };
     let json = cli.json;
     match commands::dispatch(cli) {
+        Ok(Exit::Ok) if output_was_lost() => Exit::Internal.into(),
         Ok(exit) => exit.into(),
         Err(error) => {
             let exit = error.exit;

@@ -1,6 +1,7 @@
 //! Words and documents on their way out. The one place that prints.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use schemars::JsonSchema;
@@ -75,15 +76,32 @@ pub(crate) fn emit<T: Serialize>(document: &T) {
 }
 
 fn out(text: &str) {
-    // A reader that went away (`| head`) wants no more; that is no error of ours.
     let mut stdout = anstream::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    heed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Whether something that was said did not get out.
+static OUTPUT_WAS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether something that was said did not get out: then nothing has succeeded.
+pub(crate) fn output_was_lost() -> bool {
+    OUTPUT_WAS_LOST.load(Ordering::Relaxed)
+}
+
+/// A reader that went away (`| head`) wants no more, which is no error of ours; a full disk is one, and told once.
+fn heed(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && !OUTPUT_WAS_LOST.swap(true, Ordering::Relaxed)
+    {
+        let _ = writeln!(anstream::stderr(), "error: standard output cannot be written: {error}");
+    }
 }
 
 /// Bytes of another program, on standard output as they came.
 pub(crate) fn raw_out(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    heed(stdout.write_all(bytes).and_then(|()| stdout.flush()));
 }
 
 /// The same on standard error.

@@ -243,3 +243,22 @@ fn files_that_people_write_have_schemas_that_fit_them() {
     );
     assert!(!script.is_valid(&serde_json::json!({ "run": [{ "sya": "hi" }] })));
 }
+
+#[test]
+fn a_document_that_does_not_get_out_is_an_error_and_a_reader_that_went_away_is_none() {
+    let env = TestEnv::new();
+    let shell = |line: &str| {
+        let line = line.replace("PROGRAM", crate::env::PROGRAM);
+        std::process::Command::new("sh").args(["-c", &line]).current_dir(&env.repo).output().unwrap()
+    };
+    let full = shell("PROGRAM task list --json > /dev/full");
+    assert_eq!(full.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&full.stderr);
+    assert_eq!(
+        said.matches("error: standard output cannot be written: No space left on device").count(),
+        1,
+        "{said}"
+    );
+    let gone = shell("{ PROGRAM task list --json; echo $? >&2; } | true");
+    assert_eq!(String::from_utf8_lossy(&gone.stderr).trim(), "0");
+}

@@ -196,17 +196,18 @@ fn dates() -> Vec<Pattern> {
     ]
 }
 
-/// Only what was measured: a decimal point, or the words around it. `120000ms` in a description says something.
+/// Only what was measured: a decimal point, or the words around it. `120000ms` in a description says something. A number has
+/// an end: in a long word of digits each of them could begin one.
 fn durations() -> Vec<Pattern> {
     let word = Edges::Word(b"-_.", b"");
     let duration = "⟦duration⟧";
     vec![
-        pattern(r"\d+m\d+(?:\.\d+)?s", word, Becomes::Word(duration)),
+        pattern(r"\d{1,20}m\d{1,20}(?:\.\d{1,20})?s", word, Becomes::Word(duration)),
         pattern(
-            r"\d+\.\d+ ?(?:ns|us|µs|ms|seconds|second|secs|sec|s|minutes|min|m)",
+            r"\d{1,20}\.\d{1,20} ?(?:ns|us|µs|ms|seconds|second|secs|sec|s|minutes|min|m)",
             word,
             Becomes::Word(duration),
         ),
-        pattern(r"(?:in|took) \d+ ?(?:ns|us|µs|ms|s)", word, after_first(" ", duration)),
+        pattern(r"(?:in|took) \d{1,20} ?(?:ns|us|µs|ms|s)", word, after_first(" ", duration)),
     ]
 }

@@ -1,8 +1,10 @@
 //! What runs between the fork and the exec, and the init that stays.
 //!
-//! The parent forks a child into new namespaces. That child lays everything out ([`set_up`]), forks the *target*, which
-//! restricts itself and executes the command ([`target`]), and stays as the init of the namespace ([`init`]): it reaps,
-//! passes signals on, and ends everything when the target ends, when it is told to, or when the parent is gone.
+//! The parent forks a child into new namespaces. That child forks the *target* and lays the files out ([`set_up`]); the
+//! target meanwhile makes a network of its own, waits at the [`gate`], restricts itself and executes the command
+//! ([`target`]). The child stays as the init of the namespace ([`init`]): it reaps, passes signals on, and ends everything
+//! when the target ends, when it is told to, or when the parent is gone. It opens no socket: that it is still in the
+//! parent's network is of no use to anybody.
 //!
 //! **Invariant:** nothing here allocates, locks, prints or panics: another thread of the parent may have held any lock when
 //! the fork happened, and it will never be released in the copy. Only system calls, on data that the parent laid out.
@@ -10,6 +12,7 @@
 //! **Invariant:** the init is a copy of the parent's memory. It is hidden from the target (not dumpable, outside of the target's
 //! Landlock domain), and closes every descriptor but its own.
 
+mod gate;
 mod init;
 mod set_up;
 mod target;
@@ -25,7 +28,12 @@ use crate::command::Executable;
 use crate::error::Stage;
 use crate::plan::Plan;
 use crate::sys::{self, Forked};
+use gate::Gate;
 use rustix::io::Errno;
+use rustix::process::Pid;
+
+/// Many times what the target uses. Pages that it does not touch cost nothing.
+const STACK_SIZE: usize = 256 * 1024;
 
 /// What to do once everything is laid out.
 pub(crate) enum Job {
@@ -66,16 +74,14 @@ impl<T> AtStage<T> for Result<T, Errno> {
 /// Forks a child for this launch. What becomes of it is told on the control socket.
 pub(crate) fn start(mut launch: Launch) -> Result<Forked, Errno> {
     let mut slots = Slots::new(&launch.plan);
-    sys::fork(namespace_flags(&launch.plan), || become_init(&mut launch, &mut slots))
+    let mut stack = vec![0; STACK_SIZE];
+    sys::fork(namespace_flags(&launch.plan), || become_init(&mut launch, &mut slots, &mut stack))
 }
 
-fn become_init(launch: &mut Launch, slots: &mut Slots) -> ! {
-    let Launch { plan, job, groups, control } = launch;
+fn become_init(launch: &mut Launch, slots: &mut Slots, stack: &mut [u8]) -> ! {
+    let target = set_up::identify(&launch.plan).and_then(|()| start_target(launch, slots, stack));
+    let Launch { plan, control, .. } = launch;
     let control = control.as_fd();
-    let target = set_up::set_up(plan, slots).and_then(|()| {
-        sys::fork_sharing(&mut slots.stack, &mut || target::become_target(plan, job, groups, control))
-            .at(Stage::Start)
-    });
     match target {
         Ok(target) => {
             let is_namespaced = plan.namespaces.is_some();
@@ -88,12 +94,26 @@ fn become_init(launch: &mut Launch, slots: &mut Slots) -> ! {
     }
 }
 
+/// The target makes its network while we lay out the files: each takes about half of the time.
+fn start_target(launch: &mut Launch, slots: &mut Slots, stack: &mut [u8]) -> Result<Pid, Failure> {
+    let Launch { plan, job, groups, control } = launch;
+    let gate = Gate::default();
+    let mut target = || target::become_target(plan, job, groups, control.as_fd(), &gate);
+    let lay_out = || {
+        let laid_out = set_up::set_up(plan, slots);
+        match laid_out {
+            Ok(()) => gate.open(),
+            Err(_) => gate.give_up(),
+        }
+        laid_out
+    };
+    let (target, laid_out) = sys::fork_beside(stack, &mut target, lay_out).at(Stage::Start)?;
+    laid_out.map(|()| target)
+}
+
 fn namespace_flags(plan: &Plan) -> libc::c_int {
-    let Some(namespaces) = &plan.namespaces else { return 0 };
-    let all = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS;
-    if namespaces.network { all | libc::CLONE_NEWNET } else { all }
+    if plan.namespaces.is_none() {
+        return 0;
+    }
+    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS
 }

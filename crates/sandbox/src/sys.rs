@@ -9,9 +9,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
+use rustix::thread::futex;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -56,12 +58,17 @@ pub(crate) fn fork(flags: c_int, child: impl FnOnce()) -> Result<Forked, Errno> 
     }
 }
 
-/// Starts a process that shares this memory, on a stack of its own, and waits until it has executed a program or ended.
+/// Starts a process that shares this memory, on a stack of its own, does something else meanwhile, and returns when the process
+/// has executed a program or ended.
 ///
 /// Copying the memory of a large program only to replace it at once would take longer than all else.
-pub(crate) fn fork_sharing<F: FnMut()>(stack: &mut [u8], child: &mut F) -> Result<Pid, Errno> {
+pub(crate) fn fork_beside<F: FnMut() + Send, T>(
+    stack: &mut [u8],
+    child: &mut F,
+    meanwhile: impl FnOnce() -> T,
+) -> Result<(Pid, T), Errno> {
     extern "C" fn run<F: FnMut()>(child: *mut c_void) -> c_int {
-        // SAFETY: the pointer below, to a closure that the suspended parent does not touch meanwhile.
+        // SAFETY: the pointer below, to a closure that the parent does not touch meanwhile.
         let child = unsafe { &mut *child.cast::<F>() };
         child();
         exit(UNREACHED)
@@ -69,11 +76,37 @@ pub(crate) fn fork_sharing<F: FnMut()>(stack: &mut [u8], child: &mut F) -> Resul
     const ALIGNMENT: usize = 16;
     let end = stack.as_mut_ptr_range().end;
     let top = end.wrapping_sub(end.addr() % ALIGNMENT).cast::<c_void>();
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: with CLONE_VFORK this thread does not run before the child has left the shared memory, so that the child is
-    // alone with all that both can see. Called in a process of one thread with all signals blocked.
-    let pid = unsafe { libc::clone(run::<F>, top, flags, ptr::from_mut(child).cast()) };
-    if pid > 0 { Pid::from_raw(pid) } else { None }.ok_or_else(last_errno)
+    // The kernel makes it zero when the child leaves the shared memory, and wakes us.
+    let is_here = AtomicU32::new(1);
+    let flags = libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+    let (child, unused) = (ptr::from_mut(child).cast(), ptr::null_mut::<c_void>());
+    // SAFETY: what the child uses is borrowed until this function returns, which it does after the child has left the memory:
+    // nothing here panics. Called in a process of one thread with all signals blocked. Both have one `errno`, which is written
+    // where a call fails: at worst, if two fail at once, one is told with the other's number.
+    let pid = unsafe { libc::clone(run::<F>, top, flags, child, unused, unused, is_here.as_ptr()) };
+    let pid = if pid > 0 { Pid::from_raw(pid) } else { None }.ok_or_else(last_errno)?;
+    let done = meanwhile();
+    wait_while(&is_here, 1);
+    Ok((pid, done))
+}
+
+/// Waits until the number is another one. Not private to this process: the kernel wakes only those that wait like this.
+pub(crate) fn wait_while(number: &AtomicU32, value: u32) {
+    while number.load(Ordering::Acquire) == value {
+        let _woken_or_changed = futex::wait(number, futex::Flags::empty(), value, None);
+    }
+}
+
+/// Changes a number that another process waits for.
+pub(crate) fn set_and_wake(number: &AtomicU32, value: u32) {
+    number.store(value, Ordering::Release);
+    let _how_many = futex::wake(number, futex::Flags::empty(), 1);
+}
+
+/// Gives this process a network of its own, in which there is only the loopback interface, and that is down.
+pub(crate) fn leave_network() -> Result<(), Errno> {
+    // SAFETY: has no preconditions; what is shared with others of this process is left as it is.
+    check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNET) }))
 }
 
 /// Waits in the parent, on its runtime, until a descriptor is readable.

@@ -1,4 +1,4 @@
-//! Laying out the namespaces: who we are in them, their network, their file system.
+//! Laying out the namespaces: who we are in them, and their file system.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,14 +17,9 @@ use crate::error::Stage;
 use crate::plan::{MountStep, Namespaces, Plan, Proc};
 use crate::sys;
 
-/// Many times what the target uses. Pages that it does not touch cost nothing.
-const STACK_SIZE: usize = 256 * 1024;
-
 /// Room for what the child needs, made before the fork.
 pub(crate) struct Slots {
     trees: Vec<Option<OwnedFd>>,
-    /// For the target, which shares this memory until it executes.
-    pub(super) stack: Vec<u8>,
     /// What the parent gets.
     pub(super) handed_over: Option<OwnedFd>,
 }
@@ -32,7 +27,7 @@ pub(crate) struct Slots {
 impl Slots {
     pub(super) fn new(plan: &Plan) -> Self {
         let count = plan.namespaces.as_ref().map_or(0, |namespaces| namespaces.slots);
-        Self { trees: (0..count).map(|_| None).collect(), stack: vec![0; STACK_SIZE], handed_over: None }
+        Self { trees: (0..count).map(|_| None).collect(), handed_over: None }
     }
 
     fn put(&mut self, slot: usize, tree: OwnedFd) -> Result<(), Errno> {
@@ -47,10 +42,6 @@ impl Slots {
 
 pub(super) fn set_up(plan: &Plan, slots: &mut Slots) -> Result<(), Failure> {
     if let Some(namespaces) = &plan.namespaces {
-        map_user(namespaces).at(Stage::Identity)?;
-        if namespaces.network {
-            sys::bring_up_loopback().at(Stage::Loopback)?;
-        }
         let mask = umask(Mode::empty());
         for step in &namespaces.mounts {
             let stage =
@@ -63,11 +54,20 @@ pub(super) fn set_up(plan: &Plan, slots: &mut Slots) -> Result<(), Failure> {
         sys::adopt_orphans().at(Stage::Start)?;
     }
     sys::hide_memory().at(Stage::Privileges)?;
+    drop_privileges(plan)
+}
+
+pub(super) fn drop_privileges(plan: &Plan) -> Result<(), Failure> {
     if plan.drop_privileges {
         sys::forbid_new_privileges().at(Stage::Privileges)?;
         sys::drop_capabilities().at(Stage::Privileges)?;
     }
     Ok(())
+}
+
+/// Who we are in the namespaces: before anything else is done in them.
+pub(super) fn identify(plan: &Plan) -> Result<(), Failure> {
+    plan.namespaces.as_ref().map_or(Ok(()), |namespaces| map_user(namespaces).at(Stage::Identity))
 }
 
 /// Writes who we are. Groups must be given up first: else a user could leave a group that is denied something.

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SMALL: u32 = 4000;
-const LARGE: u32 = 400;
+const LARGE: u32 = 2000;
 const STREAMS: u32 = 40;
 const STARTS: u32 = 5;
 /// Of the long answer.

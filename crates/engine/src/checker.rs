@@ -41,7 +41,7 @@ impl Checker {
         cancel: &CancellationToken,
     ) -> Result<CheckReport, TesterError> {
         let mut request = self.request(wanted);
-        request.keep = Some(crate::tester::directory_for_output(&self.tester.keep)?);
+        request.keep = Some(crate::tester::directory_for_output(&self.tester.keep, &self.tester.draws)?);
         let mut report = check(&request, &self.tester.spawner(), watcher, cancel).await?;
         if !wanted.stages.contains(&Stage::Test) {
             return Ok(report);

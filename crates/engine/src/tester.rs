@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
-use rehearsal_core::Clock;
 use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings};
+use rehearsal_core::{Clock, Timestamp};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use rehearsal_store::{Store, StoreError};
 use rehearsal_testing::{
@@ -123,13 +123,14 @@ impl Tester {
             Some(revision) => Some(self.baseline(revision).await?),
             None => None,
         };
-        request.keep = Some(remember::directory(&self.keep)?);
+        request.keep = Some(remember::directory(&self.keep, &self.draws)?);
         let tree = WorkingTree::read(&self.root).ok();
         let Choice { projects: to_run, not_run, mut notes } =
             self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
         let began = self.clock.now();
         let spawner = self.spawner();
         let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
+        self.clock_in(&mut run.projects, began);
         let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
         self.remember(&run.projects, &ran, &mut notes).await;
         let reports: Vec<TestReport> = std::mem::take(&mut run.projects).into_iter().chain(not_run).collect();
@@ -147,6 +148,17 @@ impl Tester {
         let worst =
             projects.iter().map(|project| project.report.verdict).max_by_key(|verdict| verdict.weight());
         Ok(Tested { verdict: worst.unwrap_or(run.verdict), projects, notes })
+    }
+
+    /// In a rehearsal no time passes, however long it takes: else its log would be another one each time.
+    fn clock_in(&self, reports: &mut [TestReport], began: Timestamp) {
+        let elapsed = u64::try_from(self.clock.now().since(began).as_millis()).unwrap_or(u64::MAX);
+        for report in reports {
+            report.duration = report.duration.min(elapsed);
+            for test in &mut report.tests {
+                test.duration = test.duration.min(elapsed);
+            }
+        }
     }
 
     /// What would be run, and why.

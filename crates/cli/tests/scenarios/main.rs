@@ -4,6 +4,8 @@
 mod face;
 mod stage;
 
+use std::collections::BTreeMap;
+
 use stage::{Stage, data};
 
 /// One test for each scenario of a file, and one that none of them was forgotten.
@@ -170,23 +172,58 @@ fn the_matrix_holds_with_three_workers() {
     assert!(played.stdout.contains("\n14 passed, none failed"), "{}", played.stdout);
 }
 
-#[test]
-fn the_same_scenario_with_the_same_seed_has_the_same_log() {
-    let stage = Stage::new();
-    let path = data("workers");
-    let log = |seed: &str, place: &str| {
-        let args = ["rehearse", &path, "--filter", "two-workers-race", "--seed", seed, "--keep", place];
-        let played = stage.run(&args);
-        assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
-        std::fs::read_to_string(stage.path().join(place).join("two-workers-race/log.jsonl")).unwrap()
+/// The logs of the scenarios of a file, by their names.
+fn logs(stage: &Stage, file: &str, place: &str, more: &[&str]) -> BTreeMap<String, String> {
+    let path = data(file);
+    let played = stage.run(&[&["rehearse", &path, "--keep", place, "--jobs", "2"], more].concat());
+    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    let kept = std::fs::read_dir(stage.path().join(place)).unwrap();
+    kept.map(|kept| {
+        let kept = kept.unwrap();
+        let log = std::fs::read_to_string(kept.path().join("log.jsonl")).unwrap();
+        (kept.file_name().into_string().unwrap(), log)
+    })
+    .collect()
+}
+
+/// One test for each file: the same scenario with the same seed has the same log.
+macro_rules! the_same_log_twice {
+    ($($file:ident)*) => {
+        mod the_same_log_twice {
+            $(
+                #[test]
+                fn $file() {
+                    super::check_logs(stringify!($file));
+                }
+            )*
+        }
     };
-    let (first, second, other) = (log("11", "a"), log("11", "b"), log("12", "c"));
-    assert!(first.lines().count() > 30, "{first}");
-    for (first, second) in first.lines().zip(second.lines()) {
-        assert_eq!(first, second);
+}
+
+the_same_log_twice! { agents crew git limits matrix people plan stores workers }
+
+fn check_logs(file: &str) {
+    let stage = Stage::new();
+    let (first, second) = (logs(&stage, file, "first", &[]), logs(&stage, file, "second", &[]));
+    assert!(!first.is_empty());
+    for (name, log) in &first {
+        for (first, second) in log.lines().zip(second[name].lines()) {
+            assert_eq!(first, second, "{name}");
+        }
+        assert_eq!(*log, second[name], "{name}");
     }
-    assert_eq!(first, second);
-    assert_ne!(first, other);
+}
+
+#[test]
+fn another_seed_is_another_story() {
+    let stage = Stage::new();
+    let log = |seed: &str| {
+        let more = ["--filter", "two-workers-race", "--seed", seed];
+        logs(&stage, "workers", seed, &more)["two-workers-race"].clone()
+    };
+    let (one, other) = (log("11"), log("12"));
+    assert!(one.lines().count() > 30, "{one}");
+    assert_ne!(one, other);
 }
 
 /// Whole files at a time: each needs a server of its own, and a server takes longer to start than a scenario.

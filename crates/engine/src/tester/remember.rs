@@ -8,7 +8,7 @@ use rehearsal_testing::{
 };
 
 use super::{Tester, TesterError};
-use crate::random_bits;
+use crate::Draws;
 
 /// What results are the results of.
 pub(super) struct Ran<'a> {
@@ -40,7 +40,6 @@ impl Tester {
     }
 
     fn record(&self, report: &TestReport, ran: &Ran<'_>) -> TestRun {
-        let elapsed = u64::try_from(self.clock.now().since(ran.began).as_millis()).unwrap_or(u64::MAX);
         TestRun {
             id: RunId::from_random(self.draws.next()),
             at: ran.began,
@@ -50,8 +49,7 @@ impl Tester {
             commit: ran.tree.filter(|tree| tree.clean).and_then(|tree| tree.commit.clone()),
             whole: is_whole(report, ran.request) && !report.partial,
             verdict: report.verdict.to_string(),
-            // In a rehearsal no time passes, however long it takes.
-            duration: report.duration.min(elapsed),
+            duration: report.duration,
             total: report.summary.total,
             failed: report.summary.failed,
             passed_with: None,
@@ -119,7 +117,7 @@ fn results_of(report: &TestReport) -> Vec<TestResult> {
 const KEPT_OUTPUTS: usize = 20;
 
 /// A directory for the output of one run. The oldest ones make room for it.
-pub(crate) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
+pub(crate) fn directory(keep: &Utf8Path, draws: &Draws) -> std::io::Result<Utf8PathBuf> {
     fs_err::create_dir_all(keep)?;
     let mut earlier = Vec::new();
     for entry in keep.read_dir_utf8()? {
@@ -134,7 +132,7 @@ pub(crate) fn directory(keep: &Utf8Path) -> std::io::Result<Utf8PathBuf> {
         // Another run may be doing the same.
         let _ = fs_err::remove_dir_all(old);
     }
-    let directory = keep.join(RunId::from_random(random_bits()).as_str());
+    let directory = keep.join(RunId::from_random(draws.next()).as_str());
     fs_err::create_dir_all(&directory)?;
     Ok(directory)
 }

@@ -94,7 +94,7 @@ macro_rules! value_from {
 }
 
 impl Value<'_> {
-    fn into_owned(self) -> Value<'static> {
+    pub(crate) fn into_owned(self) -> Value<'static> {
         match self {
             Self::Text(text) => Value::Text(text.map(|text| Cow::Owned(text.into_owned()))),
             Self::Int(number) => Value::Int(number),

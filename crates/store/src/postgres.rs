@@ -4,6 +4,7 @@ mod backend;
 mod commit;
 mod error;
 mod hints;
+mod known;
 mod migrate;
 mod patience;
 mod server;
@@ -26,11 +27,14 @@ use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
     SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
+use commit::Tried;
 use hints::Hints;
+use known::Known;
 use patience::{Patience, Trouble};
 use server::Server;
 
 pub(crate) use backend::Backend;
+pub(crate) use commit::server_time;
 pub(crate) use error::meaning;
 pub(crate) use server::in_time;
 
@@ -53,6 +57,7 @@ pub struct PostgresStore {
     flows: FlowCache,
     time: TimeSource,
     hints: Hints,
+    known: Known,
 }
 
 impl PostgresStore {
@@ -61,7 +66,7 @@ impl PostgresStore {
         let server = Arc::new(Server::new(url)?);
         migrate::migrate(&server).await?;
         let hints = Hints::new(Arc::clone(&server));
-        Ok(Self { server, flows: FlowCache::default(), time, hints })
+        Ok(Self { server, flows: FlowCache::default(), time, hints, known: Known::default() })
     }
 
     /// The time that counts.
@@ -69,7 +74,8 @@ impl PostgresStore {
         match self.time {
             TimeSource::Given => Ok(given),
             TimeSource::Server => {
-                let (now,) = link.one(concat!("SELECT ", commit::server_time!()), &[]).await?;
+                let (now,) = link.one(concat!("SELECT ", server_time!()), &[]).await?;
+                self.known.note_time(Timestamp(now));
                 Ok(Timestamp(now))
             }
         }
@@ -113,10 +119,21 @@ impl Store for PostgresStore {
         at: Timestamp,
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
+        let doubt = match self.try_at_once(&actor, at, &changes).await {
+            Ok(Tried::Made(task)) => {
+                let committed = vec![Committed::Task(Box::new(task))];
+                self.known.note(&committed);
+                return Ok(committed);
+            }
+            Ok(Tried::Unknown(doubt)) => Some(doubt),
+            // A server that is away is waited for below.
+            Ok(Tried::NotMade) | Err(_) => None,
+        };
         let mut patience = Patience::new();
         loop {
-            let answer = self.commit_once(&actor, at, changes.clone()).await;
+            let answer = self.commit_once(&actor, at, changes.clone(), doubt.as_ref()).await;
             let Some(trouble) = answer.as_ref().err().and_then(Trouble::trouble) else {
+                self.known.note(answer.as_deref().unwrap_or_default());
                 return answer;
             };
             self.server.heed(trouble);

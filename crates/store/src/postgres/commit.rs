@@ -1,6 +1,6 @@
 //! One commit: begin, change, commit; and what to make of a connection that breaks in the last of them.
 
-use rehearsal_core::{Actor, Timestamp};
+use rehearsal_core::{Actor, Task, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -8,7 +8,7 @@ use super::patience::Patience;
 use super::server::Turn;
 use super::{PostgresStore, TimeSource};
 use crate::link::{FirstRead, Link, values};
-use crate::tables::commit::{Writing, first_read};
+use crate::tables::commit::{AtOnce, NOW, Writing, first_read};
 use crate::{Change, CommitError, Committed, StoreError};
 
 /// The server's clock, in milliseconds.
@@ -17,13 +17,24 @@ macro_rules! server_time {
         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     };
 }
-pub(super) use server_time;
+pub(crate) use server_time;
 
 /// How a transaction ended.
 enum Ending {
     Committed,
     RolledBack,
     Unknown,
+}
+
+/// A change that was sent, and whose answer was lost.
+pub(super) struct Doubt(AtOnce);
+
+/// What came of a change that was to be made at once.
+pub(super) enum Tried {
+    Made(Task),
+    /// Nothing was changed.
+    NotMade,
+    Unknown(Doubt),
 }
 
 /// A transaction that has begun.
@@ -36,6 +47,48 @@ struct Begun {
 }
 
 impl PostgresStore {
+    /// Makes a change with one statement, if it is one of a task that is known here and still is as it was.
+    pub(super) async fn try_at_once(
+        &self,
+        actor: &Actor,
+        given: Timestamp,
+        changes: &[Change],
+    ) -> Result<Tried, StoreError> {
+        let at = match self.time {
+            TimeSource::Given => Some(given),
+            TimeSource::Server => self.known.time(),
+        };
+        let (Some(at), Some(believed), [Change::ChangeTask { id, input }]) =
+            (at, self.known.task_of(changes), changes)
+        else {
+            return Ok(Tried::NotMade);
+        };
+        let mut turn = self.server.turn().await?;
+        let mut writing = Writing::new(turn.link(), &self.flows, actor, at, None);
+        let planned = writing.at_once(&believed, input).await?;
+        let made = match &planned {
+            Some(planned) => writing.make_at_once(planned).await,
+            None => Ok(false),
+        };
+        match (made, planned) {
+            (Ok(true), Some(AtOnce { after, .. })) => {
+                if self.hints.tell(&mut turn).await.is_ok() {
+                    turn.keep();
+                }
+                Ok(Tried::Made(after))
+            }
+            (Err(error), Some(planned)) => {
+                self.server.heed(&error);
+                Ok(Tried::Unknown(Doubt(planned)))
+            }
+            (Ok(_), _) | (Err(_), None) => {
+                self.known.forget(id);
+                turn.keep();
+                Ok(Tried::NotMade)
+            }
+        }
+    }
+
     /// Makes all changes or none. [`StoreError::Unreachable`] and [`StoreError::Contended`]: none, and it can be tried
     /// again.
     pub(super) async fn commit_once(
@@ -43,9 +96,15 @@ impl PostgresStore {
         actor: &Actor,
         at: Timestamp,
         changes: Vec<Change>,
+        doubt: Option<&Doubt>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
         let Begun { at, transaction, read } = self.begin(&mut turn, at, &changes).await?;
+        if let Some(settled) = doubt.and_then(|doubt| doubt.settled(read.as_ref()).transpose()) {
+            turn.run("ROLLBACK").await?;
+            turn.keep();
+            return settled;
+        }
         let link = Link::postgres_after(&mut turn.connection, read);
         let mut writing = Writing::new(link, &self.flows, actor, at, transaction);
         let committed = match writing.apply_all(changes).await {
@@ -82,24 +141,29 @@ impl PostgresStore {
         given: Timestamp,
         changes: &[Change],
     ) -> Result<Begun, StoreError> {
+        let first = changes.first().and_then(first_read);
         let only_claims = changes.iter().all(|change| matches!(change, Change::ClaimNext(_)));
-        let opening = if only_claims {
-            concat!("BEGIN; SELECT ", server_time!(), ", NULL::text")
-        } else {
-            concat!("BEGIN; SELECT ", server_time!(), ", pg_current_xact_id()::text")
+        let opening = match &first {
+            Some(_) => "BEGIN",
+            None if only_claims => concat!("BEGIN; SELECT NULL, ", server_time!(), ", NULL::text"),
+            None => concat!("BEGIN; SELECT NULL, ", server_time!(), ", pg_current_xact_id()::text"),
         };
         let time = match self.time {
             TimeSource::Given => given.0.to_string(),
             TimeSource::Server => server_time!().to_owned(),
         };
-        let first = changes.first().and_then(first_read);
-        let mut rows = turn.connection.begin_and_read(opening, &time, first.as_ref()).await?.into_iter();
-        let row = rows.next().ok_or_else(|| StoreError::Other(Box::new(sqlx::Error::RowNotFound)))?;
-        let at = match self.time {
-            TimeSource::Given => given,
-            TimeSource::Server => Timestamp(row.try_get(0)?),
+        let rows = turn.connection.begin_and_read(opening, &time, first.as_ref()).await?;
+        let is_look = first.as_ref().is_some_and(|first| first.is_timed);
+        let (shown, transaction) = if is_look { (time_of_look(&rows)?, None) } else { time_of_row(&rows)? };
+        let at = match (self.time, shown) {
+            (TimeSource::Server, Some(shown)) => {
+                self.known.note_time(shown);
+                shown
+            }
+            // There is no such task, and so nothing that would happen at any time.
+            (TimeSource::Server, None) | (TimeSource::Given, _) => given,
         };
-        Ok(Begun { at, transaction: row.try_get(1)?, read: first.map(|first| (first, rows.collect())) })
+        Ok(Begun { at, transaction, read: first.map(|first| (first, rows)) })
     }
 
     /// Asks the server how a transaction ended whose last word was lost. One without a number wrote nothing.
@@ -132,4 +196,35 @@ impl PostgresStore {
         turn.keep();
         Ok(status)
     }
+}
+
+impl Doubt {
+    /// What the task as it is now says about the change; nothing if it was not made. One that somebody changed since may have
+    /// been changed by us before.
+    fn settled(&self, read: Option<&(FirstRead, Vec<PgRow>)>) -> Result<Option<Vec<Committed>>, CommitError> {
+        let row = read.and_then(|(_, rows)| rows.first());
+        let doc: Option<&str> = row.map(|row| row.try_get(0)).transpose().map_err(StoreError::from)?;
+        let Self(AtOnce { after, was, is, .. }) = self;
+        match doc {
+            Some(doc) if doc == is => Ok(Some(vec![Committed::Task(Box::new(after.clone()))])),
+            Some(doc) if doc == was => Ok(None),
+            _ => Err(CommitError::OutcomeUnknown),
+        }
+    }
+}
+
+/// The time and the number of the transaction stand behind what was read.
+fn time_of_row(rows: &[PgRow]) -> Result<(Option<Timestamp>, Option<String>), StoreError> {
+    let Some(row) = rows.first() else { return Ok((None, None)) };
+    Ok((Some(Timestamp(row.try_get(1)?)), row.try_get(2)?))
+}
+
+/// A look has a row for the time.
+fn time_of_look(rows: &[PgRow]) -> Result<Option<Timestamp>, StoreError> {
+    for row in rows {
+        if row.try_get::<&str, _>(0)? == NOW {
+            return Ok(Some(Timestamp(row.try_get(4)?)));
+        }
+    }
+    Ok(None)
 }

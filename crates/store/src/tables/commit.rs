@@ -14,8 +14,10 @@ use crate::json::to_json;
 use crate::link::{FirstRead, Link, Value};
 use crate::{Change, CommitError, Committed, StoreError};
 
+pub(crate) use claims::NOW;
 pub(crate) use runs::EndColumns;
 pub(crate) use sessions::apply_edit;
+pub(crate) use tasks::AtOnce;
 
 /// A transaction under way.
 pub(crate) struct Writing<'a> {

@@ -4,6 +4,7 @@ use rehearsal_core::{SessionName, StateName, Task, TaskId, Timestamp};
 
 use crate::json::{from_json, to_json};
 use crate::link::{FirstRead, Link, Sql, values};
+use crate::postgres::server_time;
 use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::{Counts, StatusFilter, StoreError, TaskQuery};
 
@@ -13,9 +14,14 @@ pub(crate) async fn task(link: &mut Link<'_>, id: &TaskId) -> Result<Option<Task
     doc.map(|(doc,)| read_task(&doc)).transpose()
 }
 
+/// On PostgreSQL with the time, and the number of the transaction.
 const TO_CHANGE: Sql = Sql {
     sqlite: "SELECT doc FROM tasks WHERE id = $1",
-    postgres: "SELECT doc FROM tasks WHERE id = $1 FOR NO KEY UPDATE",
+    postgres: concat!(
+        "SELECT doc, ",
+        server_time!(),
+        ", pg_current_xact_id()::text FROM tasks WHERE id = $1 FOR NO KEY UPDATE"
+    ),
 };
 
 /// What changing a task begins with.

@@ -2,8 +2,7 @@
 //! other end.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rehearsal_core::{Actor, Timestamp};
 use rehearsal_store::{CommitError, OpenError, PostgresStore, Store, StoreError, TimeSource};
@@ -20,18 +19,19 @@ const SOCKET: &str = ".s.PGSQL.5432";
 
 /// When the wire is cut.
 #[derive(Clone, Copy)]
-enum Cut {
-    /// The server never gets the word to commit.
-    BeforeCommit,
-    /// The server commits, and its answer is lost.
-    AfterCommit,
+pub(crate) enum Cut {
+    /// The server never gets the message.
+    Before,
+    /// The server does what it is told, and its answer is lost.
+    After,
 }
 
-/// A wire that is cut once, at the first commit.
-struct Wire {
-    url: String,
+/// A wire that is cut once, at the first message that has certain words in it.
+pub(crate) struct Wire {
+    pub(crate) url: String,
     _directory: tempfile::TempDir,
     carrying: JoinHandle<()>,
+    cut_off: Arc<OnceLock<Vec<u8>>>,
 }
 
 impl Drop for Wire {
@@ -41,33 +41,45 @@ impl Drop for Wire {
 }
 
 impl Wire {
-    fn to(url: &str, cut: Cut) -> Self {
+    pub(crate) fn to(url: &str, cut: Cut, words: &'static [u8]) -> Self {
         let options: PgConnectOptions = url.parse().unwrap();
         let server = options.get_socket().unwrap().join(SOCKET);
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
-        let is_cut = Arc::new(AtomicBool::new(false));
+        let cut_off = Arc::new(OnceLock::new());
+        let cut_here = Arc::clone(&cut_off);
         let carrying = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(carry(client, server.clone(), cut, Arc::clone(&is_cut)));
+                tokio::spawn(carry(client, server.clone(), cut, words, Arc::clone(&cut_here)));
             }
         });
         let here = directory.path().display().to_string();
         let url = url.replace(&options.get_socket().unwrap().display().to_string(), &here);
-        Self { url, _directory: directory, carrying }
+        Self { url, _directory: directory, carrying, cut_off }
+    }
+
+    /// The message at which it was cut.
+    pub(crate) fn cut_off(&self) -> &[u8] {
+        self.cut_off.get().expect("it was cut")
     }
 }
 
-async fn carry(client: UnixStream, server: PathBuf, cut: Cut, is_cut: Arc<AtomicBool>) {
+async fn carry(
+    client: UnixStream,
+    server: PathBuf,
+    cut: Cut,
+    words: &'static [u8],
+    cut_off: Arc<OnceLock<Vec<u8>>>,
+) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = UnixStream::connect(server).await.unwrap().into_split();
     let back = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
-        let is_commit = bytes[..count].windows(6).any(|word| word == b"COMMIT");
-        if is_commit && !is_cut.swap(true, Ordering::SeqCst) {
+        let is_here = bytes[..count].windows(words.len()).any(|found| found == words);
+        if is_here && cut_off.set(bytes[..count].to_vec()).is_ok() {
             back.abort();
-            if matches!(cut, Cut::AfterCommit) {
+            if matches!(cut, Cut::After) {
                 to_server.write_all(&bytes[..count]).await.unwrap();
             }
             return;
@@ -82,7 +94,7 @@ async fn committed_over(cut: Cut) -> Option<usize> {
     let url = server::server()?.database().await.unwrap();
     // Makes the tables, which would be the first commit.
     let straight = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
-    let wire = Wire::to(&url, cut);
+    let wire = Wire::to(&url, cut, b"COMMIT");
     let store = PostgresStore::open(&wire.url, TimeSource::Given).await.unwrap();
     store.commit(Actor::User, Timestamp(1), vec![new_session("a")]).await.unwrap();
     assert_eq!(straight.verify().await.unwrap(), Vec::<String>::new());
@@ -91,12 +103,12 @@ async fn committed_over(cut: Cut) -> Option<usize> {
 
 #[test]
 fn a_commit_that_never_arrived_is_made_again() {
-    assert!(matches!(block_on(committed_over(Cut::BeforeCommit)), None | Some(1)));
+    assert!(matches!(block_on(committed_over(Cut::Before)), None | Some(1)));
 }
 
 #[test]
 fn a_commit_whose_answer_was_lost_is_asked_for_and_not_made_again() {
-    assert!(matches!(block_on(committed_over(Cut::AfterCommit)), None | Some(1)));
+    assert!(matches!(block_on(committed_over(Cut::After)), None | Some(1)));
 }
 
 #[test]

@@ -96,6 +96,7 @@ impl Writing<'_> {
                 "turn" => {
                     look.turns.insert(lane, num);
                 }
+                NOW => {}
                 "run_out" if !request.may_take_over => {}
                 "run_out" => found.push((LaneKey::read(lane)?, None, (num, priority, created_at))),
                 _ => {
@@ -260,6 +261,9 @@ impl Writing<'_> {
 /// The lock in PostgreSQL for claims that must not be made at once: `claims` in letters.
 const CLAIMING: i64 = 0x636c_6169_6d73;
 
+/// The kind of the row that only tells the time at which the look was taken, as its number.
+pub(crate) const NOW: &str = "now";
+
 /// Kind, lane (or session), id (or number of the transaction), document, number (or turn), priority, time of creation.
 type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 
@@ -299,7 +303,9 @@ const LOOK: Sql = Sql {
                AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1
              ORDER BY lane, priority, created_at, num LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)",
         around!(),
-        "SELECT 'next', lane, transaction, doc, num, priority, created_at FROM picked
+        "SELECT 'now', '', NULL, NULL, $1, CAST(0 AS BIGINT), CAST(0 AS BIGINT)
+         UNION ALL
+         SELECT 'next', lane, transaction, doc, num, priority, created_at FROM picked
          UNION ALL
          SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM firsts
          WHERE NOT EXISTS (SELECT FROM picked)"

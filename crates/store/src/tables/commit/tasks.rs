@@ -30,7 +30,22 @@ impl NewRow {
     }
 }
 
-impl Writing<'_> {
+/// A change that is made if a task is as it is believed to be.
+pub(crate) struct AtOnce {
+    /// The task as it will be.
+    pub(crate) after: Task,
+    /// The document as it is believed to be, and as it will be.
+    pub(crate) was: String,
+    pub(crate) is: String,
+    values: Vec<Value<'static>>,
+}
+
+fn changed(before: &Task, after: &Task, input: TaskInput) -> EventKind {
+    let (from, to) = (before.state.clone(), after.state.clone());
+    EventKind::TaskChanged { task: after.id.clone(), input, from, to }
+}
+
+impl<'a> Writing<'a> {
     pub(super) async fn add_tasks(
         &mut self,
         new: Vec<(TaskId, NewTask)>,
@@ -121,6 +136,34 @@ impl Writing<'_> {
         self.change(before, input, None).await
     }
 
+    /// How a task that is believed to be like this is changed by one statement. Nothing if that takes more, or is refused:
+    /// the belief may be wrong.
+    pub(crate) async fn at_once(
+        &mut self,
+        believed: &Task,
+        input: &TaskInput,
+    ) -> Result<Option<AtOnce>, StoreError> {
+        if check::task_input(input).is_err() {
+            return Ok(None);
+        }
+        let flow = self.flows.get(&mut self.link, &believed.flow_version).await?;
+        let Ok(after) = transition(believed, input, &flow, self.at) else { return Ok(None) };
+        if after.depends_on != believed.depends_on {
+            return Ok(None);
+        }
+        let (was, is) = (to_json(believed)?, to_json(&after)?);
+        let kind = changed(believed, &after, input.clone());
+        let mut values = self.row(believed, &after, &is, None, &kind)?;
+        values.push(was.as_str().into());
+        let values = values.into_iter().map(Value::into_owned).collect();
+        Ok(Some(AtOnce { after, was, is, values }))
+    }
+
+    /// Changes it, if it is as it was believed to be.
+    pub(crate) async fn make_at_once(&mut self, change: &AtOnce) -> Result<bool, StoreError> {
+        Ok(self.link.execute(UPDATE_AND_APPEND_IF_SAME, &change.values).await? == 1)
+    }
+
     /// Moves a task that was read in this transaction, and that nobody else can move meanwhile. A claim that begins
     /// may have a lease.
     pub(super) async fn change(
@@ -136,16 +179,9 @@ impl Writing<'_> {
         if is_rewired {
             self.check_new_dependencies(&after).await?;
         }
-        let run = claiming_run(&before).or_else(|| claiming_run(&after));
-        let about = About { task: Some(&after.id), session: after.session.as_ref(), run };
-        let kind = EventKind::TaskChanged {
-            task: after.id.clone(),
-            input,
-            from: before.state.clone(),
-            to: after.state.clone(),
-        };
+        let kind = changed(&before, &after, input);
         let lease_until = lease_until.filter(|_| matches!(after.standing, Standing::Claimed(_)));
-        self.update(&before, &after, lease_until, about, &kind).await?;
+        self.update(&before, &after, lease_until, &kind).await?;
         if is_rewired {
             self.replace_dependencies(&after).await?;
         }
@@ -158,12 +194,33 @@ impl Writing<'_> {
         before: &Task,
         task: &Task,
         lease_until: Option<Timestamp>,
-        about: About<'_>,
         kind: &EventKind,
     ) -> Result<(), StoreError> {
-        let mut values: Vec<Value<'_>> = self.event(about, kind)?.into();
-        let (old, new) = (TaskColumns::of(before), TaskColumns::of(task));
-        let sql = update_of(&old, &new);
+        let doc = to_json(task)?;
+        let values = self.row(before, task, &doc, lease_until, kind)?;
+        let sql = update_of(&TaskColumns::of(before), &TaskColumns::of(task));
+        let sql = Write { sqlite: [sql, APPEND_IF_CHANGED], postgres: UPDATE_AND_APPEND };
+        self.link.later(sql, values).await?;
+        self.has_written = true;
+        Ok(())
+    }
+
+    /// The parameters of the statements that write a task and its event, `$1` to `$22`.
+    fn row<'v>(
+        &self,
+        before: &'v Task,
+        task: &'v Task,
+        doc: &'v str,
+        lease_until: Option<Timestamp>,
+        kind: &EventKind,
+    ) -> Result<Vec<Value<'v>>, StoreError>
+    where
+        'a: 'v,
+    {
+        let run = claiming_run(before).or_else(|| claiming_run(task));
+        let about = About { task: Some(&task.id), session: task.session.as_ref(), run };
+        let mut values: Vec<Value<'v>> = self.event(about, kind)?.into();
+        let new = TaskColumns::of(task);
         values.extend_from_slice(values![
             task.id.as_str(),
             before.fence.0,
@@ -174,17 +231,14 @@ impl Writing<'_> {
             new.claimable_at,
             new.updated_at,
             new.fence,
-            to_json(task)?,
+            doc,
             lease_until.map(|until| until.0),
             new.open,
             new.done,
             new.touches,
             new.priority,
         ]);
-        let sql = Write { sqlite: [sql, APPEND_IF_CHANGED], postgres: UPDATE_AND_APPEND };
-        self.link.later(sql, values).await?;
-        self.has_written = true;
-        Ok(())
+        Ok(values)
     }
 
     async fn replace_dependencies(&mut self, task: &Task) -> Result<(), StoreError> {
@@ -346,6 +400,14 @@ const UPDATE_AND_APPEND: &str = concat!(
     update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
     " RETURNING 1) ",
     insert_event!("SELECT $1, $2, $3, $4, $5, $6, (SELECT $7 FROM changed)")
+);
+
+/// The whole of a transaction. `$23` is the document as it is believed to be; what is not so is not changed.
+const UPDATE_AND_APPEND_IF_SAME: &str = concat!(
+    "WITH changed AS (",
+    update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
+    " AND doc = $23 RETURNING 1) ",
+    insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed")
 );
 
 /// The least that has to be set.

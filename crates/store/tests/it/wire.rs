@@ -60,7 +60,7 @@ impl Wire {
 
     /// The message at which it was cut.
     pub(crate) fn cut_off(&self) -> &[u8] {
-        self.cut_off.get().expect("it was cut")
+        self.cut_off.get().unwrap()
     }
 }
 

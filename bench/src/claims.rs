@@ -47,6 +47,11 @@ async fn measure_postgres(server: &Scratch) {
         bare.round(TASKS, clients).await
     })
     .await;
+    let tables = bare::PostgresTables::open(&server.database().await.unwrap(), CLIENTS).await;
+    for clients in [1, CLIENTS] {
+        let what = format!("claims: PostgreSQL, {clients} clients, our tables");
+        beside(&what, &store, clients, async |clients| tables.round(TASKS, clients).await).await;
+    }
     for peer in peers::ALL {
         match peers::Installed::install(peer) {
             Ok(installed) => {

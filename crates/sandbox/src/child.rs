@@ -1,10 +1,8 @@
 //! What runs between the fork and the exec, and the init that stays.
 //!
-//! The parent forks a child into new namespaces. That child forks the *target* and lays the files out ([`set_up`]); the
-//! target meanwhile makes a network of its own, waits at the [`gate`], restricts itself and executes the command
-//! ([`target`]). The child stays as the init of the namespace ([`init`]): it reaps, passes signals on, and ends everything
-//! when the target ends, when it is told to, or when the parent is gone. It opens no socket: that it is still in the
-//! parent's network is of no use to anybody.
+//! The parent forks a child into new namespaces. That child lays everything out ([`set_up`]), forks the *target*, which
+//! restricts itself and executes the command ([`target`]), and stays as the init of the namespace ([`init`]): it reaps,
+//! passes signals on, and ends everything when the target ends, when it is told to, or when the parent is gone.
 //!
 //! **Invariant:** nothing here allocates, locks, prints or panics: another thread of the parent may have held any lock when
 //! the fork happened, and it will never be released in the copy. Only system calls, on data that the parent laid out.
@@ -12,7 +10,6 @@
 //! **Invariant:** the init is a copy of the parent's memory. It is hidden from the target (not dumpable, outside of the target's
 //! Landlock domain), and closes every descriptor but its own.
 
-mod gate;
 mod init;
 mod set_up;
 mod target;
@@ -28,12 +25,7 @@ use crate::command::Executable;
 use crate::error::Stage;
 use crate::plan::Plan;
 use crate::sys::{self, Forked};
-use gate::Gate;
 use rustix::io::Errno;
-use rustix::process::Pid;
-
-/// Many times what the target uses. Pages that it does not touch cost nothing.
-const STACK_SIZE: usize = 256 * 1024;
 
 /// What to do once everything is laid out.
 pub(crate) enum Job {
@@ -74,14 +66,17 @@ impl<T> AtStage<T> for Result<T, Errno> {
 /// Forks a child for this launch. What becomes of it is told on the control socket.
 pub(crate) fn start(mut launch: Launch) -> Result<Forked, Errno> {
     let mut slots = Slots::new(&launch.plan);
-    let mut stack = vec![0; STACK_SIZE];
-    sys::fork(namespace_flags(&launch.plan), || become_init(&mut launch, &mut slots, &mut stack))
+    sys::fork(namespace_flags(&launch.plan), || become_init(&mut launch, &mut slots))
 }
 
-fn become_init(launch: &mut Launch, slots: &mut Slots, stack: &mut [u8]) -> ! {
-    let target = set_up::identify(&launch.plan).and_then(|()| start_target(launch, slots, stack));
-    let Launch { plan, control, .. } = launch;
+fn become_init(launch: &mut Launch, slots: &mut Slots) -> ! {
+    let Launch { plan, job, groups, control } = launch;
     let control = control.as_fd();
+    let target = set_up::set_up(plan, slots).and_then(|()| {
+        let mut target = || target::become_target(plan, job, groups, control);
+        let target = sys::fork_beside(&mut slots.stack, sys::Files::Own, &mut target, || ());
+        target.map(|(target, ())| target).at(Stage::Start)
+    });
     match target {
         Ok(target) => {
             let is_namespaced = plan.namespaces.is_some();
@@ -94,26 +89,10 @@ fn become_init(launch: &mut Launch, slots: &mut Slots, stack: &mut [u8]) -> ! {
     }
 }
 
-/// The target makes its network while we lay out the files: each takes about half of the time.
-fn start_target(launch: &mut Launch, slots: &mut Slots, stack: &mut [u8]) -> Result<Pid, Failure> {
-    let Launch { plan, job, groups, control } = launch;
-    let gate = Gate::default();
-    let mut target = || target::become_target(plan, job, groups, control.as_fd(), &gate);
-    let lay_out = || {
-        let laid_out = set_up::set_up(plan, slots);
-        match laid_out {
-            Ok(()) => gate.open(),
-            Err(_) => gate.give_up(),
-        }
-        laid_out
-    };
-    let (target, laid_out) = sys::fork_beside(stack, &mut target, lay_out).at(Stage::Start)?;
-    laid_out.map(|()| target)
-}
-
 fn namespace_flags(plan: &Plan) -> libc::c_int {
     if plan.namespaces.is_none() {
         return 0;
     }
+    // The network is made later: that takes as long as all else.
     libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS
 }

@@ -64,6 +64,7 @@ pub(crate) fn fork(flags: c_int, child: impl FnOnce()) -> Result<Forked, Errno> 
 /// Copying the memory of a large program only to replace it at once would take longer than all else.
 pub(crate) fn fork_beside<F: FnMut() + Send, T>(
     stack: &mut [u8],
+    files: Files,
     child: &mut F,
     meanwhile: impl FnOnce() -> T,
 ) -> Result<(Pid, T), Errno> {
@@ -79,6 +80,7 @@ pub(crate) fn fork_beside<F: FnMut() + Send, T>(
     // The kernel makes it zero when the child leaves the shared memory, and wakes us.
     let is_here = AtomicU32::new(1);
     let flags = libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
+    let flags = if files == Files::Shared { flags | libc::CLONE_FILES } else { flags };
     let (child, unused) = (ptr::from_mut(child).cast(), ptr::null_mut::<c_void>());
     // SAFETY: what the child uses is borrowed until this function returns, which it does after the child has left the memory:
     // nothing here panics. Called in a process of one thread with all signals blocked. Both have one `errno`, which is written
@@ -90,17 +92,19 @@ pub(crate) fn fork_beside<F: FnMut() + Send, T>(
     Ok((pid, done))
 }
 
+/// Whose open files a process has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    Own,
+    /// What one opens, the other has open.
+    Shared,
+}
+
 /// Waits until the number is another one. Not private to this process: the kernel wakes only those that wait like this.
-pub(crate) fn wait_while(number: &AtomicU32, value: u32) {
+fn wait_while(number: &AtomicU32, value: u32) {
     while number.load(Ordering::Acquire) == value {
         let _woken_or_changed = futex::wait(number, futex::Flags::empty(), value, None);
     }
-}
-
-/// Changes a number that another process waits for.
-pub(crate) fn set_and_wake(number: &AtomicU32, value: u32) {
-    number.store(value, Ordering::Release);
-    let _how_many = futex::wake(number, futex::Flags::empty(), 1);
 }
 
 /// Gives this process a network of its own, in which there is only the loopback interface, and that is down.
@@ -273,7 +277,8 @@ pub(crate) fn bring_up_loopback() -> Result<(), Errno> {
     // SAFETY: an ifreq of zeros is valid; the name is shorter than the field and ends with a zero; `ifru_flags` is the member
     // that both requests use. The socket is ours.
     unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        // Any socket will do, and this one is made soonest.
+        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
             return Err(last_errno());
         }

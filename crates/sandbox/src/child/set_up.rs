@@ -1,4 +1,7 @@
-//! Laying out the namespaces: who we are in them, and their file system.
+//! Laying out the namespaces: who we are in them, their network, their file system.
+//!
+//! Of the time that this takes most goes to the network, of which the kernel makes much anew for each, and most of that is
+//! waiting. So another process lays the files out meanwhile, in the same memory and the same mount namespace.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,16 +13,21 @@ use rustix::mount::{
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, mount_bind_recursive, move_mount,
     open_tree,
 };
-use rustix::process::umask;
+use rustix::process::{WaitOptions, umask, waitpid};
 
 use super::{AtStage, Failure};
 use crate::error::Stage;
 use crate::plan::{MountStep, Namespaces, Plan, Proc};
 use crate::sys;
 
+/// Many times what the target uses. Pages that it does not touch cost nothing.
+const STACK_SIZE: usize = 256 * 1024;
+
 /// Room for what the child needs, made before the fork.
 pub(crate) struct Slots {
     trees: Vec<Option<OwnedFd>>,
+    /// For a process that shares this memory: the one that lays out the files, and then the target until it executes.
+    pub(super) stack: Vec<u8>,
     /// What the parent gets.
     pub(super) handed_over: Option<OwnedFd>,
 }
@@ -27,7 +35,7 @@ pub(crate) struct Slots {
 impl Slots {
     pub(super) fn new(plan: &Plan) -> Self {
         let count = plan.namespaces.as_ref().map_or(0, |namespaces| namespaces.slots);
-        Self { trees: (0..count).map(|_| None).collect(), handed_over: None }
+        Self { trees: (0..count).map(|_| None).collect(), stack: vec![0; STACK_SIZE], handed_over: None }
     }
 
     fn put(&mut self, slot: usize, tree: OwnedFd) -> Result<(), Errno> {
@@ -42,22 +50,16 @@ impl Slots {
 
 pub(super) fn set_up(plan: &Plan, slots: &mut Slots) -> Result<(), Failure> {
     if let Some(namespaces) = &plan.namespaces {
-        let mask = umask(Mode::empty());
-        for step in &namespaces.mounts {
-            let stage =
-                if matches!(step, MountStep::Overlay { .. }) { Stage::Overlay } else { Stage::Mounts };
-            take_step(step, slots).at(stage)?;
+        map_user(namespaces).at(Stage::Identity)?;
+        if namespaces.network {
+            lay_out_beside(namespaces, slots)?;
+        } else {
+            lay_out(namespaces, slots)?;
         }
-        umask(mask);
-        mount_proc(namespaces.proc, slots).at(Stage::Proc)?;
     } else {
         sys::adopt_orphans().at(Stage::Start)?;
     }
     sys::hide_memory().at(Stage::Privileges)?;
-    drop_privileges(plan)
-}
-
-pub(super) fn drop_privileges(plan: &Plan) -> Result<(), Failure> {
     if plan.drop_privileges {
         sys::forbid_new_privileges().at(Stage::Privileges)?;
         sys::drop_capabilities().at(Stage::Privileges)?;
@@ -65,9 +67,34 @@ pub(super) fn drop_privileges(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who we are in the namespaces: before anything else is done in them.
-pub(super) fn identify(plan: &Plan) -> Result<(), Failure> {
-    plan.namespaces.as_ref().map_or(Ok(()), |namespaces| map_user(namespaces).at(Stage::Identity))
+/// Makes the network while another process lays out the files.
+fn lay_out_beside(namespaces: &Namespaces, slots: &mut Slots) -> Result<(), Failure> {
+    let mut stack = std::mem::take(&mut slots.stack);
+    let mut laid_out = Err(Failure { stage: Stage::Mounts, errno: Errno::CHILD });
+    let mut files = || {
+        laid_out = lay_out(namespaces, slots);
+        sys::exit(0)
+    };
+    let (helper, network) =
+        sys::fork_beside(&mut stack, sys::Files::Shared, &mut files, make_network).at(Stage::Start)?;
+    let _ended = waitpid(Some(helper), WaitOptions::empty());
+    slots.stack = stack;
+    network.and(laid_out)
+}
+
+fn make_network() -> Result<(), Failure> {
+    sys::leave_network().at(Stage::Start)?;
+    sys::bring_up_loopback().at(Stage::Loopback)
+}
+
+fn lay_out(namespaces: &Namespaces, slots: &mut Slots) -> Result<(), Failure> {
+    let mask = umask(Mode::empty());
+    for step in &namespaces.mounts {
+        let stage = if matches!(step, MountStep::Overlay { .. }) { Stage::Overlay } else { Stage::Mounts };
+        take_step(step, slots).at(stage)?;
+    }
+    umask(mask);
+    mount_proc(namespaces.proc, slots).at(Stage::Proc)
 }
 
 /// Writes who we are. Groups must be given up first: else a user could leave a group that is denied something.

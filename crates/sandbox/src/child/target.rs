@@ -6,28 +6,14 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Signal, chdir, set_parent_process_death_signal, setrlimit, setsid};
 
-use super::gate::Gate;
-use super::set_up::drop_privileges;
 use super::wire::{self, Message};
 use super::{AtStage, Failure, Job};
 use crate::command::Executable;
 use crate::error::Stage;
-use crate::plan::{LandlockRules, Namespaces, Plan};
+use crate::plan::{LandlockRules, Plan};
 use crate::sys;
 
-pub(super) fn become_target(
-    plan: &Plan,
-    job: &mut Job,
-    groups: &[OwnedFd],
-    control: BorrowedFd<'_>,
-    gate: &Gate,
-) -> ! {
-    if let Err(failure) = prepare(plan) {
-        fail(control, failure);
-    }
-    if !gate.pass() {
-        sys::exit(1);
-    }
+pub(super) fn become_target(plan: &Plan, job: &mut Job, groups: &[OwnedFd], control: BorrowedFd<'_>) -> ! {
     // Above every number that the command may be given, so that arranging those does not cut it off.
     let above = match fcntl_dupfd_cloexec(control, first_free(job)) {
         Ok(above) => above,
@@ -44,23 +30,12 @@ fn fail(control: BorrowedFd<'_>, failure: Failure) -> ! {
     sys::exit(127)
 }
 
-/// What the target does while the files are laid out. Most of the time goes to the network: the kernel makes much anew for
-/// each.
-fn prepare(plan: &Plan) -> Result<(), Failure> {
-    match &plan.namespaces {
-        Some(Namespaces { network: true, .. }) => {
-            sys::leave_network().at(Stage::Start)?;
-            sys::bring_up_loopback().at(Stage::Loopback)?;
-        }
-        Some(_) => {}
-        None => set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::Start)?,
-    }
-    drop_privileges(plan)
-}
-
 /// Returns when there was nothing to run.
 fn run(plan: &Plan, job: &mut Job, groups: &[OwnedFd]) -> Result<(), Failure> {
     setsid().at(Stage::Start)?;
+    if plan.namespaces.is_none() {
+        set_parent_process_death_signal(Some(Signal::KILL)).at(Stage::Start)?;
+    }
     for group in groups {
         rustix::io::write(group, b"0").at(Stage::Group)?;
     }

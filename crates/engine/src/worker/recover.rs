@@ -45,7 +45,9 @@ impl Desk {
                 }
                 // Another worker was faster; or nobody knows, and the next look will tell.
                 Err(WorkError::Commit(
-                    CommitError::Refused { refusal: Refusal::Stale { .. }, .. }
+                    CommitError::Refused {
+                        refusal: Refusal::Stale { .. } | Refusal::OtherWorker { .. }, ..
+                    }
                     | CommitError::RunEnded { .. }
                     | CommitError::OutcomeUnknown,
                 )) => {}
@@ -94,7 +96,7 @@ impl Desk {
                     let end = Box::new(RunEnd::without_blame(because, self.now()));
                     changes.push(Change::EndRun { run: run.start.id, end });
                 }
-                changes.push(self.give_back(task));
+                changes.push(self.give_back(task, claim));
                 self.commit(changes).await?;
                 Ok(Outcome::Cancelled)
             }
@@ -114,17 +116,20 @@ impl Desk {
         let actor = Actor::Worker(self.id.clone());
         let written = ledger.write(actor, &run.start, &end, reported, Meaning::TheWholeState).await?;
         // Its steps are still to be done, by whoever takes it now.
-        if let Some(own) = written.own.filter(|own| matches!(own.standing, Standing::Claimed(_))) {
-            self.commit(vec![self.give_back(&own)]).await?;
+        if let Some(own) = written.own
+            && let Standing::Claimed(claim) = &own.standing
+        {
+            self.commit(vec![self.give_back(&own, claim)]).await?;
         }
         Ok(end.verdict.outcome)
     }
 
     /// A claim is taken from a dead worker; one of our own that we do not know of was never worked on.
-    fn give_back(&self, task: &Task) -> Change {
-        let input = match &task.standing {
-            Standing::Claimed(claim) if claim.worker == self.id => TaskInput::Release { fence: task.fence },
-            _ => TaskInput::Lose { stale: task.fence },
+    fn give_back(&self, task: &Task, claim: &Claim) -> Change {
+        let input = if claim.worker == self.id {
+            TaskInput::Release { fence: task.fence }
+        } else {
+            TaskInput::Lose { stale: task.fence, of: claim.worker.clone() }
         };
         Change::ChangeTask { id: task.id.clone(), input }
     }

@@ -1,4 +1,5 @@
-//! Runs any command as an agent: `supervise RUN_DIR WORKING_DIR PROGRAM [ARG…]`.
+//! Runs any command as an agent: `supervise RUN_DIR WORKING_DIR PROGRAM [ARG…]`. With `--lease MILLISECONDS SOCKET` in
+//! front of it, the agent outlives this process, and can be adopted at the socket: `supervise --adopt SOCKET RUN` tries to.
 //!
 //! What a program has to do to use this crate: call `shim_main` when it is started as a shim, before anything
 //! else, and be a subreaper. Also the other process in this crate's tests.
@@ -9,10 +10,11 @@ mod line_driver;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use line_driver::LineDriver;
 use rehearsal_agent::process::{SHIM_ARGUMENT, become_subreaper, shim_main};
-use rehearsal_agent::{Agent, Permission, ProcessAgent, RunRequest};
+use rehearsal_agent::{Agent, BootInstant, Lease, Orphan, Permission, ProcessAgent, Rendezvous, RunRequest};
 use rehearsal_core::{Budget, RunId, TaskId, Timestamp, VirtualClock};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +24,30 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         return Ok(ExitCode::from(u8::try_from(shim_main(args))?));
     }
     become_subreaper()?;
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if let [flag, socket, run] = args.as_slice()
+        && flag == "--adopt"
+    {
+        let found = runtime.block_on(Orphan::find(socket.as_str().into(), &RunId::new(run.as_str())?));
+        let told = found.map_or_else(|error| error.to_string(), |orphan| format!("found {}", orphan.pid()));
+        writeln!(std::io::stdout(), "{told}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut lease = None;
+    if let [flag, millis, socket, ..] = args.as_slice()
+        && flag == "--lease"
+    {
+        lease = Some((Duration::from_millis(millis.parse()?), Rendezvous::new(socket.into(), String::new())));
+        args.drain(..3);
+    }
+    let (_keeper, lease, rendezvous) = match lease {
+        Some((length, rendezvous)) => {
+            let (keeper, lease) = Lease::new(BootInstant::now(), length);
+            (Some(keeper), Some(lease), Some(rendezvous))
+        }
+        None => (None, None, None),
+    };
     let [run_dir, working_dir, program, rest @ ..] = args.as_slice() else {
         return Err("usage: supervise RUN_DIR WORKING_DIR PROGRAM [ARG…]".into());
     };
@@ -41,12 +66,12 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),
         resume: None,
-        lease: None,
+        lease,
+        rendezvous,
     };
     let driver = LineDriver::new(program, rest.iter().cloned());
     let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));
     let agent = ProcessAgent::new(Box::new(driver), std::env::vars().collect(), clock);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(agent.run(request, Arc::new(|_| {}), CancellationToken::new()));
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", report.verdict.outcome)?;

@@ -65,6 +65,7 @@ fn request(dir: &tempfile::TempDir) -> RunRequest {
         env: std::collections::BTreeMap::new(),
         resume: None,
         lease: None,
+        rendezvous: None,
     }
 }
 

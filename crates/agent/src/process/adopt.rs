@@ -20,7 +20,7 @@ use super::shim::receive_with;
 use super::spawn::Supervised;
 use super::table::ProcessId;
 use super::wire::{self, Greeting, HEADER, HELLO};
-use crate::policy::{ADOPTION_PAUSE, ADOPTION_TRIES, GREETING_LIMIT, MAX_MEMO};
+use crate::policy::{ADOPTION_PAUSE, GREETING_LIMIT, MAX_MEMO};
 
 /// What makes a process one that can be adopted.
 pub(crate) struct Adoptable {
@@ -46,9 +46,11 @@ impl Adoptable {
         if memo.len() > MAX_MEMO {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much to be kept for it"));
         }
-        let mut fds = vec![bound(socket)?];
+        // The shim stands elsewhere: a relative path would mean another place to it.
+        let socket = camino::absolute_utf8(socket)?;
+        let mut fds = vec![bound(&socket)?];
         fds.extend(kept);
-        Ok(Self { file: SocketFile(socket.to_owned()), memo, fds })
+        Ok(Self { file: SocketFile(socket), memo, fds })
     }
 }
 
@@ -119,11 +121,10 @@ pub(crate) struct Foundling {
 }
 
 impl Foundling {
-    /// Calls at a socket. The process goes on as it is until it is told otherwise.
-    pub(crate) async fn find(socket: &Utf8Path, run: &RunId) -> Result<Self, AdoptError> {
-        let mut tries = ADOPTION_TRIES;
+    /// Calls at a socket, again if it is turned away. The process goes on as it is until it is told otherwise.
+    pub(crate) async fn find(socket: &Utf8Path, run: &RunId, mut tries: u32) -> Result<Self, AdoptError> {
         loop {
-            tries -= 1;
+            tries = tries.saturating_sub(1);
             let called = tokio::time::timeout(GREETING_LIMIT, call(socket)).await;
             match called.unwrap_or(Err(AdoptError::HasWorker)) {
                 Err(AdoptError::HasWorker) if tries > 0 => tokio::time::sleep(ADOPTION_PAUSE).await,

@@ -16,6 +16,7 @@ use super::spool::Spool;
 use super::{Attempt, Findings, ProcessAgent};
 use crate::environment::Variables;
 use crate::git::Snapshot;
+use crate::policy::ADOPTION_TRIES;
 use crate::process::{AdoptError, Foundling, SpawnSpec, Supervised};
 use crate::retry::Earlier;
 use crate::{Lease, RunReport, RunRequest, Watch};
@@ -79,7 +80,7 @@ pub struct Orphan {
 impl Orphan {
     /// The orphan that is to be found at a socket. Its agent goes on for as long as its lease was, and not longer.
     pub async fn find(socket: &Utf8Path, run: &RunId) -> Result<Self, AdoptError> {
-        let Foundling { process, memo, kept } = Foundling::find(socket, run).await?;
+        let Foundling { process, memo, kept } = Foundling::find(socket, run, ADOPTION_TRIES).await?;
         let not_understood = |reason: String| AdoptError::NotUnderstood { reason };
         let memo: Memo = serde_json::from_str(&memo).map_err(|error| not_understood(error.to_string()))?;
         if memo.request.run != *run {
@@ -91,7 +92,7 @@ impl Orphan {
 
     /// Ends whatever is to be found at a socket, and removes it; but not what has a worker.
     pub async fn end_at(socket: &Utf8Path, run: &RunId) {
-        match Foundling::find(socket, run).await {
+        match Foundling::find(socket, run, 1).await {
             Ok(found) => end(found.process).await,
             Err(AdoptError::Gone) => {
                 let _ = std::fs::remove_file(socket);

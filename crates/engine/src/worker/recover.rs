@@ -1,6 +1,6 @@
-//! What a worker that died on this machine has left: finished or given back, each exactly once.
+//! What a worker that died on this machine has left: gone on with, finished or given back, each exactly once.
 //!
-//! A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
+//! An agent that outlived its worker is adopted. A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
 //! by whoever claims the task next: worktrees are healed, steps look first.
 
 use std::time::Duration;
@@ -13,6 +13,7 @@ use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, TaskId,
 use rehearsal_forge::GcMode;
 use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
+use super::adopt::{Adoption, agents_to_be_found, end_without_a_claim};
 use super::presence::{Alive, Presence};
 use super::{Desk, WorkError, WorkEvent};
 use crate::kept;
@@ -22,7 +23,10 @@ use crate::steps::{clear_gate_of, task_of_gate};
 impl Desk {
     /// Puts in order what dead workers of this machine have left; how many tasks that were.
     pub(super) async fn recover(&self) -> Result<usize, WorkError> {
+        // Looked for before the leases: a claim is older than its agent, so who has none now lost it.
+        let agents = agents_to_be_found(&self.worker.state_dir);
         let leases = self.worker.store.leases().await?;
+        end_without_a_claim(agents, &leases).await;
         let mut recovered = 0;
         let mut needed: Vec<&WorkerId> = Vec::new();
         for (task, _) in &leases {
@@ -37,12 +41,14 @@ impl Desk {
                 needed.push(&claim.worker);
                 continue;
             }
-            match self.put_in_order(task, claim).await {
-                Ok(outcome) => {
+            match self.take_care_of(task, claim).await {
+                Ok(Care::PutInOrder(outcome)) => {
                     recovered += 1;
                     let (task, run) = (task.id.clone(), claim.run.clone());
                     self.tell(WorkEvent::Recovered { task, run, outcome });
                 }
+                Ok(Care::Adopted) => recovered += 1,
+                Ok(Care::InOtherHands) => needed.push(&claim.worker),
                 // Another worker was faster; or nobody knows, and the next look will tell.
                 Err(WorkError::Commit(
                     CommitError::Refused {
@@ -56,6 +62,14 @@ impl Desk {
         }
         Presence::forget(&self.worker.state_dir, &needed);
         Ok(recovered)
+    }
+
+    async fn take_care_of(&self, task: &Task, claim: &Claim) -> Result<Care, WorkError> {
+        match self.adopt(task, claim).await? {
+            Adoption::Done => Ok(Care::Adopted),
+            Adoption::InOtherHands => Ok(Care::InOtherHands),
+            Adoption::NotPossible => Ok(Care::PutInOrder(self.put_in_order(task, claim).await?)),
+        }
     }
 
     /// Gives back the worktrees of tasks whose way is over: whoever ended them died before it could.
@@ -135,13 +149,26 @@ impl Desk {
     }
 }
 
+/// What was done about a claim that was left.
+enum Care {
+    /// Its run goes on here.
+    Adopted,
+    /// Another worker is about to go on with it.
+    InOtherHands,
+    PutInOrder(Outcome),
+}
+
 /// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named.
 pub async fn forget_dead_workers(
     store: &dyn Store,
     state_dir: &Utf8Path,
     mode: GcMode,
 ) -> Result<Vec<WorkerId>, StoreError> {
+    let agents = agents_to_be_found(state_dir);
     let leases = store.leases().await?;
+    if mode == GcMode::Delete {
+        end_without_a_claim(agents, &leases).await;
+    }
     let holders = leases.iter().filter_map(|(task, _)| match &task.standing {
         Standing::Claimed(claim) => Some(&claim.worker),
         _ => None,

@@ -19,6 +19,7 @@ mod freeze;
 mod resolve;
 mod sandboxed;
 mod shim;
+mod socket;
 mod spawn;
 mod sweep;
 mod sys;
@@ -26,7 +27,7 @@ mod table;
 mod wire;
 
 pub use adopt::AdoptError;
-pub(crate) use adopt::{Adoptable, Foundling};
+pub(crate) use adopt::{Adoptable, Foundling, somebody_listens};
 pub use resolve::native_binary;
 pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};

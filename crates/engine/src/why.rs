@@ -139,7 +139,8 @@ async fn explain_claim(
         None => format!("worker {worker} has done its steps for {seconds} s"),
     });
     match Presence::of(around.state_dir, worker) {
-        Alive::No if is_to_be_found(around.state_dir, &claim.run) && until > around.now => {
+        Alive::No if is_to_be_found(around.state_dir, &claim.run) => {
+            why.lease_until = None;
             why.reasons.push("but that worker has died: the next one goes on with its agent".into());
             why.next.push("rehearsal work".into());
         }

@@ -305,7 +305,7 @@ impl Desk {
             let turn = self.worker.clock.turn().await;
             let desk = Arc::clone(self);
             slots.spawn(async move {
-                let worked = Box::pin(adopt::work(&desk, adopted)).await;
+                let worked = adopt::work(&desk, adopted).await;
                 drop(turn);
                 worked
             });
@@ -451,7 +451,7 @@ impl Desk {
     }
 
     async fn work_on(self: Arc<Self>, claimed: Claimed, kept: Kept, turn: Turn) -> Result<(), WorkError> {
-        let worked = Box::pin(slot::work(&self, claimed, kept)).await;
+        let worked = slot::work(&self, claimed, kept).await;
         drop(turn);
         worked
     }

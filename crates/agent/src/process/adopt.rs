@@ -9,15 +9,15 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::RunId;
 use rustix::fs::{Mode, OFlags, fchmod, open};
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use super::control::{Control, Pipes, invalid};
-use super::shim::receive_with;
+use super::control::{Control, Pipes};
+use super::socket::receive_with;
 use super::spawn::Supervised;
+use super::sys::Peer;
 use super::table::ProcessId;
 use super::wire::{self, Greeting, HEADER, HELLO};
 use crate::policy::{ADOPTION_PAUSE, GREETING_LIMIT, MAX_MEMO};
@@ -106,7 +106,7 @@ pub enum AdoptError {
 /// What a shim hands over.
 pub(super) struct Adopted {
     pub(super) greeting: Greeting,
-    pub(super) shim: ProcessId,
+    pub(super) shim: Option<ProcessId>,
     pub(super) pipes: Pipes,
     pub(super) control: Control,
 }
@@ -141,9 +141,8 @@ impl Foundling {
 
 async fn call(path: &Utf8Path) -> Result<(Adopted, Vec<OwnedFd>), AdoptError> {
     let mut socket = connect(path)?;
-    let shim = socket_peercred(&socket).ok().filter(|peer| peer.uid == rustix::process::geteuid());
-    let shim =
-        shim.and_then(|peer| ProcessId::of(peer.pid.as_raw_nonzero().get())).ok_or(AdoptError::Gone)?;
+    let peer = Peer::of(&socket).ok().filter(|peer| peer.is_ours).ok_or(AdoptError::Gone)?;
+    let shim = peer.pid.and_then(ProcessId::of);
     // A shim that turns us away closes its end, whenever it sees us.
     socket.write_all(&HELLO).await.map_err(|_| AdoptError::HasWorker)?;
     let (header, mut fds) = attached(&socket).await?;
@@ -153,7 +152,7 @@ async fn call(path: &Utf8Path) -> Result<(Adopted, Vec<OwnedFd>), AdoptError> {
     let rest = fds.split_off(2);
     let mut received = header.to_vec();
     let greeting = loop {
-        match wire::take_frame(&mut received).map_err(|error| not_understood(invalid(error)))? {
+        match wire::take_frame(&mut received).map_err(|error| not_understood(error.to_string()))? {
             Some(greeting) => break greeting,
             None => more(&socket, &mut received).await?,
         }
@@ -168,10 +167,19 @@ async fn call(path: &Utf8Path) -> Result<(Adopted, Vec<OwnedFd>), AdoptError> {
     Ok((Adopted { greeting, shim, pipes, control }, rest))
 }
 
+/// Whether anybody is there. Who calls and says nothing is of no interest to a shim.
+pub(crate) fn somebody_listens(path: &Utf8Path) -> bool {
+    connected(path).is_ok()
+}
+
+fn connected(path: &Utf8Path) -> io::Result<StdUnixStream> {
+    let dir = directory_of_socket(path)?;
+    StdUnixStream::connect(short_path(&dir, path))
+}
+
 fn connect(path: &Utf8Path) -> Result<UnixStream, AdoptError> {
-    let connected = directory_of_socket(path).and_then(|dir| StdUnixStream::connect(short_path(&dir, path)));
-    let socket = connected.map_err(|_| AdoptError::Gone)?;
-    socket.set_nonblocking(true).and_then(|()| UnixStream::from_std(socket)).map_err(not_understood)
+    let socket = connected(path).map_err(|_| AdoptError::Gone)?;
+    socket.set_nonblocking(true).and_then(|()| UnixStream::from_std(socket)).map_err(|error| broken(&error))
 }
 
 fn directory_of_socket(path: &Utf8Path) -> io::Result<OwnedFd> {
@@ -182,27 +190,30 @@ fn directory_of_socket(path: &Utf8Path) -> io::Result<OwnedFd> {
 async fn attached(socket: &UnixStream) -> Result<([u8; HEADER], Vec<OwnedFd>), AdoptError> {
     let mut header = [0; HEADER];
     loop {
-        socket.ready(Interest::READABLE).await.map_err(not_understood)?;
+        socket.ready(Interest::READABLE).await.map_err(|error| broken(&error))?;
         let received = socket.try_io(Interest::READABLE, || Ok(receive_with(socket, &mut header)?));
         match received {
             Ok(Some(fds)) => return Ok((header, fds)),
-            Ok(None) => return Err(AdoptError::HasWorker),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => return Err(AdoptError::HasWorker),
+            Ok(None) | Err(_) => return Err(AdoptError::HasWorker),
         }
     }
 }
 
 async fn more(socket: &UnixStream, received: &mut Vec<u8>) -> Result<(), AdoptError> {
-    socket.ready(Interest::READABLE).await.map_err(not_understood)?;
+    socket.ready(Interest::READABLE).await.map_err(|error| broken(&error))?;
     match socket.try_read_buf(received) {
         Ok(0) => Err(AdoptError::HasWorker),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-        Err(error) => Err(not_understood(error)),
+        Err(error) => Err(broken(&error)),
     }
 }
 
-fn not_understood(reason: impl ToString) -> AdoptError {
-    AdoptError::NotUnderstood { reason: reason.to_string() }
+fn not_understood(reason: impl Into<String>) -> AdoptError {
+    AdoptError::NotUnderstood { reason: reason.into() }
+}
+
+fn broken(error: &io::Error) -> AdoptError {
+    not_understood(error.to_string())
 }

@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rehearsal_sandbox::SandboxReport;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{SocketFlags, accept_with, listen};
 
-use super::control::send_with;
-use super::shim::{read_exact, send_all};
+use super::socket::{read_exact, send_all, send_with};
+use super::sys::Peer;
 use super::table;
 use super::wire::{self, Adoption, Greeting, HEADER, HELLO};
 use crate::policy::ADOPTER_PATIENCE;
@@ -84,9 +84,8 @@ impl Rendezvous {
 
 /// Another process of ours that the agent has not started: an agent cannot adopt itself.
 fn is_welcome(caller: &OwnedFd) -> bool {
-    let Ok(peer) = socket_peercred(caller) else { return false };
+    let Ok(peer) = Peer::of(caller) else { return false };
     let me = HashSet::from([rustix::process::getpid().as_raw_nonzero().get()]);
     let mut own = table::descendants(&table::all(), &me).into_iter();
-    peer.uid == rustix::process::geteuid()
-        && !own.any(|entry| entry.id.pid == peer.pid.as_raw_nonzero().get())
+    peer.is_ours && !own.any(|entry| Some(entry.id.pid) == peer.pid)
 }

@@ -1,17 +1,16 @@
 //! Our end of the socket to a shim.
 
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::adopt::SocketFile;
-use super::wire::{self, Command, FrameError, HEADER, MOST_ATTACHED, Order, Report};
+use super::socket::send_with;
+use super::wire::{self, Command, FrameError, HEADER, Order, Report};
 
 /// Our ends of an agent's pipes.
 pub(super) struct Pipes {
@@ -90,15 +89,6 @@ impl Drop for Control {
     }
 }
 
-/// Sends the beginning of a message with descriptors attached. For a socket that has room for it.
-pub(super) fn send_with(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_ATTACHED))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(fds));
-    let sent = rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-}
-
-pub(super) fn invalid(error: FrameError) -> io::Error {
+fn invalid(error: FrameError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }

@@ -8,8 +8,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command as Program, Stdio};
@@ -17,18 +16,16 @@ use std::time::{Duration, Instant};
 
 use rehearsal_core::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::adoption::{Known, Rendezvous};
 use super::freeze::Freezer;
 use super::sandboxed::Sandboxed;
+use super::socket::{read_exact, receive_with, send_all};
 use super::sweep::sweep;
 use super::sys::{Signals, Told, confine};
 use super::table;
-use super::wire::{
-    self, Adoption, Command, EndReport, Escaped, Failure, HEADER, MOST_ATTACHED, Order, Report,
-};
+use super::wire::{self, Adoption, Command, EndReport, Escaped, Failure, HEADER, Order, Report};
 use crate::policy::SWEEP_PAUSE;
 
 /// Runs this process as the shim. For the binary to call, before anything else, when its first argument is
@@ -119,48 +116,8 @@ fn receive_order(control: BorrowedFd<'_>) -> io::Result<Option<(Order, Attached)
     Ok(Some((serde_json::from_slice(&body)?, attached)))
 }
 
-/// Fills a header, and takes the descriptors that come with it. None when the other side is gone.
-pub(super) fn receive_with(
-    socket: impl AsFd,
-    header: &mut [u8; HEADER],
-) -> rustix::io::Result<Option<Vec<OwnedFd>>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_ATTACHED))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let slices = &mut [IoSliceMut::new(header)];
-    let received = rustix::net::recvmsg(socket, slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let fds = ancillary.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => fds.collect::<Vec<_>>(),
-        _ => Vec::new(),
-    });
-    match received.bytes {
-        0 => Ok(None),
-        HEADER => Ok(Some(fds.collect())),
-        _ => Err(rustix::io::Errno::BADMSG),
-    }
-}
-
-pub(super) fn read_exact(fd: BorrowedFd<'_>, mut buffer: &mut [u8]) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match rustix::io::read(fd, &mut *buffer) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => buffer = &mut buffer[read..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
 fn send(control: BorrowedFd<'_>, report: &Report) -> io::Result<()> {
     send_all(control, &wire::encode(report).map_err(io::Error::other)?)
-}
-
-pub(super) fn send_all(socket: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?;
-        bytes = &bytes[sent..];
-    }
-    Ok(())
 }
 
 /// The process to watch: the agent, or the init of its sandbox.
@@ -260,34 +217,24 @@ enum Children {
     None,
 }
 
-/// What a wait was ended by.
-#[derive(Debug, Clone, Copy)]
-struct Stirred {
-    master: bool,
-    signals: bool,
-    ending: bool,
-    lease: bool,
-    caller: bool,
-}
-
 impl Supervision<'_> {
     fn until_killed_or_over(&mut self) -> End {
         loop {
             if self.kill_at.is_some_and(|at| at <= Instant::now()) || self.is_given_up() {
                 return End::Killed;
             }
-            let Some(stirred) = self.wait() else { continue };
-            if stirred.master && self.obey() == Some(End::Killed) {
+            let Some([master, signals, ending, lease, caller]) = self.wait() else { continue };
+            if master && self.obey() == Some(End::Killed) {
                 return End::Killed;
             }
             // Looked at after the commands: one of them may have prolonged the lease.
-            if stirred.lease {
+            if lease {
                 self.freezer.freeze();
             }
-            if stirred.caller {
+            if caller {
                 self.meet();
             }
-            if stirred.signals {
+            if signals {
                 while let Some(told) = self.signals.next() {
                     if told == Told::End {
                         return End::Killed;
@@ -296,27 +243,25 @@ impl Supervision<'_> {
                 // Also orphans of a run that goes on are reaped, or a long run would pile up zombies.
                 self.reap();
             }
-            if self.exit.is_some() || (self.sandboxed.is_some() && stirred.ending) {
+            if self.exit.is_some() || (self.sandboxed.is_some() && ending) {
                 return End::Over;
             }
         }
     }
 
-    fn wait(&self) -> Option<Stirred> {
+    /// Waits until something happens: at our master, by a signal, at the sandbox, with the lease, at the rendezvous.
+    fn wait(&self) -> Option<[bool; 5]> {
         let timeout = self.kill_at.map(|at| timespec(at.saturating_duration_since(Instant::now())));
         let signals = self.signals.fd.as_fd();
         // An end in the sandbox is told by its init; without one, by a signal.
         let ending = self.sandboxed.as_ref().filter(|_| !self.is_over).map(Sandboxed::ending);
         let (master, caller) = (self.master.socket(), self.rendezvous.as_ref().map(Rendezvous::listener));
-        let lease = self.freezer.timer.as_fd();
-        let fds = [master, Some(signals), ending, Some(lease), caller];
-        // What there is nothing to wait for at, is waited for where something else happens.
+        let fds = [master, Some(signals), ending, Some(self.freezer.timer.as_fd()), caller];
+        // In place of what is not there, something is waited for that is.
         let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd.unwrap_or(signals), PollFlags::IN));
         poll(&mut polled, timeout.as_ref()).ok()?;
-        let mut stirred =
-            polled.iter().zip(fds).map(|(polled, fd)| fd.is_some() && !polled.revents().is_empty());
-        let mut next = || stirred.next().unwrap_or_default();
-        Some(Stirred { master: next(), signals: next(), ending: next(), lease: next(), caller: next() })
+        let mut happened = polled.iter().zip(fds).map(|(it, fd)| fd.is_some() && !it.revents().is_empty());
+        Some(fds.map(|_| happened.next().unwrap_or_default()))
     }
 
     /// Whether nobody is there any more, and nobody will come.
@@ -389,17 +334,17 @@ impl Supervision<'_> {
             return told;
         }
         while !self.is_given_up() {
-            let Some(stirred) = self.wait() else { continue };
-            if stirred.master && self.obey() == Some(End::Killed) {
+            let Some([master, signals, _, lease, caller]) = self.wait() else { continue };
+            if master && self.obey() == Some(End::Killed) {
                 break;
             }
-            if stirred.lease {
+            if lease {
                 self.freezer.freeze();
             }
-            if stirred.caller && self.meet() {
+            if caller && self.meet() {
                 let _ = self.tell_end(report);
             }
-            if stirred.signals && std::iter::from_fn(|| self.signals.next()).any(|told| told == Told::End) {
+            if signals && std::iter::from_fn(|| self.signals.next()).any(|told| told == Told::End) {
                 break;
             }
         }

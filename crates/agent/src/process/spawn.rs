@@ -116,7 +116,7 @@ impl IdleShim {
             Report::Failed(failure) => return Err(spawn_error(failure, name, &order)),
             Report::Ended(_) => return Err(launcher.broken(&io::ErrorKind::InvalidData.into())),
         };
-        let leads = Leads { shim: Shim::Own { child: shim, launcher }, session, run };
+        let leads = Leads { shim: Shim::Own { child: Box::new(shim), launcher }, session, run };
         Ok(Supervised::new(pid, sandbox, pipes, control, leads))
     }
 }
@@ -244,11 +244,11 @@ struct Leads {
 #[derive(Debug)]
 enum Shim {
     Own {
-        child: Child,
+        child: Box<Child>,
         launcher: Launcher,
     },
-    /// Started by a worker that died: not our child.
-    Adopted(ProcessId),
+    /// Started by a worker that died: not our child. None: in another container, where we cannot see it.
+    Adopted(Option<ProcessId>),
 }
 
 impl Shim {
@@ -257,7 +257,8 @@ impl Shim {
             Self::Own { child, .. } => {
                 let _ = child.kill().await;
             }
-            Self::Adopted(process) => process.signal(Signal::KILL),
+            Self::Adopted(Some(process)) => process.signal(Signal::KILL),
+            Self::Adopted(None) => {}
         }
     }
 }
@@ -293,7 +294,7 @@ impl Supervised {
     /// One that a dead worker had started, as its shim has handed it over.
     pub(super) fn adopted(adopted: Adopted, run: Option<RunId>) -> Self {
         let Adopted { greeting, shim, pipes, control } = adopted;
-        let leads = Leads { session: shim.pid, shim: Shim::Adopted(shim), run };
+        let leads = Leads { session: shim.map_or(-1, |shim| shim.pid), shim: Shim::Adopted(shim), run };
         Self::new(greeting.pid, greeting.sandbox, pipes, control, leads)
     }
 
@@ -359,7 +360,7 @@ impl Supervised {
         let Self { leads, control, state, .. } = self;
         match leads.shim {
             Shim::Own { child: shim, launcher } if state == State::EndedByItself => {
-                Some(IdleShim { launcher, shim, control })
+                Some(IdleShim { launcher, shim: *shim, control })
             }
             Shim::Own { .. } | Shim::Adopted(_) => None,
         }

@@ -151,18 +151,20 @@ impl Command {
             Self::GoOn { freeze_in, ends_in } => (GO_ON, millis(freeze_in), millis(ends_in)),
             Self::Fed => (FED, 0, 0),
         };
-        let [a, b, c, d] = first.to_le_bytes();
-        let [e, f, g, h] = second.to_le_bytes();
-        [tag, a, b, c, d, e, f, g, h]
+        let mut bytes = [tag; Self::LENGTH];
+        bytes[1..5].copy_from_slice(&first.to_le_bytes());
+        bytes[5..].copy_from_slice(&second.to_le_bytes());
+        bytes
     }
 
     /// None for anything that we never send: the shim takes that for a parent gone mad, and ends the run.
-    pub(super) fn decode([tag, a, b, c, d, rest @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
-        let time = |millis: [u8; 4]| Duration::from_millis(u32::from_le_bytes(millis).into());
+    pub(super) fn decode([tag, times @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
+        let ([first, second], []) = times.as_chunks() else { return None };
+        let time = |millis: &[u8; 4]| Duration::from_millis(u32::from_le_bytes(*millis).into());
         match tag {
-            TERMINATE => Some(Self::Terminate { grace: time([a, b, c, d]) }),
+            TERMINATE => Some(Self::Terminate { grace: time(first) }),
             KILL => Some(Self::Kill),
-            GO_ON => Some(Self::GoOn { freeze_in: time([a, b, c, d]), ends_in: time(rest) }),
+            GO_ON => Some(Self::GoOn { freeze_in: time(first), ends_in: time(second) }),
             FED => Some(Self::Fed),
             _ => None,
         }

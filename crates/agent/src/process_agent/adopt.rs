@@ -17,7 +17,7 @@ use super::{Attempt, Findings, ProcessAgent};
 use crate::environment::Variables;
 use crate::git::Snapshot;
 use crate::policy::ADOPTION_TRIES;
-use crate::process::{AdoptError, Foundling, SpawnSpec, Supervised};
+use crate::process::{AdoptError, Foundling, SpawnSpec, Supervised, somebody_listens};
 use crate::retry::Earlier;
 use crate::{Lease, RunReport, RunRequest, Watch};
 
@@ -88,6 +88,11 @@ impl Orphan {
         }
         let spool = Spool::found(kept).map_err(|error| not_understood(error.to_string()))?;
         Ok(Self { process, memo, spool })
+    }
+
+    /// Whether a run is to be found at a socket. It may have a worker.
+    pub fn is_at(socket: &Utf8Path) -> bool {
+        somebody_listens(socket)
     }
 
     /// Ends whatever is to be found at a socket, and removes it; but not what has a worker.

@@ -16,7 +16,6 @@ use super::attempt::{outcome_of, report_of};
 use super::heart::Kept;
 use super::slot::{Begin, Early, Slot, of_worktree, work_in};
 use super::{Desk, Role, WorkError, WorkEvent};
-use crate::kept;
 
 /// Where the agents of a machine are to be found whose workers may have died: away from the directories of their runs,
 /// which they can write.
@@ -26,9 +25,9 @@ fn place_of(state_dir: &Utf8Path, run: &RunId) -> Utf8PathBuf {
     state_dir.join(PLACES).join(run.as_str())
 }
 
-/// Whether a run can probably be gone on with.
+/// Whether the agent of a run is there, or what it left.
 pub(crate) fn is_to_be_found(state_dir: &Utf8Path, run: &RunId) -> bool {
-    place_of(state_dir, run).exists()
+    Orphan::is_at(&place_of(state_dir, run))
 }
 
 /// The runs that have a place where they can be found.
@@ -94,7 +93,8 @@ pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError>
         run: run.clone(),
         from,
     });
-    work_in(Slot::new(desk, task, run, kept).await?, Begin::With(Box::new(foster))).await
+    let slot = Slot::new(desk, task, run, kept).await?;
+    Box::pin(work_in(slot, Begin::With(Box::new(foster)))).await
 }
 
 impl Desk {
@@ -103,9 +103,6 @@ impl Desk {
         let place = place_of(&self.worker.state_dir, &claim.run);
         // A claim of our own that we do not know of has no agent; a run that is over needs none.
         if claim.worker == self.id || task.pending.is_some() || !place.exists() {
-            return Ok(Adoption::NotPossible);
-        }
-        if kept::find(&self.run_dir(&claim.run)).is_some() {
             return Ok(Adoption::NotPossible);
         }
         let (Some(role), Some(start)) = (self.role_of(task).await, self.start_of(claim).await?) else {

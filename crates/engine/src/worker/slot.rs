@@ -74,7 +74,8 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed, kept: Kept) -> Result<()
         taken_from,
     });
     let run = claim.run.clone();
-    work_in(Slot::new(desk, task, run, kept).await?, Begin::Anew).await
+    let slot = Slot::new(desk, task, run, kept).await?;
+    Box::pin(work_in(slot, Begin::Anew)).await
 }
 
 /// How work on a task begins.

@@ -1,5 +1,6 @@
 //! Runs any command as an agent: `supervise RUN_DIR WORKING_DIR PROGRAM [ARG…]`. With `--lease MILLISECONDS SOCKET` in
 //! front of it, the agent outlives this process, and can be adopted at the socket: `supervise --adopt SOCKET RUN` tries to.
+//! With `--confined` behind that, it is confined as far as the system allows.
 //!
 //! What a program has to do to use this crate: call `shim_main` when it is started as a shim, before anything
 //! else, and be a subreaper. Also the other process in this crate's tests.
@@ -14,8 +15,11 @@ use std::time::Duration;
 
 use line_driver::LineDriver;
 use rehearsal_agent::process::{SHIM_ARGUMENT, become_subreaper, shim_main};
-use rehearsal_agent::{Agent, BootInstant, Lease, Orphan, Permission, ProcessAgent, Rendezvous, RunRequest};
+use rehearsal_agent::{
+    Agent, BootInstant, Confinement, Lease, Orphan, Permission, ProcessAgent, Rendezvous, RunRequest,
+};
 use rehearsal_core::{Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
@@ -41,6 +45,10 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         lease = Some((Duration::from_millis(millis.parse()?), Rendezvous::new(socket.into(), String::new())));
         args.drain(..3);
     }
+    let is_confined = args.first().is_some_and(|flag| flag == "--confined");
+    args.drain(..usize::from(is_confined));
+    let confinement = is_confined
+        .then(|| Confinement::of_tools(ProjectMode::Writable, Network::Allowed, Demand::BestEffort));
     let (_keeper, lease, rendezvous) = match lease {
         Some((length, rendezvous)) => {
             let (keeper, lease) = Lease::new(BootInstant::now(), length);
@@ -71,7 +79,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     };
     let driver = LineDriver::new(program, rest.iter().cloned());
     let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));
-    let agent = ProcessAgent::new(Box::new(driver), std::env::vars().collect(), clock);
+    let agent =
+        ProcessAgent::new(Box::new(driver), std::env::vars().collect(), clock).with_confinement(confinement);
     let report = runtime.block_on(agent.run(request, Arc::new(|_| {}), CancellationToken::new()));
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", report.verdict.outcome)?;

@@ -217,3 +217,28 @@ fn not_understood(reason: impl Into<String>) -> AdoptError {
 fn broken(error: &io::Error) -> AdoptError {
     not_understood(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::net::listen;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_found_however_long_its_path_is_and_only_by_its_owner() {
+        let root = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(root.path()).unwrap();
+        let path = root.join("a".repeat(120)).join("b".repeat(120)).join("shims/run1");
+        let listener = bound(&path).unwrap();
+        let mode = path.parent().unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        assert!(!somebody_listens(&path), "nobody does yet");
+        listen(&listener, 1).unwrap();
+        assert!(somebody_listens(&path));
+        drop(listener);
+        assert!(!somebody_listens(&path));
+        bound(&path).unwrap();
+    }
+}

@@ -197,9 +197,9 @@ impl OutputLog {
     pub(super) fn write(&mut self, mut bytes: &[u8]) -> (&[u8], Result<(), LogTrouble>) {
         self.clean.clear();
         if self.is_in_cut_line {
-            let rest = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
-            self.is_in_cut_line = rest == bytes.len() && !bytes.ends_with(b"\n");
-            bytes = &bytes[rest..];
+            let end = memchr::memchr(b'\n', bytes);
+            self.is_in_cut_line = end.is_none();
+            bytes = &bytes[end.unwrap_or(bytes.len())..];
         }
         let lines = self.spool.as_ref().and_then(|_| memchr::memrchr(b'\n', bytes)).map_or(0, |at| at + 1);
         let (lines, rest) = bytes.split_at(lines);
@@ -365,6 +365,75 @@ mod tests {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
         assert_eq!(fs::read_to_string(run_dir.join("stdout.log")).unwrap(), "out\n");
         assert!(!run_dir.join(RESULT_FILE).exists());
+    }
+
+    /// Lets an agent's words go through the spool into the log.
+    fn hear(files: &mut RunFiles, agent: &mut (io::PipeReader, io::PipeWriter), words: &[u8]) {
+        agent.1.write_all(words).unwrap();
+        let mut chunk = vec![0; READ_CHUNK];
+        let count = files.stdout.spool.as_mut().unwrap().fill_from(&agent.0, &mut chunk).unwrap();
+        assert_eq!(count, words.len());
+        files.stdout.write(&chunk[..count]).1.unwrap();
+    }
+
+    fn reread(mut part: Reread) -> String {
+        let (mut all, mut chunk) = (Vec::new(), [0; 64]);
+        while let Some(piece) = part.next(&mut chunk) {
+            all.extend_from_slice(piece);
+        }
+        String::from_utf8(all).unwrap()
+    }
+
+    #[test]
+    fn what_a_worker_left_is_read_again_up_to_its_last_whole_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = Utf8Path::from_path(dir.path()).unwrap();
+        fs::write(run_dir.join(STDOUT_LOG), "of another time\n").unwrap();
+        let redactor = Redactor::new([]);
+        let mut files = RunFiles::create(run_dir, "", &redactor).unwrap();
+        let began = files.lengths();
+        let spool = Spool::new(began.stdout()).unwrap();
+        let kept = spool.duplicates().unwrap();
+        files.stdout.spool = Some(spool);
+        let mut agent = io::pipe().unwrap();
+        let long = "x".repeat(1000);
+        hear(&mut files, &mut agent, format!("one\ntwo {long}").as_bytes());
+        drop(files);
+        assert!(fs::read_to_string(run_dir.join(STDOUT_LOG)).unwrap().contains("one\ntwo xxx"));
+
+        let spool = Spool::found(kept).unwrap();
+        let (mut files, heard) = RunFiles::found(run_dir, &redactor, began, spool).unwrap();
+        assert_eq!(reread(heard.stdout), "one\n");
+        let mut chunk = vec![0; READ_CHUNK];
+        let count = files.stdout.spool.as_mut().unwrap().next(&mut chunk).unwrap();
+        files.stdout.write(&chunk[..count]).1.unwrap();
+        hear(&mut files, &mut agent, b"\nthree\n");
+        let log = fs::read_to_string(run_dir.join(STDOUT_LOG)).unwrap();
+        assert_eq!(log, format!("of another time\none\ntwo {long}\nthree\n"));
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_to_be_kept_the_rest_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = Utf8Path::from_path(dir.path()).unwrap();
+        let redactor = Redactor::new([]);
+        let mut files = RunFiles::create(run_dir, "", &redactor).unwrap();
+        let (began, spool) = (files.lengths(), Spool::new(0).unwrap());
+        let kept = spool.duplicates().unwrap();
+        files.stdout.spool = Some(spool);
+        let mut agent = io::pipe().unwrap();
+        let part = "x".repeat(1 << 15);
+        for _ in 0..=(crate::policy::MAX_SPOOLED >> 15) {
+            hear(&mut files, &mut agent, part.as_bytes());
+        }
+        drop(files);
+        let spool = Spool::found(kept).unwrap();
+        let (mut files, _) = RunFiles::found(run_dir, &redactor, began, spool).unwrap();
+        for words in [b"the rest of a secret".as_slice(), b", and its end\nnext\n"] {
+            hear(&mut files, &mut agent, words);
+        }
+        let log = fs::read_to_string(run_dir.join(STDOUT_LOG)).unwrap();
+        assert!(log.ends_with("xxx\nnext\n"), "{}", &log[log.len() - 80..]);
     }
 
     #[test]

@@ -23,9 +23,14 @@ impl Bench {
 
     /// Another process that runs a script as its agent, under a lease.
     fn worker(&self, lease: Duration, script: &str) -> Child {
+        self.worker_with(lease, &[], script)
+    }
+
+    fn worker_with(&self, lease: Duration, options: &[&str], script: &str) -> Child {
         let millis = lease.as_millis().to_string();
         Command::new(example())
             .args(["--lease", &millis, self.socket().as_str()])
+            .args(options)
             .args([self.request.run_dir.as_str(), self.work().as_str(), "/bin/sh", "-c", script])
             .stdout(Stdio::null())
             .spawn()
@@ -111,6 +116,32 @@ async fn the_next_worker_hears_every_line_once_and_all_that_the_agent_did() {
     assert_eq!(report.warnings, [] as [String; 0]);
     assert!(!bench.socket().exists(), "nobody is to call there any more");
     assert_eq!(processes_of_run(&bench.run), []);
+}
+
+#[tokio::test]
+async fn a_confined_agent_is_adopted_in_its_sandbox_alive_or_ended() {
+    for ends_alone in [false, true] {
+        let bench = Bench::new();
+        // Its process number is another one inside.
+        let script =
+            "cat > input; touch begun; until [ -e go ]; do sleep 0.01; done; echo done; echo > over; exit 4";
+        let mut worker = bench.worker_with(FOR_EVER, &["--confined"], script);
+        eventually("it has its input", || bench.work().join("begun").exists());
+        kill(&mut worker);
+        if ends_alone {
+            bench.let_go_on();
+            eventually("it is over", || bench.work().join("over").exists());
+        }
+        let orphan = bench.found().await;
+        bench.let_go_on();
+        let report = bench.adopt(orphan).await;
+        assert_eq!(
+            (report.evidence.exit, report.evidence.wire.final_text.as_str()),
+            (Some(Exit::Code(4)), "done\n")
+        );
+        assert!(bench.file("outcome.json").contains(r#""rung":"#), "the sandbox is in the record");
+        assert_eq!(processes_of_run(&bench.run), []);
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 //! own, and their stand-ins.
 //!
 //! **Invariants:** an agent is a pure function: what it changed is read from git and from its run directory,
-//! never from its words. No process outlives its run; one under a lease outlives its worker only to be adopted. No secret leaves through a log, an error or an event.
+//! never from its words. No process outlives its run; one under a lease outlives its worker only to be adopted.
+//! No secret leaves through a log, an error or an event.
 
 mod agent;
 mod confinement;

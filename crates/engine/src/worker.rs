@@ -168,7 +168,7 @@ pub(crate) struct Desk {
     /// Whether the answer to a commit was lost: what became of it has to be looked at.
     unsure: AtomicBool,
     /// Runs of dead workers that go on here, as soon as the desk turns to them.
-    fosters: Mutex<Vec<Adopted>>,
+    adopted: Mutex<Vec<Adopted>>,
     began: Timestamp,
     tally: Mutex<Tally>,
 }
@@ -225,7 +225,7 @@ impl Desk {
             draws,
             last_beat,
             unsure: AtomicBool::new(false),
-            fosters: Mutex::default(),
+            adopted: Mutex::default(),
             began,
             tally,
         };
@@ -299,7 +299,7 @@ impl Desk {
 
     /// Gives each run that was adopted a slot, also if there are more than may be begun at once; whether there was any.
     async fn go_on_with_adopted(self: &Arc<Self>, slots: &mut JoinSet<Result<(), WorkError>>) -> bool {
-        let adopted = std::mem::take(&mut *self.fosters.lock().unwrap_or_else(PoisonError::into_inner));
+        let adopted = std::mem::take(&mut *self.adopted.lock().unwrap_or_else(PoisonError::into_inner));
         let is_any = !adopted.is_empty();
         for adopted in adopted {
             let turn = self.worker.clock.turn().await;

@@ -3,6 +3,8 @@
 //! The agent's supervisor is found first, which lets in one at a time; then the store decides, by who held the claim
 //! until now; then the lease is prolonged. Run, fence and attempt stay what they were.
 
+use std::sync::PoisonError;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::process::AdoptError;
 use rehearsal_agent::{BootInstant, Orphan, Rendezvous};
@@ -57,7 +59,7 @@ pub(super) struct Surroundings {
 }
 
 /// An agent that goes on with us.
-pub(super) struct Foster {
+pub(super) struct Adoptee {
     orphan: Orphan,
     role: Role,
     start: RunStart,
@@ -69,7 +71,7 @@ pub(super) struct Adopted {
     task: Task,
     from: WorkerId,
     kept: Kept,
-    foster: Foster,
+    adoptee: Adoptee,
 }
 
 /// What came of a try.
@@ -83,8 +85,8 @@ pub(super) enum Adoption {
 
 /// Works on an adopted task until its claim is over.
 pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError> {
-    let Adopted { task, from, kept, foster } = adopted;
-    let run = foster.start.id.clone();
+    let Adopted { task, from, kept, adoptee } = adopted;
+    let run = adoptee.start.id.clone();
     desk.tell(WorkEvent::Adopted {
         task: task.id.clone(),
         title: task.title.clone(),
@@ -94,7 +96,7 @@ pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError>
         from,
     });
     let slot = Slot::new(desk, task, run, kept).await?;
-    Box::pin(work_in(slot, Begin::With(Box::new(foster)))).await
+    Box::pin(work_in(slot, Begin::With(Box::new(adoptee)))).await
 }
 
 impl Desk {
@@ -105,9 +107,6 @@ impl Desk {
         if claim.worker == self.id || task.pending.is_some() || !place.exists() {
             return Ok(Adoption::NotPossible);
         }
-        let (Some(role), Some(start)) = (self.role_of(task).await, self.start_of(claim).await?) else {
-            return Ok(Adoption::NotPossible);
-        };
         let orphan = match Orphan::find(&place, &claim.run).await {
             Ok(orphan) => orphan,
             Err(AdoptError::HasWorker) => return Ok(Adoption::InOtherHands),
@@ -117,45 +116,59 @@ impl Desk {
                 return Ok(Adoption::NotPossible);
             }
         };
-        let scene = orphan.request().rendezvous.as_ref().map(|place| serde_json::from_str(&place.memo));
-        let Some(Ok(scene)) = scene.filter(|_| orphan.driver() == role.agent.driver()) else {
-            orphan.end().await;
-            return Ok(Adoption::NotPossible);
-        };
-        self.take_on(task, claim, Foster { orphan, role, start, scene }).await
+        match self.adoptee(task, claim, orphan).await? {
+            Some(adoptee) => self.take_on(task, claim, adoptee).await,
+            None => Ok(Adoption::NotPossible),
+        }
     }
 
-    /// Makes the claim ours. Whoever was faster has it; then its agent is not ours to keep.
-    async fn take_on(&self, task: &Task, claim: &Claim, foster: Foster) -> Result<Adoption, WorkError> {
-        let (fence, from, by) = (task.fence, claim.worker.clone(), self.id.clone());
-        let input = TaskInput::Adopt { fence, from: from.clone(), by };
-        let committed = match self.commit(vec![Change::ChangeTask { id: task.id.clone(), input }]).await {
-            Ok(committed) => committed,
-            Err(error) => {
-                foster.orphan.end().await;
-                return Err(error.into());
-            }
+    /// An orphan with all that is needed to go on with it. One for which something is missing is ended.
+    async fn adoptee(
+        &self,
+        task: &Task,
+        claim: &Claim,
+        orphan: Orphan,
+    ) -> Result<Option<Adoptee>, WorkError> {
+        let role = self.role_of(task).await.filter(|role| role.agent.driver() == orphan.driver());
+        let start = self.start_of(claim).await?;
+        let memo = orphan.request().rendezvous.as_ref().map(|place| serde_json::from_str(&place.memo));
+        let (Some(role), Some(start), Some(Ok(scene))) = (role, start, memo) else {
+            orphan.end().await;
+            return Ok(None);
         };
-        let Some(task) = committed.into_iter().find_map(Committed::task) else {
-            return Ok(Adoption::NotPossible);
-        };
-        let (asked_at, lease) = (BootInstant::now(), self.worker.options.lease);
-        let claims = [(task.id.clone(), fence)];
-        match self.worker.store.renew(&claims, lease, self.now()).await {
-            Ok(held) if held.contains(&task.id) => {}
-            Ok(_) => {
-                foster.orphan.end().await;
+        Ok(Some(Adoptee { orphan, role, start, scene }))
+    }
+
+    /// Makes the claim ours; an agent whose claim we do not get is not ours to keep.
+    async fn take_on(&self, task: &Task, claim: &Claim, adoptee: Adoptee) -> Result<Adoption, WorkError> {
+        let (task, kept) = match self.make_ours(task, claim).await {
+            Ok(Some(ours)) => ours,
+            Ok(None) => {
+                adoptee.orphan.end().await;
                 return Ok(Adoption::InOtherHands);
             }
             Err(error) => {
-                foster.orphan.end().await;
-                return Err(error.into());
+                adoptee.orphan.end().await;
+                return Err(error);
             }
-        }
-        let kept = self.held.keep(&task, asked_at, lease);
-        let adopted = Adopted { task, from, kept, foster };
-        self.fosters.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(adopted);
+        };
+        let adopted = Adopted { task, from: claim.worker.clone(), kept, adoptee };
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).push(adopted);
         Ok(Adoption::Done)
+    }
+
+    /// The claim of a dead worker, as ours, under a lease that was prolonged; none if that was over, and the task taken.
+    async fn make_ours(&self, task: &Task, claim: &Claim) -> Result<Option<(Task, Kept)>, WorkError> {
+        let (from, by) = (claim.worker.clone(), self.id.clone());
+        let input = TaskInput::Adopt { fence: task.fence, from, by };
+        let committed = self.commit(vec![Change::ChangeTask { id: task.id.clone(), input }]).await?;
+        let Some(task) = committed.into_iter().find_map(Committed::task) else { return Ok(None) };
+        let (asked_at, lease) = (BootInstant::now(), self.worker.options.lease);
+        let held = self.worker.store.renew(&[(task.id.clone(), task.fence)], lease, self.now()).await?;
+        Ok(held.contains(&task.id).then(|| {
+            let kept = self.held.keep(&task, asked_at, lease);
+            (task, kept)
+        }))
     }
 
     async fn role_of(&self, task: &Task) -> Option<Role> {
@@ -179,8 +192,8 @@ impl Slot<'_> {
     }
 
     /// Stays with an adopted agent to its end, and writes down what came of it.
-    pub(super) async fn go_on_with(&mut self, foster: Foster) -> Result<(), Early> {
-        let Foster { orphan, role, start, scene } = foster;
+    pub(super) async fn go_on_with(&mut self, adoptee: Adoptee) -> Result<(), Early> {
+        let Adoptee { orphan, role, start, scene } = adoptee;
         let report = match self.join(scene.head.clone()).await {
             Ok(worktree) => {
                 let lease = self.kept.lease.clone();

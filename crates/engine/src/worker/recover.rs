@@ -1,7 +1,8 @@
 //! What a worker that died on this machine has left: gone on with, finished or given back, each exactly once.
 //!
-//! An agent that outlived its worker is adopted. A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
-//! by whoever claims the task next: worktrees are healed, steps look first.
+//! An agent that outlived its worker is adopted. A result that the agent came to before its worker died counts.
+//! Whatever else the worker was doing is begun again by whoever claims the task next: worktrees are healed, steps
+//! look first.
 
 use std::time::Duration;
 

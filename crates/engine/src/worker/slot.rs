@@ -11,7 +11,7 @@ use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::adopt::Foster;
+use super::adopt::Adoptee;
 use super::heart::Kept;
 use super::{Desk, Moment, WorkError, WorkEvent};
 use crate::steps::{self, Scene};
@@ -82,7 +82,7 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed, kept: Kept) -> Result<()
 pub(super) enum Begin {
     Anew,
     /// With an agent that was at work before.
-    With(Box<Foster>),
+    With(Box<Adoptee>),
 }
 
 /// Stays in a slot until its claim is over.
@@ -128,7 +128,7 @@ impl Slot<'_> {
     async fn through(&mut self, begin: Begin) -> Result<(), Early> {
         let from = self.task.state.clone();
         match begin {
-            Begin::With(foster) => self.go_on_with(*foster).await?,
+            Begin::With(adoptee) => self.go_on_with(*adoptee).await?,
             Begin::Anew => {
                 self.reach(Moment::Claimed).await?;
                 if self.task.pending.is_none() {

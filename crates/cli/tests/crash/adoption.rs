@@ -124,6 +124,21 @@ fn what_its_agent_did_while_no_worker_was_there_counts() {
 }
 
 #[test]
+fn all_agents_of_a_dead_worker_go_on_also_if_the_next_would_begin_fewer() {
+    let stage = Stage::with_a_patient_agent(1, None);
+    stage.add_tasks("pull-request", std::iter::once("be patient, too".to_owned()));
+    let worker = stage.first().start_work(&["--workers", "2"]);
+    stage.until_agents_wait(2);
+    kill(worker);
+    let mut worker = stage.first().start_work(&["--workers", "1"]);
+    eventually("both are adopted", || stage.adoptions() == 2);
+    stage.let_agents_go_on();
+    assert!(worker.wait().unwrap().success(), "{}", stage.first().said());
+    assert_eq!((stage.agents().len(), stage.implementer_runs().len()), (2, 2));
+    check(&stage);
+}
+
+#[test]
 fn an_agent_whose_task_was_taken_away_meanwhile_is_ended_and_changes_nothing() {
     let stage = Stage::with_a_patient_agent(1, None);
     kill_when_it_waits(&stage, stage.first().start_work(&[]));

@@ -159,7 +159,8 @@ enum Care {
     PutInOrder(Outcome),
 }
 
-/// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named.
+/// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named. With them
+/// go agents that outlived their worker and lost their task.
 pub async fn forget_dead_workers(
     store: &dyn Store,
     state_dir: &Utf8Path,

@@ -6,7 +6,7 @@ use rehearsal_core::{Activity, Evidence, Promise, ReportedTask, Verdict};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::RunRequest;
+use crate::{Lease, Orphan, RunRequest};
 
 /// Told of everything an agent does, while it does it. Must not block.
 pub type Watch = Arc<dyn Fn(Activity) + Send + Sync>;
@@ -17,6 +17,19 @@ pub trait Agent: Send + Sync {
     /// Runs it once, to its end. Every failure is an outcome: there is always a report, and no process is left.
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport;
 
+    /// Goes on with a run of this agent whose worker died, to its end, as if nothing had happened. None: it is not of
+    /// this agent's kind; then it is ended.
+    async fn adopt(
+        &self,
+        orphan: Orphan,
+        _lease: Lease,
+        _watch: Watch,
+        _cancel: CancellationToken,
+    ) -> Option<RunReport> {
+        orphan.end().await;
+        None
+    }
+
     /// The driver's name, as listings show it: `claude`, `codex`, `command`, `scripted`, …
     fn driver(&self) -> &str;
 }
@@ -25,6 +38,16 @@ pub trait Agent: Send + Sync {
 impl<T: Agent + ?Sized> Agent for Arc<T> {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
         (**self).run(request, watch, cancel).await
+    }
+
+    async fn adopt(
+        &self,
+        orphan: Orphan,
+        lease: Lease,
+        watch: Watch,
+        cancel: CancellationToken,
+    ) -> Option<RunReport> {
+        (**self).adopt(orphan, lease, watch, cancel).await
     }
 
     fn driver(&self) -> &str {

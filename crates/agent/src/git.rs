@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Commit, GitFacts};
+use serde::{Deserialize, Serialize};
 
 use crate::policy::MAX_COMMITS;
 use command::{git, text};
@@ -73,7 +74,8 @@ pub enum GitError {
 
 /// A repository at one moment: its HEAD, and every file that differs from it. The snapshot after one run serves
 /// as the one before the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::unsafe_derive_deserialize, reason = "the `unsafe` is inside of tokio's `try_join!`")]
 pub struct Snapshot {
     /// The commit that HEAD stands for; none in a repository without a commit.
     pub head: Option<String>,

@@ -18,8 +18,13 @@ impl BootInstant {
         Self(Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0)))
     }
 
+    /// So long after this one.
+    pub(crate) fn plus(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(time))
+    }
+
     /// How long until then; zero when it is past.
-    fn time_left(self) -> Duration {
+    pub(crate) fn time_left(self) -> Duration {
         self.0.saturating_sub(Self::now().0)
     }
 }
@@ -27,39 +32,55 @@ impl BootInstant {
 /// How long before the end of a lease its agent is frozen: time enough for whoever takes over to find it still.
 const MARGIN: Duration = Duration::from_secs(10);
 
+/// When an agent is frozen unless its lease is prolonged, and when the lease is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Term {
+    freeze_at: BootInstant,
+    ends_at: BootInstant,
+}
+
+/// How long an agent may go on from now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeLeft {
+    /// Until it is frozen.
+    pub(crate) freeze_in: Duration,
+    /// Until its lease is over.
+    pub(crate) ends_in: Duration,
+}
+
 /// Prolongs a lease.
 #[derive(Debug)]
 pub struct LeaseKeeper {
-    freeze_at: watch::Sender<BootInstant>,
+    term: watch::Sender<Term>,
 }
 
 /// A lease under which an agent runs.
 #[derive(Debug, Clone)]
 pub struct Lease {
-    freeze_at: watch::Receiver<BootInstant>,
+    term: watch::Receiver<Term>,
 }
 
 impl PartialEq for Lease {
     fn eq(&self, other: &Self) -> bool {
-        self.freeze_at.same_channel(&other.freeze_at)
+        self.term.same_channel(&other.term)
     }
 }
 
 impl Lease {
     /// A lease that was asked for at a moment, for so long.
     pub fn new(asked_at: BootInstant, length: Duration) -> (LeaseKeeper, Self) {
-        let (freeze_at, received) = watch::channel(freeze_at(asked_at, length));
-        (LeaseKeeper { freeze_at }, Self { freeze_at: received })
+        let (sender, term) = watch::channel(Term::of(asked_at, length));
+        (LeaseKeeper { term: sender }, Self { term })
     }
 
     /// Whether nothing may be begun under it any more.
     pub fn has_run_out(&self) -> bool {
-        self.freeze_at.borrow().time_left().is_zero()
+        self.term.borrow().freeze_at.time_left().is_zero()
     }
 
     /// How long the agent may go on from now. Tells each change once.
-    pub(crate) async fn next(&mut self) -> Duration {
-        if self.freeze_at.changed().await.is_err() {
+    pub(crate) async fn next(&mut self) -> TimeLeft {
+        if self.term.changed().await.is_err() {
             // Whoever prolonged it is gone, and so is our task with it.
             std::future::pending::<()>().await;
         }
@@ -67,18 +88,22 @@ impl Lease {
     }
 
     /// How long the agent may go on from now.
-    pub(crate) fn left(&mut self) -> Duration {
-        self.freeze_at.borrow_and_update().time_left()
+    pub(crate) fn left(&mut self) -> TimeLeft {
+        let Term { freeze_at, ends_at } = *self.term.borrow_and_update();
+        TimeLeft { freeze_in: freeze_at.time_left(), ends_in: ends_at.time_left() }
     }
 }
 
 impl LeaseKeeper {
     /// The lease was prolonged; it counts from when that was asked for, not from when the answer came.
     pub fn prolonged(&self, asked_at: BootInstant, length: Duration) {
-        self.freeze_at.send_replace(freeze_at(asked_at, length));
+        self.term.send_replace(Term::of(asked_at, length));
     }
 }
 
-fn freeze_at(asked_at: BootInstant, length: Duration) -> BootInstant {
-    BootInstant(asked_at.0 + length.saturating_sub(MARGIN.min(length / 4)))
+impl Term {
+    fn of(asked_at: BootInstant, length: Duration) -> Self {
+        let freeze_at = asked_at.plus(length.saturating_sub(MARGIN.min(length / 4)));
+        Self { freeze_at, ends_at: asked_at.plus(length) }
+    }
 }

@@ -5,7 +5,8 @@
 //! own, and their stand-ins.
 //!
 //! **Invariants:** an agent is a pure function: what it changed is read from git and from its run directory,
-//! never from its words. No process outlives its run. No secret leaves through a log, an error or an event.
+//! never from its words. No process outlives its run; one under a lease outlives its worker only to be adopted.
+//! No secret leaves through a log, an error or an event.
 
 mod agent;
 mod confinement;
@@ -29,7 +30,7 @@ pub use agent::{Agent, RunReport, Watch};
 pub use confinement::{Confinement, OBEYED_IN_PROJECT};
 pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
 pub use lease::{BootInstant, Lease, LeaseKeeper};
-pub use process_agent::{Graces, ProcessAgent, release_git_locks};
-pub use request::{Permission, RunRequest};
+pub use process_agent::{Graces, Orphan, ProcessAgent, release_git_locks};
+pub use request::{Permission, Rendezvous, RunRequest};
 pub use retry::Retrying;
 pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

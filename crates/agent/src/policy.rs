@@ -32,6 +32,29 @@ pub(crate) const SHIM_START_LIMIT: Duration = Duration::from_secs(30);
 /// Beyond its grace and its sweep, how long the supervisor may take to report before we take over.
 pub(crate) const SHIM_REPORT_MARGIN: Duration = Duration::from_secs(5);
 
+/// How long a shim waits for what whoever calls on it has to say: it says it at once. Far less than the time between
+/// a freeze and the end of a lease, so that a caller who is silent keeps the shim from nothing.
+pub(crate) const ADOPTER_PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often, and after which pause, a shim is asked again that turned us away: it may not have seen yet that its worker
+/// is dead.
+pub(crate) const ADOPTION_TRIES: u32 = 25;
+/// See [`ADOPTION_TRIES`].
+pub(crate) const ADOPTION_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a shim may take to greet whoever adopts its agent.
+pub(crate) const GREETING_LIMIT: Duration = Duration::from_secs(5);
+
+/// What is kept for an adopter at most. A run with more (tens of thousands of files that are not committed) ends with
+/// its worker.
+pub(crate) const MAX_MEMO: usize = 4 << 20;
+
+/// How much of an agent's output is kept in memory until its line is whole. Longer lines are written in parts, and the
+/// rest of one that was cut is lost when its worker dies.
+pub(crate) const MAX_SPOOLED: u64 = 4 << 20;
+/// From this size on, memory through which output went is given back: not after every line, for that takes time.
+pub(crate) const SPOOL_RENEWED: u64 = 1 << 20;
+
 /// The largest order or report between us and the supervisor. The kernel's own limit for arguments and
 /// environment together is 6 MiB at most.
 pub(crate) const MAX_FRAME: usize = 16 << 20;

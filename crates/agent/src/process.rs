@@ -5,20 +5,29 @@
 //! agent ever starts: whatever loses its parent becomes a child of the shim, and the shim ends it all, when the
 //! agent ends, when we say so, and when we ourselves die (it sees its control socket close).
 //!
+//! An agent under a lease does not end with us: its shim keeps its pipes and waits until the end of the lease for
+//! another process of ours that adopts it.
+//!
 //! Should the shim itself be killed, the agent dies with it (`PR_SET_PDEATHSIG`), the rest become children of
 //! the worker if it called [`become_subreaper`], and are found by their session and by the run's id in their
 //! environment. Linux only.
 
+mod adopt;
+mod adoption;
+mod control;
 mod freeze;
 mod resolve;
 mod sandboxed;
 mod shim;
+mod socket;
 mod spawn;
 mod sweep;
 mod sys;
 mod table;
 mod wire;
 
+pub use adopt::AdoptError;
+pub(crate) use adopt::{Adoptable, Foundling, somebody_listens};
 pub use resolve::native_binary;
 pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};

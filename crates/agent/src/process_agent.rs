@@ -1,11 +1,13 @@
 //! A real agent: a driver says how it is called and read, a supervised process does the work, and what it
 //! left behind is the evidence.
 
+mod adopt;
 mod drive;
 mod files;
 mod hindrance;
 mod last_shim;
 mod last_snapshot;
+mod spool;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,15 +25,19 @@ use crate::confinement::Confinement;
 use crate::environment::{Variables, agent_environment, default_grants};
 use crate::git::{GitError, Snapshot, release_locks};
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
-use crate::process::{Ended, Launcher, SpawnSpec, Supervised};
+use crate::process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
 use crate::redact::Redactor;
 use crate::result_file::{read_report, read_result, scrub};
-use crate::{Agent, CommandLine, Driver, Permission, RunReport, RunRequest, Watch};
+use crate::{Agent, CommandLine, Driver, Lease, Permission, RunReport, RunRequest, Watch};
+use adopt::Memo;
 use drive::{Drive, Driven};
 use files::{PROMPT_FILE, RunFiles};
 use hindrance::Hindrance;
 use last_shim::LastShim;
 use last_snapshot::LastSnapshot;
+use spool::Spool;
+
+pub use adopt::Orphan;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
@@ -103,6 +109,26 @@ impl ProcessAgent {
         *last = Some(redactor.clone());
         redactor
     }
+
+    /// Judges what was found, and writes it down.
+    fn report(
+        &self,
+        request: &RunRequest,
+        started_at: Timestamp,
+        mut found: Findings,
+        redactor: &Redactor,
+    ) -> RunReport {
+        found.warnings.extend(scrub(&request.run_dir, redactor).err());
+        found.evidence.read_only = request.permission == Permission::Plan;
+        let sandbox = found.sandbox.take();
+        let mut report = found.into_report(redactor);
+        let times = (started_at, self.clock.now());
+        let record = RunRecord::new(request, self.driver.name(), times, sandbox.as_ref(), &report);
+        if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
+            report.warnings.push(hindrance.advice);
+        }
+        report
+    }
 }
 
 #[async_trait::async_trait]
@@ -117,16 +143,17 @@ impl Agent for ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
-        found.warnings.extend(scrub(&request.run_dir, &redactor).err());
-        found.evidence.read_only = request.permission == Permission::Plan;
-        let sandbox = found.sandbox.take();
-        let mut report = found.into_report(&redactor);
-        let times = (started_at, self.clock.now());
-        let record = RunRecord::new(&request, self.driver.name(), times, sandbox.as_ref(), &report);
-        if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
-            report.warnings.push(hindrance.advice);
-        }
-        report
+        self.report(&request, started_at, found, &redactor)
+    }
+
+    async fn adopt(
+        &self,
+        orphan: Orphan,
+        lease: Lease,
+        watch: Watch,
+        cancel: CancellationToken,
+    ) -> Option<RunReport> {
+        self.go_on_with(orphan, lease, watch, cancel).await
     }
 
     fn driver(&self) -> &str {
@@ -178,7 +205,7 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     async fn carry_out(self, command: CommandLine, found: &mut Findings) -> Result<(), Hindrance> {
         let request = self.request;
-        let files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
+        let mut files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
         let mut env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
         let policy =
@@ -189,25 +216,28 @@ impl Attempt<'_> {
             env.remove("TMPDIR");
         }
         let spec = SpawnSpec { program, args, cwd: request.working_dir.clone(), env, sandbox };
-        let beginning = Box::pin(self.begin(spec, found));
+        let beginning = Box::pin(self.begin(spec, &mut files, found));
         let Some(started) = self.cancel.run_until_cancelled(beginning).await else {
             found.evidence.stop = Some(Stop::Cancelled);
             return Ok(());
         };
         let (process, before) = started?;
-        found.sandbox = process.sandbox().cloned();
-        found.warnings.extend(found.sandbox.as_ref().and_then(not_held));
-        let parser = self.agent.driver.parser(self.agent.clock.now());
-        let graces = self.agent.graces;
-        let drive = Drive::new(request, parser, files, self.redactor.clone(), self.watch.clone(), graces);
+        found.note_sandbox(&process);
+        let drive = self.drive(files, self.agent.clock.now());
         let driven = drive.until_over(process, stdin, &self.cancel).await;
         self.conclude(driven, before, found).await
+    }
+
+    fn drive(&self, files: RunFiles, began: Timestamp) -> Drive {
+        let (parser, graces) = (self.agent.driver.parser(began), self.agent.graces);
+        Drive::new(self.request, parser, files, self.redactor.clone(), self.watch.clone(), graces)
     }
 
     /// Starts the process; a new shim gets ready while git looks around.
     async fn begin(
         &self,
         spec: SpawnSpec,
+        files: &mut RunFiles,
         found: &mut Findings,
     ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
         let shim = self.agent.shims.take(&self.agent.launcher)?;
@@ -219,7 +249,34 @@ impl Attempt<'_> {
                 None
             }
         };
-        Ok((shim.run(spec).await?, before))
+        let adoptable = self.adoptable(&spec, before.as_ref(), files, found);
+        Ok((shim.run_adoptable(spec, adoptable).await?, before))
+    }
+
+    /// What lets the next worker go on with the run, should this one die.
+    fn adoptable(
+        &self,
+        spec: &SpawnSpec,
+        before: Option<&Snapshot>,
+        files: &mut RunFiles,
+        found: &mut Findings,
+    ) -> Option<Adoptable> {
+        let rendezvous = self.request.rendezvous.as_ref().filter(|_| self.request.lease.is_some())?;
+        let prepared = Spool::new(files.lengths().stdout()).and_then(|spool| {
+            let memo = Memo::new(self, spec, before, files.lengths(), &found.warnings);
+            let adoptable = Adoptable::new(&rendezvous.socket, memo.encode()?, spool.duplicates()?)?;
+            Ok((adoptable, spool))
+        });
+        match prepared {
+            Ok((adoptable, spool)) => {
+                files.stdout.spool = Some(spool);
+                Some(adoptable)
+            }
+            Err(error) => {
+                found.warnings.push(format!("should its worker die, the run ends with it: {error}"));
+                None
+            }
+        }
     }
 
     /// Gathers what the run left behind.
@@ -229,9 +286,22 @@ impl Attempt<'_> {
         before: Option<Snapshot>,
         found: &mut Findings,
     ) -> Result<(), Hindrance> {
-        let Driven { ended, stop, wire, warnings, shim } = driven;
-        self.agent.shims.keep(shim);
+        let Driven { ended, stop, wire, warnings, process } = driven;
         found.warnings.extend(warnings);
+        // Whoever would adopt the run has all of it until we have gathered what it left.
+        let gathered = self.gather(ended, stop, wire, before, found).await;
+        self.agent.shims.keep(process.into_idle());
+        gathered
+    }
+
+    async fn gather(
+        &self,
+        ended: Ended,
+        stop: Option<Stop>,
+        wire: WireReport,
+        before: Option<Snapshot>,
+        found: &mut Findings,
+    ) -> Result<(), Hindrance> {
         found.warnings.extend(leftovers(&ended));
         found.note_wire(wire, &ended, stop);
         if !self.request.working_dir.is_dir() {
@@ -255,6 +325,11 @@ impl Attempt<'_> {
 }
 
 impl Findings {
+    fn note_sandbox(&mut self, process: &Supervised) {
+        self.sandbox = process.sandbox().cloned();
+        self.warnings.extend(self.sandbox.as_ref().and_then(not_held));
+    }
+
     fn note_wire(&mut self, wire: WireReport, ended: &Ended, stop: Option<Stop>) {
         self.evidence.exit = Some(ended.exit);
         self.evidence.stop = stop;

@@ -6,11 +6,13 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 pub use rehearsal_core::config::PermissionMode as Permission;
 use rehearsal_core::{Budget, RunId, TaskId};
+use serde::{Deserialize, Serialize};
 
 use crate::Lease;
+use crate::retry::Earlier;
 
 /// One run's order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     /// The run; its id is also the name of its directory.
     pub run: RunId,
@@ -41,7 +43,28 @@ pub struct RunRequest {
     /// A session of the agent to go on with.
     pub resume: Option<String>,
     /// The lease under which it runs; none: nobody else can take the task.
+    #[serde(skip)]
     pub lease: Option<Lease>,
+    /// Where it can be adopted under its lease, should we die; none: it ends with us.
+    pub rendezvous: Option<Rendezvous>,
+}
+
+/// Where the next process of ours can find a run whose worker died.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rendezvous {
+    /// A socket in a directory that is for nothing else.
+    pub socket: Utf8PathBuf,
+    /// What whoever adopts the run wants to have again.
+    pub memo: String,
+    /// The tries of the run that are over.
+    pub(crate) earlier: Option<Box<Earlier>>,
+}
+
+impl Rendezvous {
+    /// At a socket, with a memo.
+    pub fn new(socket: Utf8PathBuf, memo: String) -> Self {
+        Self { socket, memo, earlier: None }
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +89,7 @@ pub(crate) mod tests {
             env: BTreeMap::new(),
             resume: None,
             lease: None,
+            rendezvous: None,
         }
     }
 }

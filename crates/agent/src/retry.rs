@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_core::{Activity, Clock, GitFacts, Outcome, Stop, Timestamp, judge, seed};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Agent, RunReport, RunRequest, Watch};
+use crate::{Agent, Lease, Orphan, RunReport, RunRequest, Watch};
 
 mod spent;
 
@@ -73,10 +74,53 @@ impl<A: Agent> Retrying<A> {
 impl<A: Agent> Agent for Retrying<A> {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
         let began = self.clock.now();
-        let driver = self.agent.driver();
         let resumed = request.resume.clone();
         let first = self.agent.run(request.clone(), Arc::clone(&watch), cancel.clone()).await;
-        let mut past = Past::of(first, resumed, driver);
+        let past = Past::of(first, resumed, self.agent.driver());
+        self.try_again(request, began, past, watch, cancel).await
+    }
+
+    async fn adopt(
+        &self,
+        mut orphan: Orphan,
+        lease: Lease,
+        watch: Watch,
+        cancel: CancellationToken,
+    ) -> Option<RunReport> {
+        let driver = self.agent.driver();
+        let (earlier, started_at) = (orphan.take_earlier(), orphan.started_at());
+        let tried = orphan.request().clone();
+        let resumed = tried.resume.clone();
+        let adopted = self.agent.adopt(orphan, lease.clone(), Arc::clone(&watch), cancel.clone());
+        let report = adopted.await?;
+        let (request, began, past) = match earlier {
+            None => (tried, started_at, Past::of(report, resumed, driver)),
+            Some(earlier) => {
+                let Earlier { request, began, mut past } = *earlier;
+                past.add(report, resumed, driver);
+                (request, began, past)
+            }
+        };
+        let request = RunRequest { lease: Some(lease), ..request };
+        Some(self.try_again(request, began, past, watch, cancel).await)
+    }
+
+    fn driver(&self) -> &str {
+        self.agent.driver()
+    }
+}
+
+impl<A: Agent> Retrying<A> {
+    /// Tries again as long as that may help.
+    async fn try_again(
+        &self,
+        request: RunRequest,
+        began: Timestamp,
+        mut past: Past,
+        watch: Watch,
+        cancel: CancellationToken,
+    ) -> RunReport {
+        let driver = self.agent.driver();
         while let Some(at) = self.next_try(&request, past.outcome(), past.tries) {
             let left = request.timeout.map(|timeout| began.plus(timeout).since(at));
             if left.is_some_and(|left| left.is_zero()) || past.spent.exhausts(request.budget) {
@@ -92,7 +136,11 @@ impl<A: Agent> Agent for Retrying<A> {
                 }
                 () = self.clock.sleep_until(at) => {}
             }
-            let next = RunRequest { timeout: left, ..past.next_request(&request, driver) };
+            let mut next = RunRequest { timeout: left, ..past.next_request(&request, driver) };
+            if let Some(rendezvous) = &mut next.rendezvous {
+                let earlier = Earlier { request: request.clone(), began, past: past.clone() };
+                rendezvous.earlier = Some(Box::new(earlier));
+            }
             if let Err(error) = fs_err::create_dir_all(&next.run_dir) {
                 past.warn_of_no_retry(&error.to_string());
                 break;
@@ -103,13 +151,19 @@ impl<A: Agent> Agent for Retrying<A> {
         }
         past.into_report(&request)
     }
+}
 
-    fn driver(&self) -> &str {
-        self.agent.driver()
-    }
+/// The tries of a run that are over, for whoever adopts the one that is under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Earlier {
+    /// What was asked of the first.
+    request: RunRequest,
+    began: Timestamp,
+    past: Past,
 }
 
 /// What the tries so far came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Past {
     last: RunReport,
     tries: u32,

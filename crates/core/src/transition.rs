@@ -48,18 +48,22 @@ pub enum TaskInput {
     Lose {
         /// The fence of the claim that is over.
         stale: Fence,
+        /// The worker that died: a claim that another has adopted since is not over.
+        of: WorkerId,
     },
     /// What its agent did is gone with the machine that it was done on: the agent has to work again.
     Redo {
         /// The fence of the claim.
         fence: Fence,
     },
-    /// A new process on the same machine goes on where a dead one stopped; the run and the fence stay.
+    /// A new process on the same machine goes on where one stopped that is proven dead; the run and the fence stay.
     Adopt {
-        /// The new process.
-        worker: WorkerId,
         /// The fence of the claim.
         fence: Fence,
+        /// The process that died: of two that want to go on, only the first finds it here.
+        from: WorkerId,
+        /// The new process.
+        by: WorkerId,
     },
     /// A step of its state is done, and its effect was seen to last.
     StepDone {
@@ -156,6 +160,16 @@ pub enum Refusal {
         /// The fence as it is.
         current: Fence,
     },
+    /// The claim is the one that is meant, but its worker is not: another one has adopted it since.
+    #[error("task `{task}` is held by worker `{holder}`, not by `{given}`")]
+    OtherWorker {
+        /// Which task.
+        task: String,
+        /// The worker that is to be replaced.
+        given: WorkerId,
+        /// The worker that holds it.
+        holder: WorkerId,
+    },
     /// The flow does not ask anybody in this state.
     #[error("task `{task}` does not wait for a decision: it is {status}")]
     NoDecision {
@@ -222,8 +236,8 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
                 hold(&mut next, worker, run, now);
             }
         }
-        TaskInput::Lose { stale } => {
-            check_fence(task, *stale)?;
+        TaskInput::Lose { stale, of } => {
+            check_holder(task, *stale, of)?;
             lose(&mut next, flow);
         }
         TaskInput::Redo { fence } => {
@@ -232,11 +246,9 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
             next.standing = Standing::Ready;
             next.pending = flow.steps_alone(&task.state);
         }
-        TaskInput::Adopt { worker, fence } => {
-            check_fence(task, *fence)?;
-            if let Standing::Claimed(claim) = &mut next.standing {
-                claim.worker = worker.clone();
-            }
+        TaskInput::Adopt { fence, from, by } => {
+            let claim = check_holder(task, *fence, from)?;
+            next.standing = Standing::Claimed(Claim { worker: by.clone(), ..claim.clone() });
         }
         TaskInput::StepDone { fence, step, delivery } => {
             check_fence(task, *fence)?;
@@ -515,11 +527,21 @@ fn refuse_ended(task: &Task) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_fence(task: &Task, given: Fence) -> Result<(), Refusal> {
-    if task.fence == given && matches!(task.standing, Standing::Claimed(_)) {
-        return Ok(());
+fn check_fence(task: &Task, given: Fence) -> Result<&Claim, Refusal> {
+    match &task.standing {
+        Standing::Claimed(claim) if task.fence == given => Ok(claim),
+        _ => Err(Refusal::Stale { task: task.id.to_string(), given, current: task.fence }),
     }
-    Err(Refusal::Stale { task: task.id.to_string(), given, current: task.fence })
+}
+
+/// An adoption leaves the fence as it was: who writes about a worker that died has to name it, too.
+fn check_holder<'a>(task: &'a Task, fence: Fence, given: &WorkerId) -> Result<&'a Claim, Refusal> {
+    let claim = check_fence(task, fence)?;
+    if claim.worker == *given {
+        return Ok(claim);
+    }
+    let (task, given, holder) = (task.id.to_string(), given.clone(), claim.worker.clone());
+    Err(Refusal::OtherWorker { task, given, holder })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rehearsal_store::{Store, StoreError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::worker::{Alive, Presence};
+use crate::worker::{Alive, Presence, is_to_be_found};
 
 /// The answer: what holds the task, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -139,6 +139,11 @@ async fn explain_claim(
         None => format!("worker {worker} has done its steps for {seconds} s"),
     });
     match Presence::of(around.state_dir, worker) {
+        Alive::No if is_to_be_found(around.state_dir, &claim.run) => {
+            why.lease_until = None;
+            why.reasons.push("but that worker has died: the next one goes on with its agent".into());
+            why.next.push("rehearsal work".into());
+        }
         Alive::No => {
             why.lease_until = None;
             why.reasons.push("but that worker has died: the next one puts it in order".into());

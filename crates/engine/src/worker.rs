@@ -2,8 +2,10 @@
 //!
 //! One task is one slot: claim, prepare, run the agent, do the steps, move. Everything that lasts goes through the
 //! store with the claim's fence, so a worker that lost a task changes nothing more. What a worker that died has
-//! left is put in order by the next one on the same machine, or taken over by any when its lease has run out.
+//! left is gone on with or put in order by the next one on the same machine, or taken over by any when its lease has
+//! run out.
 
+mod adopt;
 mod agents;
 mod attempt;
 mod chance;
@@ -35,9 +37,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::steps::MergeQueue;
 use crate::{Draws, StopSwitch};
+use adopt::Adopted;
 use heart::{Held, Kept};
 use patient::Patient;
 
+pub(crate) use adopt::is_to_be_found;
 pub(crate) use presence::{Alive, Presence};
 
 pub use agents::{Role, Roles};
@@ -163,6 +167,8 @@ pub(crate) struct Desk {
     last_beat: AtomicI64,
     /// Whether the answer to a commit was lost: what became of it has to be looked at.
     unsure: AtomicBool,
+    /// Runs of dead workers that go on here, as soon as the desk turns to them.
+    adopted: Mutex<Vec<Adopted>>,
     began: Timestamp,
     tally: Mutex<Tally>,
 }
@@ -219,6 +225,7 @@ impl Desk {
             draws,
             last_beat,
             unsure: AtomicBool::new(false),
+            adopted: Mutex::default(),
             began,
             tally,
         };
@@ -242,6 +249,7 @@ impl Desk {
             if self.unsure.swap(false, Ordering::SeqCst) {
                 self.recover().await?;
             }
+            began_one |= self.go_on_with_adopted(&mut slots).await;
             let mut idle_until = None;
             while self.wants_more(slots.len(), began_one) {
                 let turn = self.worker.clock.turn().await;
@@ -249,6 +257,8 @@ impl Desk {
                 let Some(claimed) = self.claim().await? else {
                     // What a worker that died here has left is claimable as soon as it is known to be dead.
                     if self.recover().await? > 0 {
+                        drop(turn);
+                        began_one |= self.go_on_with_adopted(&mut slots).await;
                         continue;
                     }
                     idle_until = self.next_chance().await?;
@@ -285,6 +295,22 @@ impl Desk {
                 changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,
             }
         }
+    }
+
+    /// Gives each run that was adopted a slot, also if there are more than may be begun at once; whether there was any.
+    async fn go_on_with_adopted(self: &Arc<Self>, slots: &mut JoinSet<Result<(), WorkError>>) -> bool {
+        let adopted = std::mem::take(&mut *self.adopted.lock().unwrap_or_else(PoisonError::into_inner));
+        let is_any = !adopted.is_empty();
+        for adopted in adopted {
+            let turn = self.worker.clock.turn().await;
+            let desk = Arc::clone(self);
+            slots.spawn(async move {
+                let worked = adopt::work(&desk, adopted).await;
+                drop(turn);
+                worked
+            });
+        }
+        is_any
     }
 
     fn wants_more(&self, busy: usize, began_one: bool) -> bool {
@@ -425,7 +451,7 @@ impl Desk {
     }
 
     async fn work_on(self: Arc<Self>, claimed: Claimed, kept: Kept, turn: Turn) -> Result<(), WorkError> {
-        let worked = Box::pin(slot::work(&self, claimed, kept)).await;
+        let worked = slot::work(&self, claimed, kept).await;
         drop(turn);
         worked
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
 
 use crate::git::{Git, GitError, split_nul};
 
@@ -11,14 +12,14 @@ use crate::git::{Git, GitError, split_nul};
 const OUR_STATE: &str = ".rehearsal/state/";
 
 /// A checkout at one moment: one call of git, and a look at each file that differs from its commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckoutPrint {
     root: Utf8PathBuf,
     head: String,
     dirty: BTreeMap<String, FilePrint>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FilePrint {
     /// How git sees it.
     status: String,

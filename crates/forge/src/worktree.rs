@@ -197,6 +197,23 @@ impl Worktrees {
         }
     }
 
+    /// The place of a claim whose agent is at work there, left as it is. `head` is what was checked out when it began.
+    pub fn at_work(&self, task: &TaskId, fence: Fence, head: Oid) -> Result<Option<Worktree>, WorktreeError> {
+        let found = self.slot_of(task)?;
+        let is_of_claim = |record: &slot::Record| {
+            let is_owner = record.owner().is_some_and(|owner| owner.fence == fence);
+            matches!(record, slot::Record::Ready { .. }) && is_owner
+        };
+        Ok(found.filter(|(_, record)| is_of_claim(record)).map(|(slot, _)| Worktree {
+            path: slot.path(),
+            task: task.clone(),
+            fence,
+            slot: slot.number,
+            head,
+            origin: Origin::Reused,
+        }))
+    }
+
     /// Whether a task has a place already.
     pub fn has(&self, task: &TaskId) -> bool {
         matches!(self.slot_of(task), Ok(Some((_, slot::Record::Ready { .. }))))

@@ -5,13 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 
 use camino::Utf8Path;
+use serde::{Deserialize, Serialize};
 
 use super::GitError;
 use super::command::{git, text};
 use crate::policy::{MAX_HASHED_BYTES, MAX_HASHED_FILES};
 
 /// What a dirty file was like.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fingerprint {
     size: u64,
     /// Nanoseconds; zero for a file that is gone.

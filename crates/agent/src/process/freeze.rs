@@ -1,5 +1,5 @@
-//! Freezing an agent whose lease has run out: it does nothing more, and loses nothing, until it is known whose the
-//! task is. A thaw is its going on; a worker that dies, or lost the task, ends it.
+//! Freezing an agent whose lease is about to run out: it does nothing more, and loses nothing, until it is known whose
+//! the task is. A thaw is its going on; the end of the lease without a worker, or a worker that lost the task, ends it.
 
 use std::collections::HashSet;
 use std::io;
@@ -12,24 +12,38 @@ use rustix::time::{
 };
 
 use super::table;
+use crate::BootInstant;
 
 /// Rounds of freezing: a process that forks meanwhile leaves a child behind that is found in the next one.
 const ROUNDS: u32 = 4;
 
 pub(super) struct Freezer {
-    /// Fires when the lease has run out, also if the machine slept over it.
+    /// Fires shortly before the end of the lease, and at its end, also if the machine slept over it.
     pub(super) timer: OwnedFd,
+    /// When the lease is over; none: there is none.
+    ends_at: Option<BootInstant>,
     frozen: bool,
 }
 
 impl Freezer {
     pub(super) fn new() -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        Ok(Self { timer, frozen: false })
+        Ok(Self { timer, ends_at: None, frozen: false })
     }
 
-    /// Lets the agent go on, and freezes it after this time.
-    pub(super) fn go_on_for(&mut self, time: Duration) {
+    /// Lets the agent go on, and freezes it after this time, under a lease that ends later.
+    pub(super) fn go_on_for(&mut self, freeze_in: Duration, ends_in: Duration) {
+        self.ends_at = Some(BootInstant::now().plus(ends_in));
+        self.ring_in(freeze_in);
+        self.thaw();
+    }
+
+    /// Whether there is a lease, and it is not over.
+    pub(super) fn lease_holds(&self) -> bool {
+        self.ends_at.is_some_and(|at| !at.time_left().is_zero())
+    }
+
+    fn ring_in(&self, time: Duration) {
         // Zero would switch the timer off.
         let time = time.max(Duration::from_nanos(1));
         let it_value = Timespec {
@@ -39,7 +53,6 @@ impl Freezer {
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
         let _ =
             timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value });
-        self.thaw();
     }
 
     /// The timer has fired, unless a command has set it anew since.
@@ -47,6 +60,9 @@ impl Freezer {
         let mut count = [0; 8];
         if rustix::io::read(&self.timer, &mut count).is_err() {
             return;
+        }
+        if let Some(at) = self.ends_at.filter(|at| !at.time_left().is_zero()) {
+            self.ring_in(at.time_left());
         }
         self.frozen = true;
         for _ in 0..ROUNDS {

@@ -2,11 +2,13 @@
 //!
 //! It holds no thread, no runtime and none of the agent's bytes: the agent's pipes come with the order and go
 //! straight to the agent. All it does is wait, on its control socket and for signals.
+//!
+//! An agent that runs under a lease outlives its worker: until the lease is over, the shim waits for another one that
+//! adopts it (`adoption`).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command as Program, Stdio};
@@ -14,15 +16,16 @@ use std::time::{Duration, Instant};
 
 use rehearsal_core::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::adoption::{Known, Rendezvous};
 use super::freeze::Freezer;
 use super::sandboxed::Sandboxed;
+use super::socket::{read_exact, receive_with, send_all};
 use super::sweep::sweep;
 use super::sys::{Signals, Told, confine};
 use super::table;
-use super::wire::{self, Command, EndReport, Escaped, Failure, HEADER, Order, Report};
+use super::wire::{self, Adoption, Command, EndReport, Escaped, Failure, HEADER, Order, Report};
 use crate::policy::SWEEP_PAUSE;
 
 /// Runs this process as the shim. For the binary to call, before anything else, when its first argument is
@@ -42,7 +45,11 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     let signals = Signals::take()?;
     // Whoever stopped us must not keep us from seeing that our parent is gone.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    while let Some((order, pipes)) = receive_order(control)? {
+    while let Some((mut order, Attached { pipes, rest })) = receive_order(control)? {
+        let rendezvous = match order.adoption.take() {
+            Some(adoption) => Some(meet_at(adoption, rest)?),
+            None => None,
+        };
         let (agent, sandboxed) = match start(&order, pipes) {
             Ok(started) => started,
             Err(failure) => return send(control, &Report::Failed(failure)),
@@ -51,18 +58,35 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
         let sandbox = sandboxed.as_ref().map(|sandboxed| Box::new(sandboxed.report().clone()));
         // Should nobody listen any more, the closed socket ends the run below.
         let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get(), sandbox });
-        let (signals, exit, kill_at) = (&signals, None, None);
+        let (signals, exit, kill_at, master) = (&signals, None, None, Master::Parent(control));
         let freezer = Freezer::new()?;
-        let mut watch = Supervision { control, signals, agent, sandboxed, exit, kill_at, freezer };
+        let mut watch = Supervision {
+            master,
+            rendezvous,
+            signals,
+            agent,
+            sandboxed,
+            exit,
+            is_over: false,
+            kill_at,
+            freezer,
+        };
         let end = watch.until_killed_or_over();
         let report = watch.clear(end);
         let serves_on = report.serves_on;
-        send(control, &Report::Ended(report))?;
+        watch.hand_over(&report)?;
         if !serves_on {
             break;
         }
     }
     Ok(())
+}
+
+/// What comes with an order.
+struct Attached {
+    pipes: Pipes,
+    /// For an adoption: the socket, and what is kept for the adopter.
+    rest: Vec<OwnedFd>,
 }
 
 pub(super) struct Pipes {
@@ -71,55 +95,29 @@ pub(super) struct Pipes {
     pub(super) stderr: OwnedFd,
 }
 
-/// The order: its length with the pipes attached, then the rest. None when there is nobody who could give one.
-fn receive_order(control: BorrowedFd<'_>) -> io::Result<Option<(Order, Pipes)>> {
-    let mut header = [0_u8; HEADER];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = rustix::net::recvmsg(
-        control,
-        &mut [IoSliceMut::new(&mut header)],
-        &mut ancillary,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
-    if received.bytes == 0 {
-        return Ok(None);
+fn meet_at(adoption: Adoption, mut rest: Vec<OwnedFd>) -> io::Result<Rendezvous> {
+    if rest.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let mut fds = ancillary.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(fds) => fds.collect::<Vec<_>>(),
-        _ => Vec::new(),
-    });
+    Rendezvous::open(rest.remove(0), adoption, rest)
+}
+
+/// The order: its length with all descriptors attached, then the rest. None when there is nobody who could give one.
+fn receive_order(control: BorrowedFd<'_>) -> io::Result<Option<(Order, Attached)>> {
+    let mut header = [0_u8; HEADER];
+    let Some(fds) = receive_with(control, &mut header)? else { return Ok(None) };
+    let mut fds = fds.into_iter();
     let (Some(stdin), Some(stdout), Some(stderr)) = (fds.next(), fds.next(), fds.next()) else {
         return Err(io::ErrorKind::UnexpectedEof.into());
     };
-    if received.bytes != HEADER {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
     let mut body = vec![0; wire::body_length(header).map_err(io::Error::other)?];
     read_exact(control, &mut body)?;
-    Ok(Some((serde_json::from_slice(&body)?, Pipes { stdin, stdout, stderr })))
-}
-
-fn read_exact(fd: BorrowedFd<'_>, mut buffer: &mut [u8]) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match rustix::io::read(fd, &mut *buffer) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => buffer = &mut buffer[read..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
+    let attached = Attached { pipes: Pipes { stdin, stdout, stderr }, rest: fds.collect() };
+    Ok(Some((serde_json::from_slice(&body)?, attached)))
 }
 
 fn send(control: BorrowedFd<'_>, report: &Report) -> io::Result<()> {
-    let frame = wire::encode(report).map_err(io::Error::other)?;
-    let mut rest = frame.as_slice();
-    while !rest.is_empty() {
-        let sent = rustix::net::send(control, rest, SendFlags::NOSIGNAL)?;
-        rest = &rest[sent..];
-    }
-    Ok(())
+    send_all(control, &wire::encode(report).map_err(io::Error::other)?)
 }
 
 /// The process to watch: the agent, or the init of its sandbox.
@@ -177,13 +175,37 @@ enum End {
     Killed,
 }
 
+/// Whose word counts.
+enum Master<'a> {
+    /// The worker that started us.
+    Parent(BorrowedFd<'a>),
+    /// The one that came after it.
+    Adopter(OwnedFd),
+    /// They died. Someone may come until the lease is over.
+    Nobody,
+}
+
+impl Master<'_> {
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Parent(socket) => Some(*socket),
+            Self::Adopter(socket) => Some(socket.as_fd()),
+            Self::Nobody => None,
+        }
+    }
+}
+
 /// One agent under watch.
 struct Supervision<'a> {
-    control: BorrowedFd<'a>,
+    master: Master<'a>,
+    /// None: the agent ends with our parent.
+    rendezvous: Option<Rendezvous>,
     signals: &'a Signals,
     agent: Pid,
     sandboxed: Option<Sandboxed>,
     exit: Option<Exit>,
+    /// Whether the agent has ended, and all that it left.
+    is_over: bool,
     kill_at: Option<Instant>,
     freezer: Freezer,
 }
@@ -198,27 +220,21 @@ enum Children {
 impl Supervision<'_> {
     fn until_killed_or_over(&mut self) -> End {
         loop {
-            if self.kill_at.is_some_and(|at| at <= Instant::now()) {
+            if self.kill_at.is_some_and(|at| at <= Instant::now()) || self.is_given_up() {
                 return End::Killed;
             }
-            let timeout = self.kill_at.map(|at| timespec(at.saturating_duration_since(Instant::now())));
-            // An end in the sandbox is told by its init; without one, by a signal.
-            let ending = self.sandboxed.as_ref().map_or(self.signals.fd.as_fd(), Sandboxed::ending);
-            let mut fds = [self.control, self.signals.fd.as_fd(), ending, self.freezer.timer.as_fd()]
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-            let polled = poll(&mut fds, timeout.as_ref());
-            let [control, signals, ending, lease] = fds.map(|fd| fd.revents());
-            if polled.is_err() {
-                continue;
-            }
-            if !control.is_empty() && self.obey() == Some(End::Killed) {
+            let Some([master, signals, ending, lease, caller]) = self.wait() else { continue };
+            if master && self.obey() == Some(End::Killed) {
                 return End::Killed;
             }
             // Looked at after the commands: one of them may have prolonged the lease.
-            if !lease.is_empty() {
+            if lease {
                 self.freezer.freeze();
             }
-            if !signals.is_empty() {
+            if caller {
+                self.meet();
+            }
+            if signals {
                 while let Some(told) = self.signals.next() {
                     if told == Told::End {
                         return End::Killed;
@@ -227,35 +243,123 @@ impl Supervision<'_> {
                 // Also orphans of a run that goes on are reaped, or a long run would pile up zombies.
                 self.reap();
             }
-            if self.exit.is_some() || (self.sandboxed.is_some() && !ending.is_empty()) {
+            if self.exit.is_some() || (self.sandboxed.is_some() && ending) {
                 return End::Over;
             }
         }
     }
 
-    /// Reads one command. A closed socket means that our parent is gone.
+    /// Waits until something happens: at our master, by a signal, at the sandbox, with the lease, at the rendezvous.
+    fn wait(&self) -> Option<[bool; 5]> {
+        let timeout = self.kill_at.map(|at| timespec(at.saturating_duration_since(Instant::now())));
+        let signals = self.signals.fd.as_fd();
+        // An end in the sandbox is told by its init; without one, by a signal.
+        let ending = self.sandboxed.as_ref().filter(|_| !self.is_over).map(Sandboxed::ending);
+        let (master, caller) = (self.master.socket(), self.rendezvous.as_ref().map(Rendezvous::listener));
+        let fds = [master, Some(signals), ending, Some(self.freezer.timer.as_fd()), caller];
+        // In place of what is not there, something is waited for that is.
+        let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd.unwrap_or(signals), PollFlags::IN));
+        poll(&mut polled, timeout.as_ref()).ok()?;
+        let mut happened = polled.iter().zip(fds).map(|(it, fd)| fd.is_some() && !it.revents().is_empty());
+        Some(fds.map(|_| happened.next().unwrap_or_default()))
+    }
+
+    /// Whether nobody is there any more, and nobody will come.
+    fn is_given_up(&self) -> bool {
+        matches!(self.master, Master::Nobody) && !self.freezer.lease_holds()
+    }
+
+    /// Someone calls; whether it is our master now. There is one seat.
+    fn meet(&mut self) -> bool {
+        let Some(rendezvous) = &self.rendezvous else { return false };
+        if !matches!(self.master, Master::Nobody) {
+            rendezvous.refuse();
+            return false;
+        }
+        let sandbox = self.sandboxed.as_ref().map(Sandboxed::report);
+        let known = Known { pid: self.agent.as_raw_nonzero().get(), sandbox };
+        let Some(adopter) = rendezvous.receive(&known) else { return false };
+        self.master = Master::Adopter(adopter);
+        true
+    }
+
+    /// Reads one command.
     fn obey(&mut self) -> Option<End> {
         let mut bytes = [0; Command::LENGTH];
-        let command = read_exact(self.control, &mut bytes).ok().and_then(|()| Command::decode(bytes));
+        let read = self.master.socket().map(|socket| read_exact(socket, &mut bytes));
+        let command = read.and_then(Result::ok).map(|()| Command::decode(bytes));
         match command {
-            Some(Command::Terminate { grace }) => {
-                // Who is frozen cannot end in peace.
-                self.freezer.thaw();
-                match &self.sandboxed {
-                    Some(sandboxed) => sandboxed.terminate(),
-                    None => {
-                        let _ = rustix::process::kill_process_group(self.agent, Signal::TERM);
-                    }
+            Some(Some(Command::Terminate { grace })) => self.terminate(grace),
+            Some(Some(Command::GoOn { freeze_in, ends_in })) => self.freezer.go_on_for(freeze_in, ends_in),
+            Some(Some(Command::Fed)) => {
+                if let Some(rendezvous) = &mut self.rendezvous {
+                    rendezvous.is_open = true;
                 }
-                let at = Instant::now() + grace;
-                self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
-                None
             }
-            Some(Command::GoOn { time }) => {
-                self.freezer.go_on_for(time);
-                None
+            Some(Some(Command::Kill)) => return Some(End::Killed),
+            // Nobody of ours speaks like this.
+            Some(None) if matches!(self.master, Master::Parent(_)) => return Some(End::Killed),
+            Some(None) | None => return self.bereaved(),
+        }
+        None
+    }
+
+    /// The worker is gone without a word. An agent that can do without it goes on, unless it was about to be ended.
+    fn bereaved(&mut self) -> Option<End> {
+        let can_be_adopted = self.rendezvous.as_ref().is_some_and(|rendezvous| rendezvous.is_open);
+        self.master = Master::Nobody;
+        (!can_be_adopted || self.kill_at.is_some() || !self.freezer.lease_holds()).then_some(End::Killed)
+    }
+
+    fn terminate(&mut self, grace: Duration) {
+        // Who is frozen cannot end in peace.
+        self.freezer.thaw();
+        match &self.sandboxed {
+            Some(sandboxed) => sandboxed.terminate(),
+            None => {
+                let _ = rustix::process::kill_process_group(self.agent, Signal::TERM);
             }
-            Some(Command::Kill) | None => Some(End::Killed),
+        }
+        let at = Instant::now() + grace;
+        self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Tells how the run ended. One that can be adopted is over only when its worker says so: what it wrote at last may
+    /// still be in its pipes when the worker dies, and is kept for the next one.
+    fn hand_over(&mut self, report: &EndReport) -> io::Result<()> {
+        (self.kill_at, self.is_over) = (None, true);
+        let told = self.tell_end(report);
+        if self.rendezvous.as_ref().is_none_or(|rendezvous| !rendezvous.is_open) {
+            self.leave();
+            return told;
+        }
+        while !self.is_given_up() {
+            let Some([master, signals, _, lease, caller]) = self.wait() else { continue };
+            if master && self.obey() == Some(End::Killed) {
+                break;
+            }
+            if lease {
+                self.freezer.freeze();
+            }
+            if caller && self.meet() {
+                let _ = self.tell_end(report);
+            }
+            if signals && std::iter::from_fn(|| self.signals.next()).any(|told| told == Told::End) {
+                break;
+            }
+        }
+        self.leave();
+        Ok(())
+    }
+
+    fn tell_end(&self, report: &EndReport) -> io::Result<()> {
+        self.master.socket().map_or(Ok(()), |socket| send(socket, &Report::Ended(report.clone())))
+    }
+
+    /// Whoever is our master removes the socket; without one, that is left to us.
+    fn leave(&self) {
+        if let (Master::Nobody, Some(rendezvous)) = (&self.master, &self.rendezvous) {
+            rendezvous.remove();
         }
     }
 
@@ -310,7 +414,8 @@ impl Supervision<'_> {
                 |_| self.settle(),
             );
         }
-        EndReport { exit: self.exit, escaped, left, limits, serves_on: end == End::Over && left == 0 }
+        let serves_on = end == End::Over && left == 0 && self.rendezvous.is_none();
+        EndReport { exit: self.exit, escaped, left, limits, serves_on }
     }
 
     /// Waits for deaths, but not for ever: whether no child is left. Only the kernel's answer to that is

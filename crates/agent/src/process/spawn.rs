@@ -1,9 +1,8 @@
 //! Our end of the shim: starts an agent under it, and hears how it ended.
 
 use std::collections::BTreeMap;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,17 +10,19 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Exit, RunId};
 use rehearsal_sandbox::{Limit, Policy, SandboxReport};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::{AsyncWriteExt, Interest};
+use rustix::process::Signal;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command as Program};
 
+use super::adopt::{Adoptable, Adopted};
+use super::control::{Control, Pipes};
 use super::resolve::{find_program, native_binary};
 use super::sweep::kill_orphans;
-use super::wire::{self, Command, EndReport, Escaped, Failure, FrameError, HEADER, Order, Report};
+use super::table::ProcessId;
+use super::wire::{Adoption, Command, EndReport, Escaped, Failure, Order, Report};
 use super::{RUN_ID_VARIABLE, SHIM_ARGUMENT};
+use crate::lease::TimeLeft;
 use crate::policy::SHIM_START_LIMIT;
 
 /// How the shim is started: which binary, with which arguments.
@@ -71,7 +72,16 @@ impl IdleShim {
     }
 
     /// Starts the program under this shim.
-    pub async fn run(self, mut spec: SpawnSpec) -> Result<Supervised, SpawnError> {
+    pub async fn run(self, spec: SpawnSpec) -> Result<Supervised, SpawnError> {
+        self.run_adoptable(spec, None).await
+    }
+
+    /// Starts the program under this shim, so that it can be adopted should we die.
+    pub(crate) async fn run_adoptable(
+        self,
+        mut spec: SpawnSpec,
+        adoptable: Option<Adoptable>,
+    ) -> Result<Supervised, SpawnError> {
         let Self { launcher, shim, mut control } = self;
         // The shim stands elsewhere: a relative path would mean another place to it.
         spec.cwd = camino::absolute_utf8(&spec.cwd).unwrap_or(spec.cwd);
@@ -86,9 +96,18 @@ impl IdleShim {
         if let Some(policy) = &mut sandbox {
             program = shown(program, policy);
         }
-        let order = Order { program, args: spec.args, cwd: spec.cwd, env: spec.env, sandbox };
+        let (adoption, for_adopter) = match adoptable {
+            Some(Adoptable { file, memo, fds }) => {
+                let socket = file.0.clone();
+                control.rendezvous = Some(file);
+                (Some(Adoption { socket, memo }), fds)
+            }
+            None => (None, Vec::new()),
+        };
+        let order = Order { program, args: spec.args, cwd: spec.cwd, env: spec.env, sandbox, adoption };
         let session = shim.id().and_then(|id| i32::try_from(id).ok()).unwrap_or(-1);
-        let pipes = control.send_order(&order).await.map_err(|error| launcher.broken(&error))?;
+        let pipes =
+            control.send_order(&order, &for_adopter).await.map_err(|error| launcher.broken(&error))?;
         let answer = tokio::time::timeout(SHIM_START_LIMIT, control.report())
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -97,24 +116,8 @@ impl IdleShim {
             Report::Failed(failure) => return Err(spawn_error(failure, name, &order)),
             Report::Ended(_) => return Err(launcher.broken(&io::ErrorKind::InvalidData.into())),
         };
-        let Pipes { stdin, stdout, stderr } = pipes;
-        let (stdin, stdout, stderr) = (Some(stdin), Some(stdout), Some(stderr));
-        let (state, sweeping) = (State::Running, None);
-        Ok(Supervised {
-            stdin,
-            stdout,
-            stderr,
-            pid,
-            sandbox,
-            launcher,
-            control,
-            shim,
-            session,
-            run,
-            leased: false,
-            state,
-            sweeping,
-        })
+        let leads = Leads { shim: Shim::Own { child: Box::new(shim), launcher }, session, run };
+        Ok(Supervised::new(pid, sandbox, pipes, control, leads))
     }
 }
 
@@ -222,15 +225,42 @@ pub struct Supervised {
     pub stderr: Option<pipe::Receiver>,
     pid: i32,
     sandbox: Option<Box<SandboxReport>>,
-    launcher: Launcher,
     control: Control,
-    shim: Child,
-    session: i32,
-    run: Option<RunId>,
+    leads: Leads,
     state: State,
     leased: bool,
     /// The end of what a lost shim left, while it is under way.
     sweeping: Option<tokio::task::JoinHandle<Escaped>>,
+}
+
+/// By what the shim and all below it can be found, should it not do its duty.
+#[derive(Debug)]
+struct Leads {
+    shim: Shim,
+    session: i32,
+    run: Option<RunId>,
+}
+
+#[derive(Debug)]
+enum Shim {
+    Own {
+        child: Box<Child>,
+        launcher: Launcher,
+    },
+    /// Started by a worker that died: not our child. None: in another container, where we cannot see it.
+    Adopted(Option<ProcessId>),
+}
+
+impl Shim {
+    async fn kill(&mut self) {
+        match self {
+            Self::Own { child, .. } => {
+                let _ = child.kill().await;
+            }
+            Self::Adopted(Some(process)) => process.signal(Signal::KILL),
+            Self::Adopted(None) => {}
+        }
+    }
 }
 
 /// What is known of a supervised process.
@@ -247,6 +277,25 @@ impl Supervised {
     /// Starts a program under a new shim.
     pub async fn spawn(launcher: &Launcher, spec: SpawnSpec) -> Result<Self, SpawnError> {
         launcher.start()?.run(spec).await
+    }
+
+    fn new(
+        pid: i32,
+        sandbox: Option<Box<SandboxReport>>,
+        pipes: Pipes,
+        control: Control,
+        leads: Leads,
+    ) -> Self {
+        let Pipes { stdin, stdout, stderr } = pipes;
+        let (stdout, stderr, state, sweeping) = (Some(stdout), Some(stderr), State::Running, None);
+        Self { stdin, stdout, stderr, pid, sandbox, control, leads, state, leased: false, sweeping }
+    }
+
+    /// One that a dead worker had started, as its shim has handed it over.
+    pub(super) fn adopted(adopted: Adopted, run: Option<RunId>) -> Self {
+        let Adopted { greeting, shim, pipes, control } = adopted;
+        let leads = Leads { session: shim.map_or(-1, |shim| shim.pid), shim: Shim::Adopted(shim), run };
+        Self::new(greeting.pid, greeting.sandbox, pipes, control, leads)
     }
 
     /// The agent's process number; that of its init, if it is confined.
@@ -267,9 +316,21 @@ impl Supervised {
 
     /// Lets the process go on for so long; then it is frozen until it is let go on again.
     pub async fn go_on_for(&mut self, time: Duration) {
+        self.go_on(TimeLeft { freeze_in: time, ends_in: time }).await;
+    }
+
+    /// The same under a lease. Should we die, it is over for the process at the end of the lease.
+    pub(crate) async fn go_on(&mut self, TimeLeft { freeze_in, ends_in }: TimeLeft) {
         // What reaches a shim after its agent has ended would be taken for the next order: it gets none.
         self.leased = true;
-        self.control.tell(Command::GoOn { time }).await;
+        self.control.tell(Command::GoOn { freeze_in, ends_in }).await;
+    }
+
+    /// The process has all of its input: from now on it can be adopted, if it is to be.
+    pub(crate) async fn is_fed(&mut self) {
+        if self.control.rendezvous.is_some() {
+            self.control.tell(Command::Fed).await;
+        }
     }
 
     /// Ends all by force, now.
@@ -296,15 +357,20 @@ impl Supervised {
     /// The shim, for another program, once this one ended by itself and left nothing. Any other shim ends now, and
     /// the runtime reaps it.
     pub fn into_idle(self) -> Option<IdleShim> {
-        let Self { launcher, shim, control, state, .. } = self;
-        (state == State::EndedByItself).then_some(IdleShim { launcher, shim, control })
+        let Self { leads, control, state, .. } = self;
+        match leads.shim {
+            Shim::Own { child: shim, launcher } if state == State::EndedByItself => {
+                Some(IdleShim { launcher, shim: *shim, control })
+            }
+            Shim::Own { .. } | Shim::Adopted(_) => None,
+        }
     }
 
     /// For a shim that is gone, or does not do its duty: ends it and does it ourselves.
     pub async fn take_over(&mut self) -> Ended {
         self.state = State::Broken;
-        let _ = self.shim.kill().await;
-        let (run, session) = (self.run.clone(), self.session);
+        self.leads.shim.kill().await;
+        let (run, session) = (self.leads.run.clone(), self.leads.session);
         // Kept, so that what it found is not lost when whoever waits turns to something else meanwhile.
         let sweeping = self
             .sweeping
@@ -367,68 +433,5 @@ fn start_shim(launcher: &Launcher) -> io::Result<(Child, Control)> {
         .stderr(Stdio::null())
         .spawn()?;
     ours.set_nonblocking(true)?;
-    Ok((shim, Control { socket: UnixStream::from_std(ours)?, received: Vec::new() }))
-}
-
-struct Pipes {
-    stdin: pipe::Sender,
-    stdout: pipe::Receiver,
-    stderr: pipe::Receiver,
-}
-
-/// Our end of the control socket.
-#[derive(Debug)]
-struct Control {
-    socket: UnixStream,
-    received: Vec<u8>,
-}
-
-impl Control {
-    /// Sends the order with one end of each pipe; returns the other ends.
-    async fn send_order(&mut self, order: &Order) -> io::Result<Pipes> {
-        let (stdin_theirs, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-        let frame = wire::encode(order).map_err(io::Error::other)?;
-        let (header, body) = frame.split_at(HEADER);
-        let theirs = [stdin_theirs.as_fd(), stdout_theirs.as_fd(), stderr_theirs.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&theirs));
-        // The socket is new and empty: this cannot block.
-        rustix::net::sendmsg(&self.socket, &[IoSlice::new(header)], &mut ancillary, SendFlags::NOSIGNAL)?;
-        self.socket.write_all(body).await?;
-        Ok(Pipes {
-            stdin: pipe::Sender::from_owned_fd(stdin)?,
-            stdout: pipe::Receiver::from_owned_fd(stdout)?,
-            stderr: pipe::Receiver::from_owned_fd(stderr)?,
-        })
-    }
-
-    /// A shim that cannot be told anything is gone, which `report` finds out.
-    async fn tell(&mut self, command: Command) {
-        let _ = self.socket.write_all(&command.encode()).await;
-    }
-
-    /// The next report. Nothing is lost when it is dropped half-way.
-    async fn report(&mut self) -> io::Result<Report> {
-        loop {
-            if let Some(report) = wire::take_report(&mut self.received).map_err(invalid)? {
-                return Ok(report);
-            }
-            self.socket.ready(Interest::READABLE).await?;
-            match self.socket.try_read_buf(&mut self.received) {
-                Ok(0) => {
-                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a report"));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-fn invalid(error: FrameError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
+    Ok((shim, Control::new(UnixStream::from_std(ours)?, Vec::new())))
 }

@@ -1,9 +1,9 @@
 //! The few system calls that have no safe wrapper.
-#![expect(unsafe_code, reason = "signal masks, signalfd and pre_exec have no safe form")]
+#![expect(unsafe_code, reason = "signal masks, signalfd, pre_exec and peers out of sight have no safe form")]
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -55,6 +55,31 @@ impl Signals {
         let number = info.get(..4).filter(|_| read == info.len())?;
         let number = u32::from_ne_bytes(number.try_into().ok()?);
         Some(if i32::try_from(number) == Ok(libc::SIGCHLD) { Told::ChildChanged } else { Told::End })
+    }
+}
+
+/// Who is at the other end of a socket.
+pub(super) struct Peer {
+    /// None for a process of another container, which cannot be seen from here.
+    pub(super) pid: Option<i32>,
+    /// Whether it is of the same user as we are.
+    pub(super) is_ours: bool,
+}
+
+impl Peer {
+    pub(super) fn of(socket: impl AsFd) -> io::Result<Self> {
+        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).map_err(io::Error::other)?;
+        let (fd, pointer) = (socket.as_fd().as_raw_fd(), (&raw mut found).cast());
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of what is pointed to; any bytes are
+        // valid there, the number 0 for a process out of sight among them.
+        let done =
+            unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, pointer, &raw mut length) };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let is_ours = found.uid == rustix::process::geteuid().as_raw();
+        Ok(Self { pid: Some(found.pid).filter(|pid| *pid > 0), is_ours })
     }
 }
 

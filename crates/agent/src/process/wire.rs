@@ -2,6 +2,9 @@
 //!
 //! First comes the order, with the agent's three pipes attached to its header; then single commands. The shim
 //! answers with reports. Order and reports are JSON behind their length.
+//!
+//! Whoever adopts an agent says [`HELLO`] to its shim, and is answered with a greeting to which our ends of the
+//! agent's pipes are attached. From then on the two speak as above.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +13,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use rehearsal_core::Exit;
 use rehearsal_sandbox::{Limit, Policy, SandboxReport};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::MAX_FRAME;
@@ -23,7 +27,30 @@ pub(super) struct Order {
     pub(super) env: BTreeMap<String, String>,
     /// What confines it.
     pub(super) sandbox: Option<Policy>,
+    /// What is to be kept for whoever adopts it should we die; none: it ends with us. Three more descriptors come
+    /// with the order then: our ends of its output, and a bound socket.
+    pub(super) adoption: Option<Adoption>,
 }
+
+/// What an adopter needs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Adoption {
+    /// Where the socket is, to be removed by a shim that ends alone.
+    pub(super) socket: Utf8PathBuf,
+    /// Ours, and nothing that the shim understands.
+    pub(super) memo: String,
+}
+
+/// What a shim tells its adopter first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Greeting {
+    pub(super) pid: i32,
+    pub(super) sandbox: Option<Box<SandboxReport>>,
+    pub(super) memo: String,
+}
+
+/// What an adopter says first. The last byte is the version of this language: the shim may be an older program.
+pub(super) const HELLO: [u8; 8] = *b"adopt\0\0\x01";
 
 /// What the shim has to say.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,7 +61,7 @@ pub(super) enum Report {
 }
 
 /// How the run ended, as the shim saw it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct EndReport {
     pub(super) exit: Option<Exit>,
     pub(super) escaped: Escaped,
@@ -98,41 +125,54 @@ pub(super) enum Command {
         grace: Duration,
     },
     Kill,
-    /// The agent may go on for so long; then it is frozen until the next one of these.
+    /// The agent may go on for so long; then it is frozen until the next one of these, or the end of its lease if
+    /// nobody is left to send one.
     GoOn {
-        time: Duration,
+        freeze_in: Duration,
+        ends_in: Duration,
     },
+    /// The agent has all of its input: it could do without us.
+    Fed,
 }
 
 const TERMINATE: u8 = b'T';
 const KILL: u8 = b'K';
 const GO_ON: u8 = b'G';
+const FED: u8 = b'F';
 
 impl Command {
-    pub(super) const LENGTH: usize = 5;
+    pub(super) const LENGTH: usize = 9;
 
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
         let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-        let (tag, millis) = match self {
-            Self::Terminate { grace } => (TERMINATE, millis(grace)),
-            Self::Kill => (KILL, 0),
-            Self::GoOn { time } => (GO_ON, millis(time)),
+        let (tag, first, second) = match self {
+            Self::Terminate { grace } => (TERMINATE, millis(grace), 0),
+            Self::Kill => (KILL, 0, 0),
+            Self::GoOn { freeze_in, ends_in } => (GO_ON, millis(freeze_in), millis(ends_in)),
+            Self::Fed => (FED, 0, 0),
         };
-        let [a, b, c, d] = millis.to_le_bytes();
-        [tag, a, b, c, d]
+        let mut bytes = [tag; Self::LENGTH];
+        bytes[1..5].copy_from_slice(&first.to_le_bytes());
+        bytes[5..].copy_from_slice(&second.to_le_bytes());
+        bytes
     }
 
     /// None for anything that we never send: the shim takes that for a parent gone mad, and ends the run.
-    pub(super) fn decode([tag, millis @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
-        let time = Duration::from_millis(u32::from_le_bytes(millis).into());
+    pub(super) fn decode([tag, times @ ..]: [u8; Self::LENGTH]) -> Option<Self> {
+        let ([first, second], []) = times.as_chunks() else { return None };
+        let time = |millis: &[u8; 4]| Duration::from_millis(u32::from_le_bytes(*millis).into());
         match tag {
-            TERMINATE => Some(Self::Terminate { grace: time }),
+            TERMINATE => Some(Self::Terminate { grace: time(first) }),
             KILL => Some(Self::Kill),
-            GO_ON => Some(Self::GoOn { time }),
+            GO_ON => Some(Self::GoOn { freeze_in: time(first), ends_in: time(second) }),
+            FED => Some(Self::Fed),
             _ => None,
         }
     }
 }
+
+/// Descriptors that come with one message: three pipes, a socket, and what is kept for an adopter.
+pub(super) const MOST_ATTACHED: usize = 8;
 
 /// The length of the number in front of each frame.
 pub(super) const HEADER: usize = 4;
@@ -154,7 +194,7 @@ pub(super) fn body_length(header: [u8; HEADER]) -> Result<usize, FrameError> {
 }
 
 /// Takes the first whole frame out of what was received so far.
-pub(super) fn take_report(received: &mut Vec<u8>) -> Result<Option<Report>, FrameError> {
+pub(super) fn take_frame<T: DeserializeOwned>(received: &mut Vec<u8>) -> Result<Option<T>, FrameError> {
     let Some((header, rest)) = received.split_first_chunk() else {
         return Ok(None);
     };
@@ -162,9 +202,9 @@ pub(super) fn take_report(received: &mut Vec<u8>) -> Result<Option<Report>, Fram
     let Some(body) = rest.get(..length) else {
         return Ok(None);
     };
-    let report = serde_json::from_slice(body)?;
+    let message = serde_json::from_slice(body)?;
     received.drain(..HEADER + length);
-    Ok(Some(report))
+    Ok(Some(message))
 }
 
 /// A frame that cannot be.
@@ -182,11 +222,12 @@ mod tests {
 
     #[test]
     fn commands_survive_the_way() {
-        let time = Duration::from_millis(1234);
-        for command in [Command::Kill, Command::Terminate { grace: time }, Command::GoOn { time }] {
+        let (short, long) = (Duration::from_millis(1234), Duration::from_secs(90));
+        let go_on = Command::GoOn { freeze_in: short, ends_in: long };
+        for command in [Command::Kill, Command::Fed, Command::Terminate { grace: short }, go_on] {
             assert_eq!(Command::decode(command.encode()), Some(command));
         }
-        assert_eq!(Command::decode([b'x', 0, 0, 0, 0]), None);
+        assert_eq!(Command::decode(*b"xxxxxxxxx"), None);
     }
 
     #[test]
@@ -195,10 +236,10 @@ mod tests {
         let mut received = Vec::new();
         for byte in &frame[..frame.len() - 1] {
             received.push(*byte);
-            assert!(take_report(&mut received).unwrap().is_none());
+            assert!(take_frame::<Report>(&mut received).unwrap().is_none());
         }
         received.extend_from_slice(&frame[frame.len() - 1..]);
-        assert!(matches!(take_report(&mut received), Ok(Some(Report::Started { pid: 7, .. }))));
+        assert!(matches!(take_frame(&mut received), Ok(Some(Report::Started { pid: 7, .. }))));
         assert!(received.is_empty());
     }
 

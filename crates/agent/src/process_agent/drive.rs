@@ -1,5 +1,6 @@
 //! One process from its start to its end: feeds it, reads it, watches the time and the budget.
 
+use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -10,9 +11,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Graces;
-use super::files::{LogTrouble, RunFiles};
+use super::files::{Heard, LogTrouble, RunFiles};
+use super::spool::Spool;
+use crate::lease::TimeLeft;
 use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
-use crate::process::{Ended, IdleShim, Supervised};
+use crate::process::{Ended, Supervised};
 use crate::redact::Redactor;
 use crate::{Lease, RunRequest, Watch, WireParser};
 
@@ -22,8 +25,8 @@ pub(super) struct Driven {
     pub(super) stop: Option<Stop>,
     pub(super) wire: WireReport,
     pub(super) warnings: Vec<String>,
-    /// Free for the next run, if all went well with it.
-    pub(super) shim: Option<IdleShim>,
+    /// Its supervisor, which stays until all that the run left is gathered.
+    pub(super) process: Supervised,
 }
 
 /// One process under way.
@@ -47,12 +50,12 @@ pub(super) struct Drive {
 
 /// What woke the drive.
 enum Woken {
-    Fed,
+    Fed(Option<pipe::Sender>),
     Stdout(usize),
     Stderr(usize),
     Ended(Ended),
     Cancelled,
-    Lease(Duration),
+    Lease(TimeLeft),
     Time,
 }
 
@@ -77,6 +80,7 @@ impl Drive {
             stderr_tail: Vec::new(),
             warnings: Vec::new(),
             activities: Vec::new(),
+            told_before: 0,
         };
         Self {
             ears,
@@ -93,6 +97,26 @@ impl Drive {
         }
     }
 
+    /// The same for a process that has run for some time, of which this was heard.
+    pub(super) async fn going_on(mut self, for_so_long: Duration, mut heard: Heard) -> Self {
+        self.started = Instant::now().checked_sub(for_so_long).unwrap_or(self.started);
+        self.ears.told_before = heard.activities;
+        let mut chunk = vec![0; READ_CHUNK];
+        while let Some(bytes) = heard.stdout.next(&mut chunk) {
+            self.ears.hear_again(bytes);
+            // It may be much, and others wait.
+            tokio::task::yield_now().await;
+        }
+        while let Some(bytes) = heard.stderr.next(&mut chunk) {
+            keep_tail(&mut self.ears.stderr_tail, bytes);
+        }
+        while let Some(count) = self.ears.spooled(&mut chunk) {
+            self.hear(Ear::Stdout, &chunk[..count]);
+        }
+        self.consider();
+        self
+    }
+
     /// Stays with the process until it and everything it started are gone, and its pipes are empty.
     pub(super) async fn until_over(
         mut self,
@@ -100,34 +124,40 @@ impl Drive {
         stdin: String,
         cancel: &CancellationToken,
     ) -> Driven {
+        let mut is_fed = process.stdin.is_none();
         let mut feeding = pin!(feed(process.stdin.take(), stdin));
-        let mut is_fed = false;
         let (mut stdout, mut stderr) = (process.stdout.take(), process.stderr.take());
         let (mut stdout_chunk, mut stderr_chunk) = (vec![0; READ_CHUNK], vec![0; READ_CHUNK]);
         let mut lease = self.lease.take();
         if let Some(lease) = &mut lease {
-            process.go_on_for(lease.left()).await;
+            process.go_on(lease.left()).await;
         }
         while let Some(wake_at) = self.next_moment(stdout.is_some() || stderr.is_some()) {
-            let is_running = self.ended.is_none();
+            let (is_running, is_free) = (self.ended.is_none(), self.stop.is_none());
+            let spool = &mut self.ears.files.stdout.spool;
             let woken = tokio::select! {
-                () = &mut feeding, if !is_fed => Woken::Fed,
-                read = read(&mut stdout, &mut stdout_chunk), if stdout.is_some() => Woken::Stdout(read),
+                stdin = &mut feeding, if !is_fed => Woken::Fed(stdin),
+                read = read_output(&mut stdout, spool, &mut stdout_chunk), if stdout.is_some() => Woken::Stdout(read),
                 read = read(&mut stderr, &mut stderr_chunk), if stderr.is_some() => Woken::Stderr(read),
                 ended = process.wait(), if is_running => Woken::Ended(ended),
-                () = cancel.cancelled(), if is_running && self.stop.is_none() => Woken::Cancelled,
+                () = cancel.cancelled(), if is_running && is_free => Woken::Cancelled,
                 left = next(&mut lease), if is_running => Woken::Lease(left),
                 () = tokio::time::sleep_until(wake_at) => Woken::Time,
             };
             match woken {
-                Woken::Fed => is_fed = true,
+                Woken::Fed(stdin) => {
+                    is_fed = true;
+                    process.is_fed().await;
+                    // Closed only now: an agent that has seen the end of its input outlives us.
+                    drop(stdin);
+                }
                 Woken::Stdout(0) => stdout = None,
                 Woken::Stderr(0) => stderr = None,
                 Woken::Stdout(count) => self.hear(Ear::Stdout, &stdout_chunk[..count]),
                 Woken::Stderr(count) => self.hear(Ear::Stderr, &stderr_chunk[..count]),
                 Woken::Ended(ended) => self.ended = Some((ended, Instant::now())),
                 Woken::Cancelled => self.stop = Some(Stop::Cancelled),
-                Woken::Lease(left) => process.go_on_for(left).await,
+                Woken::Lease(left) => process.go_on(left).await,
                 Woken::Time => self.look_at_the_clock(),
             }
             self.enforce(&mut process).await;
@@ -138,6 +168,11 @@ impl Drive {
     fn hear(&mut self, ear: Ear, bytes: &[u8]) {
         self.heard = Instant::now();
         self.ears.hear(ear, bytes);
+        self.consider();
+    }
+
+    /// What was heard may be the result, or too much.
+    fn consider(&mut self) {
         if self.result.is_none() && self.ears.parser.has_ended() {
             self.result = Some(self.heard);
         }
@@ -211,7 +246,7 @@ impl Drive {
             None => process.take_over().await,
         };
         let (wire, warnings) = self.ears.finish(&ended);
-        Driven { ended, stop: self.stop, wire, warnings, shim: process.into_idle() }
+        Driven { ended, stop: self.stop, wire, warnings, process }
     }
 }
 
@@ -228,18 +263,18 @@ fn timed_out(limit: TimeLimit, after: Duration) -> Stop {
 }
 
 /// The next time that the lease is prolonged by.
-async fn next(lease: &mut Option<Lease>) -> Duration {
+async fn next(lease: &mut Option<Lease>) -> TimeLeft {
     match lease {
         Some(lease) => lease.next().await,
         None => std::future::pending().await,
     }
 }
 
-/// Writes the prompt and closes the pipe. A child that does not read it is no error: it may not need it.
-async fn feed(stdin: Option<pipe::Sender>, prompt: String) {
-    if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(prompt.as_bytes()).await;
-    }
+/// Writes the prompt; the pipe is to be closed then. A child that does not read it is no error: it may not need it.
+async fn feed(stdin: Option<pipe::Sender>, prompt: String) -> Option<pipe::Sender> {
+    let mut stdin = stdin?;
+    let _ = stdin.write_all(prompt.as_bytes()).await;
+    Some(stdin)
 }
 
 /// The next bytes of a pipe; zero when it is closed or broken.
@@ -247,6 +282,26 @@ async fn read(pipe: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(chunk).await.unwrap_or(0),
         None => 0,
+    }
+}
+
+/// The same for standard output, which goes through a spool if it is to survive us.
+async fn read_output(
+    pipe: &mut Option<pipe::Receiver>,
+    spool: &mut Option<Spool>,
+    chunk: &mut [u8],
+) -> usize {
+    let (Some(spool), Some(out)) = (spool, pipe.as_ref()) else {
+        return read(pipe, chunk).await;
+    };
+    loop {
+        if out.readable().await.is_err() {
+            return 0;
+        }
+        match out.try_io(|| spool.fill_from(out, chunk)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read.unwrap_or(0),
+        }
     }
 }
 
@@ -268,9 +323,23 @@ struct Ears {
     stderr_tail: Vec<u8>,
     warnings: Vec<String>,
     activities: Vec<Activity>,
+    /// So many of the next activities were written down and told by a worker before us.
+    told_before: u64,
 }
 
 impl Ears {
+    /// Takes in what stands in the log already.
+    fn hear_again(&mut self, clean: &[u8]) {
+        self.parser.push(clean, &mut self.activities);
+        self.pass_on();
+    }
+
+    /// The next bytes of what a worker before us took from the pipe, and did not write down; none at the end.
+    fn spooled(&mut self, chunk: &mut [u8]) -> Option<usize> {
+        let spool = self.files.stdout.spool.as_mut()?;
+        spool.next(chunk).ok().filter(|count| *count > 0)
+    }
+
     fn hear(&mut self, ear: Ear, bytes: &[u8]) {
         let written = match ear {
             Ear::Stdout => {
@@ -293,6 +362,10 @@ impl Ears {
             let activity = self.redactor.redact_activity(activity);
             if let Activity::Usage { tokens, cost_usd } = &activity {
                 self.over_budget = over_budget(self.budget, tokens.total(), *cost_usd);
+            }
+            if self.told_before > 0 {
+                self.told_before -= 1;
+                continue;
             }
             let written = self.files.activity.activity(&activity);
             self.note(written);

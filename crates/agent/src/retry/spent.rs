@@ -1,13 +1,14 @@
 //! What all tries of a run used together.
 
 use rehearsal_core::{Budget, Tokens, WireReport};
+use serde::{Deserialize, Serialize};
 
 /// Drivers that tell cost and tokens of the whole session, not of the invocation, once one is resumed.
 /// Turns and durations are those of the invocation with all of them.
 const TELL_WHOLE_SESSION: [&str; 2] = ["claude", "codex"];
 
 /// Sums of what is known. Unknown is not zero.
-#[derive(Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Spent {
     /// Sessions that are over.
     settled: Figures,
@@ -17,7 +18,7 @@ pub(super) struct Spent {
     duration_ms: Option<u64>,
 }
 
-#[derive(Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Figures {
     cost_usd: Option<f64>,
     tokens: Option<Tokens>,

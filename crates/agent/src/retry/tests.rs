@@ -65,6 +65,7 @@ fn request(dir: &tempfile::TempDir) -> RunRequest {
         env: std::collections::BTreeMap::new(),
         resume: None,
         lease: None,
+        rendezvous: None,
     }
 }
 
@@ -297,4 +298,24 @@ async fn whoever_cancels_does_not_wait_for_the_next_try() {
     assert_eq!(report.verdict.outcome, Outcome::Cancelled);
     assert_eq!(report.verdict, judge(&report.evidence));
     agent.assert_call_count(1);
+}
+
+#[tokio::test]
+async fn whoever_adopts_a_later_try_knows_of_the_earlier_ones() {
+    let agent = ScriptedAgent::new().then(overloaded()).then(ScriptedRun::done("ok"));
+    let socket = Utf8PathBuf::from("/state/shims/run1");
+    let tried = tried("claude", agent, |request| {
+        request.rendezvous = Some(crate::Rendezvous::new(socket, "memo".into()));
+    })
+    .await;
+    let [first, second] = tried.calls.as_slice() else { panic!("{:?}", tried.calls) };
+    assert_eq!(first.rendezvous.as_ref().unwrap().earlier, None);
+    let rendezvous = second.rendezvous.as_ref().unwrap();
+    assert_eq!(rendezvous.memo, "memo");
+    let earlier = rendezvous.earlier.as_ref().unwrap();
+    assert_eq!((&earlier.request, earlier.began, earlier.past.tries), (first, START, 1));
+    assert_eq!(earlier.past.outcome(), &Outcome::Overloaded);
+    // As its supervisor keeps it.
+    let kept = serde_json::to_string(second).unwrap();
+    assert_eq!(&serde_json::from_str::<RunRequest>(&kept).unwrap(), second);
 }

@@ -25,6 +25,7 @@ fn request(prompt: &str) -> RunRequest {
         env: std::collections::BTreeMap::new(),
         resume: None,
         lease: None,
+        rendezvous: None,
     }
 }
 

@@ -55,6 +55,7 @@ impl Stage {
             env: BTreeMap::new(),
             resume: None,
             lease: None,
+            rendezvous: None,
         };
         let clock = Arc::new(VirtualClock::starting_at(NOW));
         Self { _dir: dir, root, request, clock, seen: Arc::default() }

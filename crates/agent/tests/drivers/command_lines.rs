@@ -27,6 +27,7 @@ fn request(permission: Permission) -> RunRequest {
         env: BTreeMap::new(),
         resume: None,
         lease: None,
+        rendezvous: None,
     }
 }
 

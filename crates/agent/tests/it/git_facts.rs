@@ -54,7 +54,7 @@ impl Repo {
     }
 }
 
-fn git_in(dir: &Utf8Path, args: &[&str]) -> String {
+pub(crate) fn git_in(dir: &Utf8Path, args: &[&str]) -> String {
     let output = std::process::Command::new("git")
         .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"])
         .args(args)

@@ -1,6 +1,7 @@
 //! Real processes, real git, real files.
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as its test does: by a panic")]
 
+mod adoption;
 mod agent_runs;
 mod git_facts;
 mod hindrances;

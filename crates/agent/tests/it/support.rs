@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
-use rehearsal_agent::{Agent, Confinement, Graces, Permission, ProcessAgent, RunReport, RunRequest};
+use rehearsal_agent::{Agent, Confinement, Graces, Permission, ProcessAgent, RunReport, RunRequest, Watch};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +83,7 @@ impl Bench {
             env: BTreeMap::new(),
             resume: None,
             lease: None,
+            rendezvous: None,
         };
         let ours = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
         let graces = Graces { terminate: FOR_EVER, linger: FOR_EVER };
@@ -105,15 +106,21 @@ impl Bench {
     }
 
     pub(crate) async fn program(&self, program: &str, args: &[&str]) -> RunReport {
+        self.agent(program, args).run(self.request.clone(), self.watch(), self.cancel.clone()).await
+    }
+
+    pub(crate) fn agent(&self, program: &str, args: &[&str]) -> ProcessAgent {
         let driver = LineDriver::new(program, args.iter().map(|&arg| arg.to_owned()));
         let clock = Arc::new(VirtualClock::starting_at(Timestamp(1_000)));
-        let agent = ProcessAgent::new(Box::new(driver), self.ours.clone(), clock)
+        ProcessAgent::new(Box::new(driver), self.ours.clone(), clock)
             .with_launcher(launcher())
             .with_graces(self.graces)
-            .with_confinement(self.confinement.clone());
+            .with_confinement(self.confinement.clone())
+    }
+
+    pub(crate) fn watch(&self) -> Watch {
         let seen = self.seen.clone();
-        let watch = Arc::new(move |activity| seen.lock().unwrap().push(activity));
-        agent.run(self.request.clone(), watch, self.cancel.clone()).await
+        Arc::new(move |activity| seen.lock().unwrap().push(activity))
     }
 
     /// The same below the agent: a script to be supervised.

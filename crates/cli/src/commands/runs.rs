@@ -148,7 +148,9 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
         words::relative(start.started_at, context.now())
     ));
     match &run.end {
-        None => ui.say("running, or its worker died; `rehearsal run` puts that in order"),
+        None => {
+            ui.say("running, or its worker died; the next `rehearsal run` or `rehearsal work` sees to that")
+        }
         Some(end) => {
             ui.say(format!(
                 "took {}, cost {}, tokens {}",

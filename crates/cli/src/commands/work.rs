@@ -49,7 +49,8 @@ Each task is worked on in a worktree of its own, outside of the repository; `reh
 What a flow does not push stays in it. Several `work` processes in one repository are fine: a task is claimed by one at a time.
 
 Ctrl-C or SIGTERM once: nothing new is begun, and what is under way is finished. Twice: agents are stopped now, and \
-their tasks given back without blame.")]
+their tasks given back without blame. An agent whose `work` was killed goes on for as long as its claim holds (`work.lease`), \
+and the next `work` in this repository goes on with it.")]
 pub(crate) struct WorkArgs {
     /// So many tasks at once in this process [default: 2]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -109,6 +109,8 @@ fn nothing_is_left_on(machine: &Machine, tasks: &[Task]) {
     no_private_references_in(&machine.repo);
     let workers = files_ending(&machine.state_dir().join("workers"), "");
     assert_eq!(workers, Vec::<Utf8PathBuf>::new(), "traces of dead workers are left");
+    let shims = files_ending(&machine.state_dir().join("shims"), "");
+    assert_eq!(shims, Vec::<Utf8PathBuf>::new(), "sockets of agents are left");
 }
 
 /// A fetch that was killed leaves its reference until `gc` sees that it is old: then none may stay.

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "a random test tells its seed and what it did")]
 
+mod adoption;
 mod checker;
 #[expect(dead_code, reason = "the tests of the loop need more of it")]
 #[path = "../kills/dice.rs"]

@@ -47,8 +47,9 @@ fn kill_again_and_again(stage: &Stage) {
         for _ in 0..KILLS_IN_A_ROUND.min(wanted - kills) {
             kills += usize::from(is_killed(stage, dice.up_to(span)));
         }
-        nothing_lives(stage);
+        // What the last one left alive is gone on with.
         stage.first().work();
+        nothing_lives(stage);
         let unfinished: Vec<_> = stage.tasks().into_iter().filter(|task| task.status() != "done").collect();
         assert!(unfinished.is_empty(), "after {kills} kills: {unfinished:?}");
     }

@@ -19,7 +19,7 @@ pub(crate) const KEPT_WARM: usize = 2;
 const SESSION: &str = "work";
 
 /// Does its work once, however often it is killed and called again.
-const IMPLEMENTER: &str = r#"
+pub(crate) const IMPLEMENTER: &str = r#"
 run:
   - run:
       status: 0
@@ -137,6 +137,16 @@ impl Stage {
         fs_err::create_dir(&home).unwrap();
         git(&self.root, &["clone", "--quiet", "origin.git", repo.as_str()]);
         Machine { repo, home, binary: self.binary.clone(), url: self.url.clone() }
+    }
+
+    /// Where things lie that agents and tests tell each other.
+    pub(crate) fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Changes what an agent plays.
+    pub(crate) fn play(&self, name: &str, script: &str) {
+        fs_err::write(self.root.join(format!("{name}.yaml")), script).unwrap();
     }
 
     pub(crate) fn first(&self) -> &Machine {

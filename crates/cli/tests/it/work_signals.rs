@@ -58,22 +58,82 @@ fn ctrl_c_twice_gives_the_task_back_without_blame() {
 }
 
 #[test]
+fn the_agent_of_a_killed_worker_goes_on_with_the_next_one() {
+    let env = a_waiting_team();
+    let work = env.start(&["work"]);
+    env.until_the_agent_waits();
+    work.signal(Signal::KILL);
+    work.finish().ends_with(-9);
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
+    [TASK-1]  Say hello is working
+    - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
+    - but that worker has died: the next one goes on with its agent
+    next: rehearsal work
+    ");
+    let work = env.start(&["work", "--until-idle"]);
+    work.until_it_says("goes on (run ");
+    env.let_the_agent_go_on();
+    let done = work.finish().ends_with(0).says("1 task done");
+    assert_snapshot!(done, @"
+
+    TASK      STATUS  BRANCH              PULL REQUEST  MERGED      RUNS  COST   TITLE
+    [TASK-1]  done    rehearsal/[TASK-1]  #1            [COMMIT10]  2     $0.00  Say hello
+
+    2 runs in [TIME], cost $0.00
+    1 task done
+    next: git pull [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
+    [stderr]
+    work at most 2 tasks at once
+    [TASK-1]  incoming: implementer goes on (run [RUN-01]), though its worker died  Say hello
+    [TASK-1]  done in [TIME], 1 commit, cost $0.00
+    [TASK-1]  commit_leftovers: done
+    [TASK-1]  rebase: done
+    [TASK-1]  run_tests: done
+    [TASK-1]  push_branch: done
+    [TASK-1]  create_pr: done
+    [TASK-1]  incoming → provisional
+    [TASK-1]  provisional: gatekeeper (run [RUN-02])  Say hello
+    [TASK-1]  approved in [TIME], 0 commits, cost $0.00
+    [TASK-1]  check_conflicts: done
+    [TASK-1]  merge_pr: done
+    [TASK-1]  provisional → done
+    ");
+    assert_eq!(env.outcomes(), ["done", "approved"], "one run each, as if nothing had happened");
+    env.run(&["doctor", "--store"]).ends_with(0);
+}
+
+#[test]
 fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
     let env = a_waiting_team();
     let work = env.start(&["work"]);
     env.until_the_agent_waits();
     work.signal(Signal::KILL);
     work.finish().ends_with(-9);
-    nothing_is_left(&env);
+    // Its supervisor is killed, too, and so there is nobody to go on with.
+    kill_the_supervisor(&env);
     assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is working
     - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
     - but that worker has died: the next one puts it in order
     next: rehearsal work
     ");
+    let next = env.start(&["work", "--until-idle"]);
+    next.until_it_says("was left by a dead worker");
+    nothing_is_left(&env);
     env.let_the_agent_go_on();
-    env.run(&["work", "--until-idle"]).ends_with(0).says("was left by a dead worker").says("1 task done");
+    next.finish().ends_with(0).says("were still alive and were ended").says("1 task done");
     env.run(&["doctor", "--store"]).ends_with(0);
+}
+
+/// Ends the parent of the agent that waits, which is the parent of the shell that it waits in.
+fn kill_the_supervisor(env: &TestEnv) {
+    let parent = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap();
+        stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().to_owned()
+    };
+    let shell = std::fs::read_to_string(env.scratch.join("agent/pid")).unwrap();
+    let supervisor = parent(&parent(&shell)).parse().unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
 }
 
 /// The agent and what it started are gone.

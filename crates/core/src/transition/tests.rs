@@ -189,9 +189,13 @@ fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
             run: RunId::from_random(10),
             stale: Fence(-1)
         }),
-        1 => Just(TaskInput::Adopt { worker: WorkerId::new("w3").unwrap(), fence: Fence(-1) }),
+        2 => prop::sample::subsequence(vec!["w1", "w2", "w3"], 2).prop_shuffle().prop_map(|workers| {
+            let worker = |place: usize| WorkerId::new(workers[place]).unwrap();
+            TaskInput::Adopt { fence: Fence(-1), from: worker(0), by: worker(1) }
+        }),
         1 => Just(TaskInput::Redo { fence: Fence(-1) }),
-        1 => Just(TaskInput::Lose { stale: Fence(-1) }),
+        1 => prop::sample::select(vec!["w1", "w3"])
+            .prop_map(|of| TaskInput::Lose { stale: Fence(-1), of: WorkerId::new(of).unwrap() }),
         1 => any::<bool>().prop_map(|approve| TaskInput::Decide { approve, comment: "c".into() }),
     ]
 }
@@ -203,7 +207,7 @@ fn with_present_fence(mut input: TaskInput, task: &Task) -> TaskInput {
     | TaskInput::StepFailed { fence, .. }
     | TaskInput::Adopt { fence, .. }
     | TaskInput::Redo { fence }
-    | TaskInput::Lose { stale: fence }
+    | TaskInput::Lose { stale: fence, .. }
     | TaskInput::TakeOver { stale: fence, .. } = &mut input
         && *fence == Fence(-1)
     {
@@ -415,6 +419,31 @@ fn a_task_that_loses_worker_after_worker_is_given_up() {
     story.told(take_over());
     assert_eq!(story.task.status(), "failed");
     assert_eq!(story.task.feedback.unwrap().text, "its worker was lost 4 times");
+}
+
+#[test]
+fn of_two_processes_that_adopt_a_claim_only_the_first_gets_it_and_the_run_stays_the_same() {
+    let worker = |name: &str| WorkerId::new(name).unwrap();
+    let mut story = Story::of(FLOWS[0]);
+    story.told(claim_input());
+    let claimed = story.task.clone();
+    let adopt = |by: &str| TaskInput::Adopt { fence: claimed.fence, from: worker("w1"), by: worker(by) };
+    story.told(adopt("w2"));
+    let Standing::Claimed(claim) = &story.task.standing else { panic!("it is not held") };
+    assert_eq!((claim.worker.as_str(), &claim.run), ("w2", &RunId::from_random(9)));
+    assert_eq!((story.task.fence, story.task.attempts, story.task.losses), (claimed.fence, 0, 0));
+
+    let refused = |task: &Task, input: &TaskInput| {
+        transition(task, input, &flow(), Timestamp(2_000)).unwrap_err().to_string()
+    };
+    let id = &claimed.id;
+    let not_his = format!("task `{id}` is held by worker `w2`, not by `w1`");
+    assert_eq!(refused(&story.task, &adopt("w3")), not_his);
+    // A third one found the first one dead and comes late: the second is at work.
+    let late = TaskInput::Lose { stale: claimed.fence, of: worker("w1") };
+    assert_eq!(refused(&story.task, &late), not_his);
+    story.told(TaskInput::Release { fence: Fence(-1) });
+    assert_eq!(refused(&story.task, &adopt("w3")), format!("fence 1 of task `{id}` is stale: it is 2 now"));
 }
 
 #[test]

@@ -153,6 +153,7 @@ impl Simulation {
         let slept = self.hosts[agent.host].slept - agent.slept;
         let late = if self.has(Defect::DeadlineSleepsToo) { slept } else { 0 };
         let freeze_at = agent.deadline + late - MARGIN;
+        let orphaned = !self.is_alive(agent.owner.0);
         match agent.life {
             Life::Dead => {}
             Life::Running if self.now < freeze_at => {
@@ -164,10 +165,40 @@ impl Simulation {
                 agent.life = Life::Frozen { work_left };
                 agent.epoch += 1;
                 self.note(|_| format!("shim freezes agent {number}"));
-                self.ask_for_agent(number);
+                if orphaned {
+                    self.wait_for_an_adopter(number);
+                } else {
+                    self.ask_for_agent(number);
+                }
             }
+            Life::Frozen { .. } if orphaned => self.wait_for_an_adopter(number),
             Life::Frozen { .. } => self.ask_for_agent(number),
         }
+    }
+
+    /// Nobody is there whom the shim could ask: with the lease, it ends.
+    fn wait_for_an_adopter(&mut self, number: usize) {
+        let Agent { deadline, epoch, .. } = self.agents[number];
+        if self.now < deadline {
+            self.schedule(deadline, Event::Shim { agent: number, epoch });
+        } else if !self.has(Defect::OrphansAreForgotten) {
+            self.kill(number);
+        }
+    }
+
+    /// The agent of a claim whose process died, if it is still there.
+    pub(crate) fn orphan(&self, host: usize, task: usize, fence: Fence) -> Option<usize> {
+        let is_it = |agent: &Agent| {
+            (agent.task, agent.fence, agent.host) == (task, fence, host) && agent.life != Life::Dead
+        };
+        self.live.iter().copied().find(|number| is_it(&self.agents[*number]))
+    }
+
+    /// A successor goes on with it, under a lease that it has prolonged.
+    pub(crate) fn adopt(&mut self, number: usize, owner: (Process, usize), deadline: i64) {
+        self.note(|sim| format!("{} adopts agent {number}", sim.workers[owner.0.worker].id));
+        self.agents[number].owner = owner;
+        self.prolong(number, deadline);
     }
 
     fn ask_for_agent(&mut self, number: usize) {

@@ -1,6 +1,6 @@
 //! Mistakes that schedulers really made. Each is switched on in the model, and the simulation must notice.
 
-use crate::invariant::Invariant::{self, I2, I3, I5, I6, I7, I8, I9, I10, I11};
+use crate::invariant::Invariant::{self, I2, I3, I5, I6, I7, I8, I9, I10, I11, I13};
 
 macro_rules! defects {
     ($($(#[$doc:meta])* $name:ident => [$($by:ident),+];)+) => {
@@ -42,6 +42,12 @@ defects! {
     NobodyTakesOver => [I10];
     /// Nothing freezes the agent when its lease runs out.
     NoShim => [I9];
+    /// A process that is not heard of is held to be dead, and its agent adopted.
+    AdoptsFromTheLiving => [I2];
+    /// An adoption is matched by its fence alone, which it leaves as it was: one that comes late undoes the next.
+    AdoptsFromWhomever => [I2];
+    /// Nothing ends an agent that nobody has adopted when its lease is over.
+    OrphansAreForgotten => [I13];
     /// An agent is started on the word of a renewal, however long ago that was.
     SpawnsOnOldNews => [I9];
     /// The deadline is counted from when the answer came.

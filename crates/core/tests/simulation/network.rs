@@ -67,8 +67,8 @@ pub(crate) struct Tell {
 pub(crate) struct View {
     pub(crate) index: usize,
     pub(crate) fence: Fence,
-    /// The run that holds it.
-    pub(crate) run: Option<RunId>,
+    /// The process and the run that hold it.
+    pub(crate) holder: Option<(WorkerId, RunId)>,
     pub(crate) state: StateName,
     pub(crate) next_step: Option<u32>,
     pub(crate) delivery: Delivery,
@@ -196,6 +196,7 @@ impl Simulation {
         let Tell { task, input, writer, result } = tell;
         self.check_told(task, &input)?;
         let before = Before::of(&self.store.rows[task].task);
+        let holder = self.view(task).holder.map(|(worker, _)| worker);
         let taken = match self.store.commit(task, input.clone(), &writer, self.now) {
             Ok(()) => true,
             Err(Denied::Refused(refusal)) => {
@@ -206,6 +207,7 @@ impl Simulation {
         };
         if taken {
             self.note(|sim| format!("store: t{task} is {}: {input:?}", sim.store.rows[task].task.status()));
+            self.check_bereaved(holder.as_ref(), &input)?;
             self.check_result(&before, task, result)?;
             self.hold_lanes(before, &input);
         }
@@ -214,12 +216,12 @@ impl Simulation {
 
     pub(crate) fn view(&self, index: usize) -> View {
         let Row { task, pass, .. } = &self.store.rows[index];
-        let run = match &task.standing {
-            Standing::Claimed(Claim { run, .. }) => Some(run.clone()),
+        let holder = match &task.standing {
+            Standing::Claimed(Claim { worker, run, .. }) => Some((worker.clone(), run.clone())),
             _ => None,
         };
         let next_step = task.pending.as_ref().map(|pending| pending.next);
         let (state, delivery) = (task.state.clone(), task.delivery.clone());
-        View { index, fence: task.fence, run, state, next_step, delivery, pass: *pass }
+        View { index, fence: task.fence, holder, state, next_step, delivery, pass: *pass }
     }
 }

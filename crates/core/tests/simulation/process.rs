@@ -78,18 +78,12 @@ impl Simulation {
         worker.stopped_until.max(self.hosts[worker.host].asleep_until)
     }
 
-    /// It dies, and its agents with it.
+    /// It dies. Its agents go on under their shims, until their leases end or a successor adopts them.
     pub(crate) fn crash(&mut self, number: usize, back_after: i64) {
         if !self.workers[number].alive {
             return;
         }
         self.note(|sim| format!("{} dies", sim.workers[number].id));
-        let orphans: Vec<usize> =
-            self.workers[number].slots.iter().flatten().filter_map(|it| it.agent).collect();
-        // The shim sees its worker die; a machine that sleeps does so when it wakes, before anything else.
-        for orphan in orphans {
-            self.kill(orphan);
-        }
         let worker = &mut self.workers[number];
         worker.alive = false;
         worker.slots.iter_mut().for_each(|slot| *slot = None);
@@ -126,7 +120,7 @@ impl Simulation {
         (0..self.store.rows.len()).filter(theirs).map(|index| self.view(index)).collect()
     }
 
-    /// What a predecessor left is finished if it can be, else given back at once.
+    /// What a predecessor left is gone on with or finished if it can be, else given back at once.
     pub(crate) fn starter_hears(&mut self, process: Process, answer: Answer) {
         match answer {
             Answer::None => self.inherit(process),
@@ -140,26 +134,25 @@ impl Simulation {
     }
 
     fn take_on(&mut self, process: Process, view: View) {
-        let Some(run) = view.run.clone() else { return };
+        let Some((of, run)) = view.holder.clone() else { return };
         let (task, fence) = (view.index, view.fence);
         let worker = &self.workers[process.worker];
         let room = worker.slots.iter().position(Option::is_none);
+        let orphan = self.orphan(worker.host, task, fence);
         let has_result = self.results.contains_key(&(task, fence)) || view.next_step.is_some();
-        if let Some(slot) = room.filter(|_| has_result) {
-            let worker = worker.id.clone();
-            let input = TaskInput::Adopt { worker, fence };
+        if let Some(slot) = room.filter(|_| has_result || orphan.is_some()) {
+            let input = TaskInput::Adopt { fence, from: of, by: worker.id.clone() };
             let deadline = self.now;
             let mut taken = Slot::new(run, deadline);
             taken.claims(view);
             self.workers[process.worker].slots[slot] = Some(taken);
             self.tell(process, slot, input, Stage::Adopting, None);
         } else {
-            let tell = Tell {
-                task,
-                input: TaskInput::Lose { stale: fence },
-                writer: Writer::Successor,
-                result: None,
-            };
+            if let Some(orphan) = orphan {
+                self.kill(orphan);
+            }
+            let input = TaskInput::Lose { stale: fence, of };
+            let tell = Tell { task, input, writer: Writer::Successor, result: None };
             self.send(Caller::Starter(process), Ask::Tell(Box::new(tell)));
         }
     }
@@ -220,6 +213,9 @@ impl Simulation {
         if worker.sweeps && may_take_over {
             self.send(Caller::Sweeper(process), Ask::RunOut);
         }
+        if self.has(Defect::AdoptsFromTheLiving) {
+            self.inherit_from_who_stands_still(process);
+        }
         let worker = &self.workers[process.worker];
         if let Some(slot) = worker.slots.iter().position(Option::is_none) {
             let skew = self.hosts[worker.host].skew;
@@ -229,6 +225,28 @@ impl Simulation {
             asking.waiting = Some(self.send(Caller::Slot(process, slot), Ask::Claim(wish)));
             self.workers[process.worker].slots[slot] = Some(asking);
         }
+    }
+
+    fn inherit_from_who_stands_still(&mut self, process: Process) {
+        let host = self.workers[process.worker].host;
+        let stands_still =
+            |other: &&Worker| other.host == host && other.alive && other.stopped_until > self.now;
+        if let Some(from) = self.workers.iter().find(stands_still).map(|other| other.id.clone()) {
+            self.send(Caller::Starter(process), Ask::Inherit { from });
+        }
+    }
+
+    /// I2: only what a dead process held is taken from it while its lease holds.
+    pub(crate) fn check_bereaved(
+        &self,
+        holder: Option<&WorkerId>,
+        input: &TaskInput,
+    ) -> Result<(), Violation> {
+        if !matches!(input, TaskInput::Adopt { .. }) {
+            return Ok(());
+        }
+        let lives = self.workers.iter().find(|worker| worker.alive && Some(&worker.id) == holder);
+        ensure(lives.is_none(), I2, || format!("{holder:?} lives, and its claim was adopted"))
     }
 
     pub(crate) fn sweeper_hears(&mut self, process: Process, answer: Answer) {

@@ -24,6 +24,8 @@ pub(crate) struct Slot {
     /// Until when it may act, on its machine's clock.
     pub(crate) deadline: i64,
     pub(crate) agent: Option<usize>,
+    /// Whether its run was begun by a process that died.
+    adopted: bool,
     /// Whether the step at hand had been begun before, and whether it was done by this very process.
     pub(crate) step_begun: Option<bool>,
     pub(crate) acted: bool,
@@ -55,6 +57,7 @@ impl Slot {
             claimed_at: now,
             deadline: now,
             agent: None,
+            adopted: false,
             step_begun: None,
             acted: false,
             telling: None,
@@ -80,10 +83,17 @@ impl Simulation {
     /// The claim is lost, or over: nothing more is done for it.
     pub(crate) fn drop_slot(&mut self, process: Process, number: usize) {
         if let Some(slot) = self.workers[process.worker].slots[number].take()
-            && let Some(agent) = slot.agent
+            && let Some(agent) = self.agent_of(process, &slot)
         {
             self.kill(agent);
         }
+    }
+
+    /// Its agent, or the one whose shim it is connected with and has not adopted yet.
+    fn agent_of(&self, process: Process, slot: &Slot) -> Option<usize> {
+        let (task, fence, _) = slot.claim()?;
+        let orphan = || self.orphan(self.workers[process.worker].host, task, fence);
+        slot.agent.or_else(|| orphan().filter(|_| slot.adopted))
     }
 
     pub(crate) fn slot_hears(
@@ -169,13 +179,32 @@ impl Simulation {
         if now >= slot.deadline - MARGIN && !careless {
             return self.renew_first(process, number);
         }
-        slot.stage = Stage::Working;
-        let (Some((task, fence, run)), deadline) = (slot.claim(), slot.deadline) else { return };
-        let agent = self.agents.len();
-        if let Some(slot) = self.slot(process, number) {
-            slot.agent = Some(agent);
+        let (Some((task, fence, run)), deadline, adopted) = (slot.claim(), slot.deadline, slot.adopted)
+        else {
+            return;
+        };
+        let orphan = self.orphan(self.workers[process.worker].host, task, fence);
+        if adopted && orphan.is_none() {
+            return self.without_its_agent(process, number);
         }
-        self.spawn((process, number), task, fence, run, deadline);
+        let agent = orphan.unwrap_or(self.agents.len());
+        if let Some(slot) = self.slot(process, number) {
+            (slot.stage, slot.agent) = (Stage::Working, Some(agent));
+        }
+        if orphan.is_some() {
+            self.adopt(agent, (process, number), deadline);
+        } else {
+            self.spawn((process, number), task, fence, run, deadline);
+        }
+    }
+
+    /// The agent that was to be adopted has ended since: what it left decides.
+    fn without_its_agent(&mut self, process: Process, number: usize) {
+        let Some((task, fence, _)) = self.slot(process, number).and_then(|slot| slot.claim()) else { return };
+        match self.result(task, fence) {
+            Some(finished) => self.end(process, number, finished),
+            None => self.tell(process, number, TaskInput::Release { fence }, Stage::Releasing, None),
+        }
     }
 
     /// The agent's process is gone: what it left decides.
@@ -213,8 +242,10 @@ impl Simulation {
     ) {
         let Some(slot) = self.slot(process, number) else { return };
         let Some((task, _, run)) = slot.claim() else { return };
+        slot.adopted |= stage == Stage::Adopting;
+        let writer = if stage == Stage::Adopting { Writer::Successor } else { Writer::Run(run) };
         slot.stage = stage;
-        slot.telling = Some(Box::new(Tell { task, input, writer: Writer::Run(run), result }));
+        slot.telling = Some(Box::new(Tell { task, input, writer, result }));
         self.tell_again(process, number);
     }
 
@@ -229,8 +260,9 @@ impl Simulation {
     /// The store has taken it or not; the row says whether there is more to do.
     fn told(&mut self, process: Process, number: usize, taken: bool, view: View) {
         let refreshes = self.has(Defect::RefreshesItsFence);
+        let me = self.workers[process.worker].id.clone();
         let Some(slot) = self.slot(process, number) else { return };
-        let is_ours = view.run.as_ref() == Some(&slot.run) && view.fence == slot.fence;
+        let is_ours = view.holder == Some((me, slot.run.clone())) && view.fence == slot.fence;
         if is_ours && slot.stage != Stage::Releasing {
             slot.telling = None;
             slot.view = Some(view);
@@ -254,13 +286,16 @@ impl Simulation {
     pub(crate) fn drain(&mut self, worker: usize) {
         let process = self.process(worker);
         for number in 0..self.workers[worker].slots.len() {
-            let Some(slot) = self.slot(process, number) else { continue };
+            let Some(slot) = &self.workers[worker].slots[number] else { continue };
             if slot.claim().is_none() {
                 continue;
             }
-            let (fence, agent) = (slot.fence, slot.agent.take());
-            if let Some(agent) = agent {
+            let fence = slot.fence;
+            if let Some(agent) = self.agent_of(process, slot) {
                 self.kill(agent);
+            }
+            if let Some(slot) = self.slot(process, number) {
+                slot.agent = None;
             }
             self.tell(process, number, TaskInput::Release { fence }, Stage::Releasing, None);
         }

@@ -165,6 +165,12 @@ impl Store {
         {
             *fence = self.rows[index].task.fence;
         }
+        if let TaskInput::Adopt { from, .. } = &mut input
+            && self.has(Defect::AdoptsFromWhomever)
+            && let Standing::Claimed(claim) = &self.rows[index].task.standing
+        {
+            from.clone_from(&claim.worker);
+        }
         input
     }
 
@@ -303,8 +309,11 @@ impl Store {
         if !trusts && (row.task.fence != seen || row.lease_until.is_none_or(|until| until > now)) {
             return Ok(());
         }
-        let stale = row.task.fence;
-        match self.commit(index, TaskInput::Lose { stale }, &Writer::Sweeper(seen), now) {
+        let (stale, Standing::Claimed(Claim { worker, .. })) = (row.task.fence, &row.task.standing) else {
+            return Ok(());
+        };
+        let input = TaskInput::Lose { stale, of: worker.clone() };
+        match self.commit(index, input, &Writer::Sweeper(seen), now) {
             Ok(()) | Err(Denied::Refused(_)) => Ok(()),
             Err(Denied::Broken(violation)) => Err(violation),
         }

@@ -82,6 +82,7 @@ fn in_words(event: &WorkEvent) -> Option<String> {
     Some(match event {
         WorkEvent::WorkStarted { .. } => "begins".to_owned(),
         WorkEvent::Recovered { task, outcome, .. } => format!("{task}: recovered, its run was {outcome}"),
+        WorkEvent::Adopted { task, state, .. } => format!("{task}: adopted in {state}, its agent goes on"),
         WorkEvent::Claimed { task, state, agent, taken_from, .. } => {
             let whom = agent.as_ref().map_or_else(|| "its steps".to_owned(), ToString::to_string);
             let from = if taken_from.is_some() { ", whose worker let the lease run out" } else { "" };

@@ -207,6 +207,7 @@ impl SessionLoop {
             env: profile.env.value.clone(),
             resume: None,
             lease: None,
+            rendezvous: None,
         })
     }
 

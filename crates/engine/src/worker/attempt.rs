@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_agent::{RunReport, RunRequest};
+use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::config::Profile;
 use rehearsal_core::{
     Actor, Blame, Budget, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
@@ -10,6 +10,7 @@ use rehearsal_core::{
 use rehearsal_forge::{CheckoutPrint, Git, Worktree};
 use rehearsal_store::{Change, FindError};
 
+use super::adopt::Surroundings;
 use super::slot::{Early, Slot};
 use super::{Desk, Moment, Role, WorkEvent};
 use crate::findings::findings_for;
@@ -32,14 +33,19 @@ impl Slot<'_> {
             Ok(role) => self.run_agent(&role, &start).await?,
             Err(outcome) => report_of(outcome),
         };
+        self.settle(&start, &report).await
+    }
+
+    /// Keeps what a run came to, and writes it down.
+    pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), Early> {
         if self.kept.lost.is_cancelled() {
             return Err(Early::Lost);
         }
-        if let Err(error) = kept::keep(&self.desk.run_dir(&start.id), &report) {
+        if let Err(error) = kept::keep(&self.desk.run_dir(&start.id), report) {
             self.desk.warn(format!("the report of run {} is not kept: {error}", start.id));
         }
         self.reach(Moment::ReportKept).await?;
-        self.write_down(&start, &report).await?;
+        self.write_down(start, report).await?;
         self.reach(Moment::RunEnded).await
     }
 
@@ -76,34 +82,49 @@ impl Slot<'_> {
         self.reach(Moment::Prepared).await?;
         let root = self.desk.worker.worktrees.root();
         let (request, before) = tokio::join!(self.request(role, start, worktree), CheckoutPrint::take(root));
-        let (request, before) = match request? {
-            Ok(request) => (request, before.ok()),
+        let mut request = match request? {
+            Ok(request) => request,
             Err(outcome) => return Ok(report_of(outcome)),
         };
-        let reporter = Arc::clone(&self.desk.worker.reporter);
-        let (task, run) = (self.task.id.clone(), start.id.clone());
-        let watch = Arc::new(move |activity| {
-            reporter(WorkEvent::AgentActed { task: task.clone(), run: run.clone(), activity });
-        });
+        let scene = Surroundings { head: worktree.head.clone(), checkout: before.ok() };
+        request.rendezvous = request.lease.as_ref().and_then(|_| self.rendezvous(&start.id, &scene));
         // A lease that ran out while the place was prepared: whoever has taken the task may be at work by now.
         if self.kept.lease.has_run_out() {
             return Err(Early::Lost);
         }
-        let mut report = role.agent.run(request, watch, self.cancel.clone()).await;
-        if let Some(before) = before
+        let mut report = role.agent.run(request, self.watch(), self.cancel.clone()).await;
+        self.look_around(&scene, worktree, &mut report).await;
+        Ok(report)
+    }
+
+    pub(super) fn watch(&self) -> Watch {
+        let reporter = Arc::clone(&self.desk.worker.reporter);
+        let (task, run) = (self.task.id.clone(), self.run.clone());
+        Arc::new(move |activity| {
+            reporter(WorkEvent::AgentActed { task: task.clone(), run: run.clone(), activity });
+        })
+    }
+
+    /// Whether the agent kept to its place, and to its part.
+    pub(super) async fn look_around(
+        &self,
+        scene: &Surroundings,
+        worktree: &Worktree,
+        report: &mut RunReport,
+    ) {
+        if let Some(before) = &scene.checkout
             && let Ok(Some(trespass)) = before.trespass_since().await
         {
             let files =
                 if trespass.files.is_empty() { "its branch".to_owned() } else { trespass.files.join(", ") };
             report.warnings.push(format!(
                 "the main checkout was written to while run {} had a worktree of its own: {files}",
-                start.id
+                self.run
             ));
         }
         if self.only_decides() {
-            self.undo_what_a_reviewer_did(worktree, &mut report).await;
+            self.undo_what_a_reviewer_did(worktree, report).await;
         }
-        Ok(report)
     }
 
     /// Whether the agent of this state is asked for a decision, and for nothing else.
@@ -191,6 +212,7 @@ impl Slot<'_> {
             resume,
             // In a rehearsal time is not what the kernel's clocks say.
             lease: self.desk.worker.options.seed.is_none().then(|| self.kept.lease.clone()),
+            rendezvous: None,
         }))
     }
 
@@ -284,7 +306,7 @@ fn system_prompt(profile: &Profile) -> String {
 }
 
 /// What a failure before the agent could start means for its run.
-fn outcome_of(failure: StepFailure) -> Outcome {
+pub(super) fn outcome_of(failure: StepFailure) -> Outcome {
     match failure {
         StepFailure::Systemic { outcome: OutcomeName::DiskFull, reason } => {
             Outcome::DiskFull { path: reason }
@@ -298,7 +320,7 @@ fn outcome_of(failure: StepFailure) -> Outcome {
 }
 
 /// The report of a run that never began.
-fn report_of(outcome: Outcome) -> RunReport {
+pub(super) fn report_of(outcome: Outcome) -> RunReport {
     RunReport {
         verdict: Verdict { outcome, because: vec!["the agent was not started".into()] },
         evidence: Evidence::default(),

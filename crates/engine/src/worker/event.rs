@@ -27,6 +27,21 @@ pub enum WorkEvent {
         /// What became of it.
         outcome: Outcome,
     },
+    /// A run whose worker died goes on here: its agent has not stopped.
+    Adopted {
+        /// The task.
+        task: TaskId,
+        /// Its title.
+        title: String,
+        /// In which state.
+        state: StateName,
+        /// Who works on it.
+        agent: Option<AgentName>,
+        /// The run.
+        run: RunId,
+        /// The worker that died.
+        from: WorkerId,
+    },
     /// A task was claimed.
     Claimed {
         /// Which.

@@ -1,7 +1,8 @@
-//! What a worker that died on this machine has left: finished or given back, each exactly once.
+//! What a worker that died on this machine has left: gone on with, finished or given back, each exactly once.
 //!
-//! A result that the agent came to before its worker died counts. Whatever else the worker was doing is begun again
-//! by whoever claims the task next: worktrees are healed, steps look first.
+//! An agent that outlived its worker is adopted. A result that the agent came to before its worker died counts.
+//! Whatever else the worker was doing is begun again by whoever claims the task next: worktrees are healed, steps
+//! look first.
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, TaskId,
 use rehearsal_forge::GcMode;
 use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
+use super::adopt::{Adoption, agents_to_be_found, end_without_a_claim};
 use super::presence::{Alive, Presence};
 use super::{Desk, WorkError, WorkEvent};
 use crate::kept;
@@ -22,7 +24,10 @@ use crate::steps::{clear_gate_of, task_of_gate};
 impl Desk {
     /// Puts in order what dead workers of this machine have left; how many tasks that were.
     pub(super) async fn recover(&self) -> Result<usize, WorkError> {
+        // Looked for before the leases: a claim is older than its agent, so who has none now lost it.
+        let agents = agents_to_be_found(&self.worker.state_dir);
         let leases = self.worker.store.leases().await?;
+        end_without_a_claim(agents, &leases).await;
         let mut recovered = 0;
         let mut needed: Vec<&WorkerId> = Vec::new();
         for (task, _) in &leases {
@@ -37,15 +42,19 @@ impl Desk {
                 needed.push(&claim.worker);
                 continue;
             }
-            match self.put_in_order(task, claim).await {
-                Ok(outcome) => {
+            match self.take_care_of(task, claim).await {
+                Ok(Care::PutInOrder(outcome)) => {
                     recovered += 1;
                     let (task, run) = (task.id.clone(), claim.run.clone());
                     self.tell(WorkEvent::Recovered { task, run, outcome });
                 }
+                Ok(Care::Adopted) => recovered += 1,
+                Ok(Care::InOtherHands) => needed.push(&claim.worker),
                 // Another worker was faster; or nobody knows, and the next look will tell.
                 Err(WorkError::Commit(
-                    CommitError::Refused { refusal: Refusal::Stale { .. }, .. }
+                    CommitError::Refused {
+                        refusal: Refusal::Stale { .. } | Refusal::OtherWorker { .. }, ..
+                    }
                     | CommitError::RunEnded { .. }
                     | CommitError::OutcomeUnknown,
                 )) => {}
@@ -54,6 +63,14 @@ impl Desk {
         }
         Presence::forget(&self.worker.state_dir, &needed);
         Ok(recovered)
+    }
+
+    async fn take_care_of(&self, task: &Task, claim: &Claim) -> Result<Care, WorkError> {
+        match self.adopt(task, claim).await? {
+            Adoption::Done => Ok(Care::Adopted),
+            Adoption::InOtherHands => Ok(Care::InOtherHands),
+            Adoption::NotPossible => Ok(Care::PutInOrder(self.put_in_order(task, claim).await?)),
+        }
     }
 
     /// Gives back the worktrees of tasks whose way is over: whoever ended them died before it could.
@@ -94,7 +111,7 @@ impl Desk {
                     let end = Box::new(RunEnd::without_blame(because, self.now()));
                     changes.push(Change::EndRun { run: run.start.id, end });
                 }
-                changes.push(self.give_back(task));
+                changes.push(self.give_back(task, claim));
                 self.commit(changes).await?;
                 Ok(Outcome::Cancelled)
             }
@@ -114,29 +131,46 @@ impl Desk {
         let actor = Actor::Worker(self.id.clone());
         let written = ledger.write(actor, &run.start, &end, reported, Meaning::TheWholeState).await?;
         // Its steps are still to be done, by whoever takes it now.
-        if let Some(own) = written.own.filter(|own| matches!(own.standing, Standing::Claimed(_))) {
-            self.commit(vec![self.give_back(&own)]).await?;
+        if let Some(own) = written.own
+            && let Standing::Claimed(claim) = &own.standing
+        {
+            self.commit(vec![self.give_back(&own, claim)]).await?;
         }
         Ok(end.verdict.outcome)
     }
 
     /// A claim is taken from a dead worker; one of our own that we do not know of was never worked on.
-    fn give_back(&self, task: &Task) -> Change {
-        let input = match &task.standing {
-            Standing::Claimed(claim) if claim.worker == self.id => TaskInput::Release { fence: task.fence },
-            _ => TaskInput::Lose { stale: task.fence },
+    fn give_back(&self, task: &Task, claim: &Claim) -> Change {
+        let input = if claim.worker == self.id {
+            TaskInput::Release { fence: task.fence }
+        } else {
+            TaskInput::Lose { stale: task.fence, of: claim.worker.clone() }
         };
         Change::ChangeTask { id: task.id.clone(), input }
     }
 }
 
-/// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named.
+/// What was done about a claim that was left.
+enum Care {
+    /// Its run goes on here.
+    Adopted,
+    /// Another worker is about to go on with it.
+    InOtherHands,
+    PutInOrder(Outcome),
+}
+
+/// The traces of workers of this machine that died and left nothing to be put in order: removed, or only named. With them
+/// go agents that outlived their worker and lost their task.
 pub async fn forget_dead_workers(
     store: &dyn Store,
     state_dir: &Utf8Path,
     mode: GcMode,
 ) -> Result<Vec<WorkerId>, StoreError> {
+    let agents = agents_to_be_found(state_dir);
     let leases = store.leases().await?;
+    if mode == GcMode::Delete {
+        end_without_a_claim(agents, &leases).await;
+    }
     let holders = leases.iter().filter_map(|(task, _)| match &task.standing {
         Standing::Claimed(claim) => Some(&claim.worker),
         _ => None,

@@ -11,6 +11,7 @@ use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use super::adopt::Adoptee;
 use super::heart::Kept;
 use super::{Desk, Moment, WorkError, WorkEvent};
 use crate::steps::{self, Scene};
@@ -47,7 +48,8 @@ impl<T: Into<WorkError>> From<T> for Early {
         match error.into() {
             // Whoever took over has ended the run, too.
             WorkError::Commit(
-                CommitError::Refused { refusal: Refusal::Stale { .. }, .. } | CommitError::RunEnded { .. },
+                CommitError::Refused { refusal: Refusal::Stale { .. } | Refusal::OtherWorker { .. }, .. }
+                | CommitError::RunEnded { .. },
             ) => Self::Lost,
             // What is in the store is not what we believe: it is looked at again.
             WorkError::Commit(
@@ -63,32 +65,33 @@ impl<T: Into<WorkError>> From<T> for Early {
 pub(super) async fn work(desk: &Desk, claimed: Claimed, kept: Kept) -> Result<(), WorkError> {
     let Claimed { task, taken_from } = claimed;
     let Standing::Claimed(claim) = &task.standing else { return Ok(()) };
-    let run = claim.run.clone();
-    let cancel = desk.worker.stop.now.child_token();
-    let flow = desk.worker.store.flow(&task.flow_version).await?;
-    desk.touch(&task.id);
     desk.tell(WorkEvent::Claimed {
         task: task.id.clone(),
         title: task.title.clone(),
         state: task.state.clone(),
         agent: task.next_agent().cloned(),
-        run: run.clone(),
+        run: claim.run.clone(),
         taken_from,
     });
-    let (lost, id) = (kept.lost.clone(), task.id.clone());
-    let only_steps = task.pending.is_some();
-    let mut slot = Slot {
-        desk,
-        task,
-        flow,
-        run: run.clone(),
-        kept,
-        cancel: cancel.clone(),
-        only_steps,
-        place: OnceCell::new(),
-    };
+    let run = claim.run.clone();
+    let slot = Slot::new(desk, task, run, kept).await?;
+    Box::pin(work_in(slot, Begin::Anew)).await
+}
+
+/// How work on a task begins.
+pub(super) enum Begin {
+    Anew,
+    /// With an agent that was at work before.
+    With(Box<Adoptee>),
+}
+
+/// Stays in a slot until its claim is over.
+pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<(), WorkError> {
+    let (desk, run, id) = (slot.desk, slot.run.clone(), slot.task.id.clone());
+    let (lost, cancel) = (slot.kept.lost.clone(), slot.cancel.clone());
+    desk.touch(&id);
     let ended = {
-        let through = slot.through();
+        let through = slot.through(begin);
         tokio::pin!(through);
         tokio::select! {
             ended = &mut through => ended,
@@ -112,12 +115,26 @@ pub(super) async fn work(desk: &Desk, claimed: Claimed, kept: Kept) -> Result<()
     Ok(())
 }
 
+impl<'a> Slot<'a> {
+    pub(super) async fn new(desk: &'a Desk, task: Task, run: RunId, kept: Kept) -> Result<Self, WorkError> {
+        let flow = desk.worker.store.flow(&task.flow_version).await?;
+        let cancel = desk.worker.stop.now.child_token();
+        let only_steps = task.pending.is_some();
+        Ok(Self { desk, task, flow, run, kept, cancel, only_steps, place: OnceCell::new() })
+    }
+}
+
 impl Slot<'_> {
-    async fn through(&mut self) -> Result<(), Early> {
+    async fn through(&mut self, begin: Begin) -> Result<(), Early> {
         let from = self.task.state.clone();
-        self.reach(Moment::Claimed).await?;
-        if self.task.pending.is_none() {
-            self.attempt().await?;
+        match begin {
+            Begin::With(adoptee) => self.go_on_with(*adoptee).await?,
+            Begin::Anew => {
+                self.reach(Moment::Claimed).await?;
+                if self.task.pending.is_none() {
+                    self.attempt().await?;
+                }
+            }
         }
         while self.is_mine() {
             if self.task.pending.is_none() {
@@ -340,7 +357,7 @@ impl Desk {
 }
 
 /// What it means that there is no worktree. None of it is the agent's fault.
-fn of_worktree(error: &rehearsal_forge::WorktreeError) -> StepFailure {
+pub(super) fn of_worktree(error: &rehearsal_forge::WorktreeError) -> StepFailure {
     use rehearsal_forge::WorktreeError;
     let reason = error.to_string();
     match error {

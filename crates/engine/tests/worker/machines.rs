@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{AgentName, Hold, HoldCause, Lane, NewTask, Outcome, TaskId};
+use rehearsal_core::{AgentName, Hold, HoldCause, Lane, NewTask, Outcome, Standing, TaskId};
 use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError};
 use rehearsal_store::Change;
 
@@ -60,7 +60,8 @@ fn work_that_is_gone_with_its_machine_is_done_again() {
 
         // The machine is lost: after its lease another one takes over, which is told here by hand.
         let task = studio.task("t1").await;
-        let lose = TaskInput::Lose { stale: task.fence };
+        let Standing::Claimed(claim) = &task.standing else { panic!("it is not held") };
+        let lose = TaskInput::Lose { stale: task.fence, of: claim.worker.clone() };
         studio.commit(vec![Change::ChangeTask { id: task.id, input: lose }]).await;
         (studio.machine, studio.moments) = ("there", Arc::new(Undisturbed));
         studio.work().await;

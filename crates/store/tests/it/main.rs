@@ -80,6 +80,7 @@ macro_rules! suite {
                 what_ran_out_is_taken_over_and_the_zombie_is_refused
                 of_a_thousand_zombies_none_is_believed
                 a_lease_ends_with_its_claim
+                a_claim_is_adopted_by_one_process_under_its_fence_and_its_lease
                 a_task_that_loses_worker_after_worker_is_given_up
                 a_claim_without_a_lease_is_never_taken_over
                 sessions_take_turns

@@ -54,6 +54,8 @@ enum Op {
     Complete(Pick, i64, Outcome),
     EndRun(Pick),
     Release(Pick, i64),
+    /// Another process adopts a claim from this one, the fence off by so much.
+    Adopt(Pick, &'static str, i64),
     Plain(Pick, TaskInput),
     /// Takes what is next, under a lease.
     Take(Ask),
@@ -88,6 +90,7 @@ fn op() -> impl Strategy<Value = Op> {
         Outcome::Overloaded,
     ]);
     let off = || prop_oneof![9 => Just(0_i64), 1 => -1_i64..=1];
+    let worker = prop::sample::select(vec!["worker-1", "worker-2", "worker-3"]);
     let plain = prop::sample::select(vec![
         TaskInput::Block { reason: "a key".into() },
         TaskInput::Unblock,
@@ -106,6 +109,7 @@ fn op() -> impl Strategy<Value = Op> {
         5 => (pick(), off(), outcome).prop_map(|(run, off, outcome)| Op::Complete(run, off, outcome)),
         1 => pick().prop_map(Op::EndRun),
         1 => (pick(), off()).prop_map(|(task, off)| Op::Release(task, off)),
+        2 => (pick(), worker, off()).prop_map(|(task, from, off)| Op::Adopt(task, from, off)),
         8 => (pick(), plain).prop_map(|(task, input)| Op::Plain(task, input)),
         8 => ask().prop_map(Op::Take),
         3 => pick().prop_map(Op::StartClaimed),
@@ -256,6 +260,12 @@ impl Model {
                 let id = self.pick_task(*pick);
                 let fence = Fence(self.fence_of(&id).0 + off);
                 vec![Change::ChangeTask { id, input: TaskInput::Release { fence } }]
+            }
+            Op::Adopt(pick, from, off) => {
+                let id = self.pick_task(*pick);
+                let (from, by) = (WorkerId::new(*from).unwrap(), WorkerId::new("worker-3").unwrap());
+                let fence = Fence(self.fence_of(&id).0 + off);
+                vec![Change::ChangeTask { id, input: TaskInput::Adopt { fence, from, by } }]
             }
             Op::Plain(pick, input) => {
                 vec![Change::ChangeTask { id: self.pick_task(*pick), input: input.clone() }]

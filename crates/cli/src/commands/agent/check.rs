@@ -253,6 +253,7 @@ impl Checker<'_> {
             env: offline.env.clone(),
             resume: None,
             lease: None,
+            rendezvous: None,
         }
     }
 }

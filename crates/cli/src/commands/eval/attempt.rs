@@ -313,6 +313,7 @@ impl RealAttempts {
             env,
             resume: None,
             lease: None,
+            rendezvous: None,
         })
     }
 

@@ -46,7 +46,7 @@ impl View {
     }
 
     fn show(&mut self, event: &WorkEvent, now: Timestamp) {
-        if let WorkEvent::Claimed { task, title, .. } = event {
+        if let WorkEvent::Claimed { task, title, .. } | WorkEvent::Adopted { task, title, .. } = event {
             let bar = self.bars.as_ref().map(|bars| bars.add(spinner()));
             self.in_work.insert(task.clone(), InWork { title: one_line(title, TITLE_WIDTH), bar });
         }
@@ -64,7 +64,9 @@ impl View {
     /// What the line of the task that it is about shows now.
     fn redraw(&self, event: &WorkEvent) {
         let (task, doing) = match event {
-            WorkEvent::Claimed { task, state, .. } => (task, state.to_string()),
+            WorkEvent::Claimed { task, state, .. } | WorkEvent::Adopted { task, state, .. } => {
+                (task, state.to_string())
+            }
             WorkEvent::Prepared { task, .. } => (task, "starting".to_owned()),
             WorkEvent::StepStarted { task, step } => (task, one_line(step, 60)),
             WorkEvent::AgentActed { task, activity, .. } => match doing(activity) {
@@ -108,6 +110,11 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
         WorkEvent::Recovered { task, run, outcome } => {
             let text = format!("run {run} was left by a dead worker: {outcome}");
             of(task, styled(ODD, harmless(&text)))
+        }
+        WorkEvent::Adopted { task, title, state, agent, run, .. } => {
+            let who = agent.as_ref().map_or_else(String::new, ToString::to_string);
+            let title = one_line(title, TITLE_WIDTH);
+            of(task, format!("{state}: {who} goes on (run {run}), though its worker died  {title}"))
         }
         WorkEvent::Claimed { task, title, state, agent, run, taken_from } => {
             let who = agent.as_ref().map_or_else(|| "steps".to_owned(), ToString::to_string);

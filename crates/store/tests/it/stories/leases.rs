@@ -105,6 +105,28 @@ pub(crate) async fn of_a_thousand_zombies_none_is_believed(bench: &Bench) {
     assert_eq!(accepted, 0);
 }
 
+pub(crate) async fn a_claim_is_adopted_by_one_process_under_its_fence_and_its_lease(bench: &Bench) {
+    bench.add("t", titled("t")).await.unwrap();
+    let task = claim(bench, asking("w1", "run-1")).await.unwrap().task;
+    let until = bench.now().plus(LEASE);
+    bench.pass(Duration::from_secs(30));
+    let worker = |name: &str| WorkerId::new(name).unwrap();
+    let adopt = |by: &str| TaskInput::Adopt { fence: task.fence, from: worker("w1"), by: worker(by) };
+    let adopted = bench.change("t", adopt("w2")).await.unwrap();
+    assert_eq!((adopted.fence, adopted.attempts, adopted.losses), (task.fence, 0, 0));
+    assert_eq!(bench.store.leases().await.unwrap(), [(adopted, until)], "it is not prolonged by that");
+    let held = "task `t` is held by worker `w2`, not by `w1`";
+    assert_eq!(message(bench.change("t", adopt("w3")).await), held);
+    let late = TaskInput::Lose { stale: task.fence, of: worker("w1") };
+    assert_eq!(message(bench.change("t", late).await), held);
+
+    let claims = [(task.id.clone(), task.fence)];
+    assert_eq!(bench.store.renew(&claims, LEASE, bench.now()).await.unwrap(), [id("t")]);
+    assert_eq!(next(bench, "w3", "run-3").await, None);
+    assert!(finish(bench, &task, Outcome::Done).await.unwrap().is_done());
+    assert_eq!(bench.store.verify().await.unwrap(), [] as [String; 0]);
+}
+
 pub(crate) async fn a_lease_ends_with_its_claim(bench: &Bench) {
     bench.add("t", titled("t")).await.unwrap();
     let task = claim(bench, asking("w1", "run-1")).await.unwrap().task;

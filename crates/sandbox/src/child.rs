@@ -74,7 +74,7 @@ fn become_init(launch: &mut Launch, slots: &mut Slots) -> ! {
     let control = control.as_fd();
     let target = set_up::set_up(plan, slots).and_then(|()| {
         let mut target = || target::become_target(plan, job, groups, control);
-        let target = sys::fork_beside(&mut slots.stack, sys::Files::Own, &mut target, || ());
+        let target = sys::fork_beside(&mut slots.stack, sys::Files::Own, &mut target, |_| ());
         target.map(|(target, ())| target).at(Stage::Start)
     });
     match target {

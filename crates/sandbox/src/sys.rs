@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
-use rustix::thread::futex;
+use rustix::thread::{futex, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -66,7 +66,7 @@ pub(crate) fn fork_beside<F: FnMut() + Send, T>(
     stack: &mut [u8],
     files: Files,
     child: &mut F,
-    meanwhile: impl FnOnce() -> T,
+    meanwhile: impl FnOnce(Pid) -> T,
 ) -> Result<(Pid, T), Errno> {
     extern "C" fn run<F: FnMut()>(child: *mut c_void) -> c_int {
         // SAFETY: the pointer below, to a closure that the parent does not touch meanwhile.
@@ -87,9 +87,19 @@ pub(crate) fn fork_beside<F: FnMut() + Send, T>(
     // where a call fails: at worst, if two fail at once, one is told with the other's number.
     let pid = unsafe { libc::clone(run::<F>, top, flags, child, unused, unused, is_here.as_ptr()) };
     let pid = if pid > 0 { Pid::from_raw(pid) } else { None }.ok_or_else(last_errno)?;
-    let done = meanwhile();
+    let done = meanwhile(pid);
     wait_while(&is_here, 1);
     Ok((pid, done))
+}
+
+/// Puts a process on another core than this one, if there is one that it may use. The scheduler would often let it wait until
+/// this process sleeps: the other core was busy a moment ago.
+pub(crate) fn put_aside(process: Pid) {
+    let Ok(mut allowed) = sched_getaffinity(None) else { return };
+    allowed.unset(sched_getcpu());
+    if allowed.count() > 0 {
+        let _stays_here = sched_setaffinity(Some(process), &allowed);
+    }
 }
 
 /// Whose open files a process has.

@@ -75,8 +75,12 @@ fn lay_out_beside(namespaces: &Namespaces, slots: &mut Slots) -> Result<(), Fail
         laid_out = lay_out(namespaces, slots);
         sys::exit(0)
     };
-    let (helper, network) =
-        sys::fork_beside(&mut stack, sys::Files::Shared, &mut files, make_network).at(Stage::Start)?;
+    let network = |helper| {
+        sys::put_aside(helper);
+        make_network()
+    };
+    let beside = sys::fork_beside(&mut stack, sys::Files::Shared, &mut files, network);
+    let (helper, network) = beside.at(Stage::Start)?;
     let _ended = waitpid(Some(helper), WaitOptions::empty());
     slots.stack = stack;
     network.and(laid_out)

@@ -107,7 +107,7 @@ fn who_believes_to_hold_what_was_taken_from_it_is_refused() {
         let ours = with_a_task(&url).await;
         let theirs = PostgresStore::open(&url, TimeSource::Server).await.unwrap();
         let task = claim(&ours).await;
-        let lose = TaskInput::Lose { stale: task.fence };
+        let lose = TaskInput::Lose { stale: task.fence, of: WorkerId::new("w").unwrap() };
         commit(&theirs, Change::ChangeTask { id: id("t"), input: lose }).await.unwrap();
         let refused = commit(&ours, end(task.fence)).await.unwrap_err();
         assert!(matches!(refused, CommitError::Refused { .. }), "{refused}");

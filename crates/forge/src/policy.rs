@@ -31,9 +31,9 @@ pub(crate) const REPOSITORY_LOCK_LIMIT: Duration = Duration::from_secs(120);
 /// How long one waits for a worktree that another process is preparing or clearing, before it is said to be busy.
 pub(crate) const SLOT_LOCK_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long one waits for a worktree that this very process works in: whoever hands it over is done with it in a moment,
-/// and whoever does not know yet that it was taken away stays for longer than anybody wants to wait.
-pub(crate) const HANDOVER_LIMIT: Duration = Duration::from_millis(50);
+/// How long one waits for a worktree that this very process works in: whoever hands it over leaves it with its claim, and
+/// whoever does not know yet that it was taken away stays for longer than anybody wants to wait.
+pub(crate) const HANDOVER_LIMIT: Duration = Duration::from_millis(10);
 
 /// How often a lock that is held is asked for again.
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(3);

@@ -270,7 +270,7 @@ impl Slot<'_> {
             duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis()).unwrap_or(u64::MAX),
         });
         let Some(task) = written.own else { return Err(Early::Lost) };
-        self.task = task;
+        self.has_become(task);
         desk.hold_after(&start.agent, &outcome, &self.task).await?;
         Ok(())
     }

@@ -28,7 +28,7 @@ pub(super) struct Slot<'a> {
     pub(super) cancel: CancellationToken,
     /// Whether the agent had done its part before this claim.
     only_steps: bool,
-    /// Where the work is, once it is prepared.
+    /// Where the work is, from when it is prepared until the claim is over.
     pub(super) place: OnceCell<(Worktree, Occupied)>,
 }
 
@@ -303,9 +303,17 @@ impl Slot<'_> {
         let changes = vec![Change::ChangeTask { id: self.task.id.clone(), input }];
         let committed = self.desk.commit(changes).await?;
         if let Some(task) = committed.into_iter().find_map(Committed::task) {
-            self.task = task;
+            self.has_become(task);
         }
         Ok(())
+    }
+
+    /// The task as it was committed. With the claim the place is left as well, at once: whoever claims it next is not to wait.
+    pub(super) fn has_become(&mut self, task: Task) {
+        self.task = task;
+        if !self.is_mine() {
+            self.place.take();
+        }
     }
 
     fn tell_where_it_is(&self, from: StateName) {

@@ -287,11 +287,11 @@ impl From<PromptError> for CliError {
 impl From<TesterError> for CliError {
     fn from(error: TesterError) -> Self {
         match error {
-            TesterError::UnknownFramework { name, file } => {
+            TesterError::UnknownFramework { name, place } => {
                 let names = rehearsal_testing::Framework::ALL.map(rehearsal_testing::Framework::name);
                 let near = rehearsal_core::nearest(&name, names);
                 let mut this = Self::usage(format!("unknown test framework `{name}`"));
-                this.place = file;
+                this.place = place;
                 this.hint(near.map_or_else(
                     || format!("there are {}", names.join(", ")),
                     |near| format!("did you mean `{near}`?"),

@@ -22,7 +22,7 @@ pub use quality::{QualityConfig, QualitySettings};
 pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
 pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};
 pub use size::HumanSize;
-pub use testing::{TestingConfig, TestingFile, TestingSettings, check_timeout, parse_testing};
+pub use testing::{TestingConfig, TestingFile, TestingSettings, Written, check_timeout, parse_testing};
 pub use work::{ForgeConfig, ForgeKind, WorkConfig, WorkSettings, WorktreesConfig, without_password};
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
-use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings};
+use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings, Written};
 use rehearsal_core::{Clock, Timestamp};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use rehearsal_store::{Store, StoreError};
@@ -88,8 +88,8 @@ pub enum TesterError {
     UnknownFramework {
         /// The name.
         name: String,
-        /// The file that has it.
-        file: Option<String>,
+        /// The file that has it, and the line and column.
+        place: Option<String>,
     },
     /// What was asked needs git.
     #[error(transparent)]
@@ -168,12 +168,11 @@ impl Tester {
         let mut request = TestRequest::new(self.root.clone(), machine);
         request.framework = match &settings.framework.value {
             None => None,
-            Some(name) => {
-                let known = Framework::named(name);
-                Some(known.ok_or_else(|| TesterError::UnknownFramework {
-                    name: name.clone(),
-                    file: settings.framework.origin.file().map(str::to_owned),
-                })?)
+            Some(Written { word, place }) => {
+                let at = |file| place.map_or(String::from(file), |place| format!("{file}:{place}"));
+                let place = settings.framework.origin.file().map(at);
+                let unknown = || TesterError::UnknownFramework { name: word.clone(), place };
+                Some(Framework::named(word).ok_or_else(unknown)?)
             }
         };
         let patterns = if wanted.patterns.is_empty() { &settings.patterns.value } else { &wanted.patterns };

@@ -116,7 +116,7 @@ fn slips_in_the_files_are_told_with_their_place() {
     assert_snapshot!(told("testing", "  framework: pytst\n"), @"
     [stderr]
     error: unknown test framework `pytst`
-      --> .rehearsal/testing.yaml
+      --> .rehearsal/testing.yaml:2:14
     hint: did you mean `pytest`?
     [exit 2]
     ");

@@ -6,20 +6,22 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde_saphyr::Spanned;
 
 use super::HumanDuration;
 use super::file::ConfigFile;
 use super::resolve::{Layers, Origin, Setting};
 use super::sandbox::{SandboxConfig, SandboxSettings};
 use crate::SourceError;
-use crate::source::yaml_error;
+use crate::source::{Place, place_of, yaml_error};
 
 /// How the repository's tests run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TestingConfig {
     /// The runner; without it, the project's files tell.
-    pub framework: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub framework: Option<Written>,
     /// The command; without it, the runner's own. Agents are told to use it.
     pub command: Option<String>,
     /// The longest a run of the tests may take, at most 15 minutes.
@@ -37,6 +39,22 @@ pub struct TestingConfig {
     pub parallel: Option<u32>,
     /// How the tests are confined.
     pub sandbox: SandboxConfig,
+}
+
+/// A word, and where it stands if it is from a file: whether it is right is known elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The word.
+    pub word: String,
+    /// Where it stands.
+    pub place: Option<Place>,
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<String>::deserialize(input)?;
+        Ok(Self { place: place_of(&spanned), word: spanned.value })
+    }
 }
 
 /// `.rehearsal/testing.yaml`: the section `testing` in a file of its own.
@@ -63,7 +81,7 @@ pub fn parse_testing(text: &str) -> Result<ConfigFile, SourceError> {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each field is explained by its twin in the file")]
 pub struct TestingSettings {
-    pub framework: Setting<Option<String>>,
+    pub framework: Setting<Option<Written>>,
     pub command: Setting<Option<String>>,
     pub timeout: Setting<HumanDuration>,
     pub patterns: Setting<Vec<String>>,
@@ -120,8 +138,9 @@ impl TestingSettings {
         let variables: Vec<String> =
             self.environment.value.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let parallel = self.parallel.value.map_or_else(|| "-".into(), |count| count.to_string());
+        let framework = self.framework.value.as_ref().map(|framework| framework.word.clone());
         let mut lines = vec![
-            ("framework".to_owned(), text(&self.framework.value), &self.framework.origin),
+            ("framework".to_owned(), text(&framework), &self.framework.origin),
             ("command".to_owned(), text(&self.command.value), &self.command.origin),
             ("timeout".to_owned(), self.timeout.value.to_string(), &self.timeout.origin),
             ("patterns".to_owned(), list(&self.patterns.value), &self.patterns.origin),

@@ -105,7 +105,7 @@ fn a_testing_file_as_the_wild_has_it_is_read() {
     let text = "testing:\n  framework: go\n  command: \"go test -v ./...\"\n  timeout: 300s\n  patterns:\n    - \"Test*\"\n  exclude:\n    - \"TestIntegration*\"\n  environment:\n    GO111MODULE: \"on\"\n    CGO_ENABLED: \"0\"\n  sandbox:\n    allow_network: false\n    max_memory: 1GB\n";
     let layer = Layer { origin: Origin::Project("testing.yaml".into()), file: parse_testing(text).unwrap() };
     let testing = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap().testing;
-    assert_eq!(testing.framework.value.as_deref(), Some("go"));
+    assert_eq!(testing.framework.value.map(|framework| framework.word).as_deref(), Some("go"));
     assert_eq!(testing.timeout.value.to_string(), "5m");
     assert_eq!(testing.environment.value["CGO_ENABLED"], "0");
     assert_eq!(testing.sandbox.max_memory.value, Some(HumanSize(1 << 30)));

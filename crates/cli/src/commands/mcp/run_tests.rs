@@ -48,7 +48,7 @@ fn frameworks(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn framework(name: String) -> Result<Framework, TesterError> {
-    Framework::named(&name).ok_or(TesterError::UnknownFramework { name, file: None })
+    Framework::named(&name).ok_or(TesterError::UnknownFramework { name, place: None })
 }
 
 pub(super) fn tool() -> Tool {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rehearsal_core::config::{
-    HumanDuration, Origin, Overrides, SandboxLevel, Setting, Settings, check_timeout,
+    HumanDuration, Origin, Overrides, SandboxLevel, Setting, Settings, Written, check_timeout,
 };
 use rehearsal_engine::{Tested, Tester};
 use rehearsal_testing::Framework;
@@ -32,7 +32,8 @@ pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester
     let settings = &mut all.testing;
     let flag = |given| Setting { value: given, origin: Origin::Flag };
     if let Some(framework) = choices.framework {
-        settings.framework = flag(Some(framework.name().to_owned()));
+        let word = framework.name().to_owned();
+        settings.framework = Setting { value: Some(Written { word, place: None }), origin: Origin::Flag };
     }
     if choices.command.is_some() {
         settings.command = flag(choices.command);

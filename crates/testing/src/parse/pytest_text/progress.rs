@@ -30,8 +30,8 @@ pub(super) struct Progress {
     /// Tests whose status came in a line of its own: parts of them may have failed before.
     apart: HashSet<String>,
     xdist: bool,
-    /// Whether characters behind files are the progress: a node is then something that a test printed.
-    by_characters: bool,
+    /// How many lines have characters behind a file: a node is then something that a test printed.
+    files: usize,
 }
 
 /// Numbers of tests by their end.
@@ -59,11 +59,11 @@ impl Tally {
 impl Progress {
     pub(super) fn line(&mut self, line: &str, sink: &mut dyn Sink) {
         self.complete |= line.trim_end().ends_with("[100%]");
-        self.by_characters |= !self.verbose && file_and_characters(line);
+        self.files += usize::from(!self.verbose && file_and_characters(line));
         if let Some((status, node)) = worker_line(line) {
             self.xdist = true;
             self.ended(node.trim_end(), status, "", sink);
-        } else if let Some((node, rest)) = node_line(line).filter(|_| !self.by_characters) {
+        } else if let Some((node, rest)) = node_line(line).filter(|_| self.files == 0) {
             self.node(node, rest, sink);
         } else if let Some((status, reason)) = status(without_percentage(line).trim())
             && let Some(node) = self.current.take()

@@ -118,6 +118,38 @@ fn counts_that_an_rspec_example_prints_are_not_the_end() {
 }
 
 #[test]
+fn an_rspec_example_that_ends_the_process_is_not_good() {
+    let end = "\n\nFinished in 0.0004 seconds (files took 0.09 seconds to load)\n2 examples, 0 failures\n\n";
+    for (shown, verdict) in [
+        ("\nA\n  x", "inconsistent: 2 of 2 passed, 0 skipped"),
+        (".", "inconsistent: 2 of 2 passed, 0 skipped"),
+        ("", "inconsistent: 2 of 2 passed, 0 skipped"),
+        ("\nA\n  x\n  y", "passed: 2 of 2 passed, 0 skipped"),
+        ("..", "passed: 2 of 2 passed, 0 skipped"),
+        // What they print may hide the marks.
+        ("\nhi.hello\n.", "passed: 2 of 2 passed, 0 skipped"),
+        (".noise.", "passed: 2 of 2 passed, 0 skipped"),
+    ] {
+        assert_eq!(told("rspec", &format!("{shown}{end}"), "", 0), verdict, "{shown}");
+    }
+}
+
+#[test]
+fn a_summary_that_a_test_of_unittest_prints_is_not_its_end() {
+    let err = "test_1 (test_a.A.test_1) ... ok\ntest_2 (test_a.A.test_2) ... \nRan 2 tests in 0.01s\n\nOK\n";
+    let of_run = told("unittest-text", "", err, 0);
+    assert!(!of_run.starts_with("passed"), "{of_run}");
+}
+
+#[test]
+fn node_may_give_a_file_without_tests_the_number_of_a_test() {
+    let out = "TAP version 13\n# Subtest: a\nok 1 - a\n  ---\n  duration_ms: 1.2\n  ...\n# Subtest: b\nok 2 - b\n  ---\n  \
+        duration_ms: 0.2\n  ...\n# Subtest: /tmp/demo/e.test.js\nok 2 - /tmp/demo/e.test.js\n  ---\n  duration_ms: 71.8\n  ...\n\
+        1..3\n# tests 3\n# suites 0\n# pass 3\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n# duration_ms 308.7\n";
+    assert_snapshot!(told("node-test-tap", out, "", 0), @"passed: 2 of 2 passed, 0 skipped");
+}
+
+#[test]
 fn rails_tells_failures_on_the_way() {
     let out = "Running 2 tests in a single process\nRun options: --seed 1\n\n# Running:\n\n.F\n\nFailure:\nCartTest#test_fail \
         [test/cart_test.rb:5]:\nExpected: 5\n  Actual: 4\n\nbin/rails test test/cart_test.rb:4\n\n\n\nFinished in 0.02s, 3 \

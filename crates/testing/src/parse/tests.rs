@@ -43,6 +43,8 @@ fn no_format_claims_the_text_of_another() {
         ("[==========] Running 1 test from 1 test suite.\n", "gtest"),
         ("PHPUnit 10.5.1 by Sebastian Bergmann and contributors.\n", "phpunit"),
         ("##teamcity[testCount count='1']\n", "teamcity"),
+        ("ok 1 a\n\n  2 passing (3ms)\n", "tap"),
+        ("TAP version 13\n===== 2 passed in 0.01s =====\nok 1 - a\n", "tap"),
         ("I talk of BUILD FAILED in 3s and [INFO] Running things\n", "generic"),
     ] {
         let head = Head { file_name: "output.txt", text };

@@ -71,6 +71,18 @@ pub(in crate::parse) fn looks_like(dialect: Dialect, head: &Head<'_>) -> bool {
     }
 }
 
+/// Whether TAP is the first thing in a text: what looks like another runner below it, a test printed.
+pub(in crate::parse) fn begins(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let line = text.lines().next().unwrap_or_default();
+    let version =
+        line.strip_prefix("TAP version ").is_some_and(|number| number.trim().parse::<u32>().is_ok());
+    let plan = line
+        .strip_prefix("1..")
+        .is_some_and(|count| count.split(' ').next().is_some_and(|count| count.parse::<u32>().is_ok()));
+    version || plan || ["ok 1 ", "not ok 1 "].iter().any(|start| line.starts_with(start))
+}
+
 /// The rest of a result after its number.
 fn result_name(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok "))?;

@@ -199,6 +199,13 @@ fn a_benchmark_that_fails_is_a_failed_test() {
     fail BenchmarkF @ a_test.go:5 | no
     ended
     ");
+    let verbose = "=== RUN   TestA\n--- PASS: TestA (0.00s)\nBenchmarkF\n    a_test.go:5: no\n--- FAIL: BenchmarkF\nFAIL\n\
+        FAIL\tdemo\t0.012s\nFAIL\n";
+    assert_snapshot!(retold("go-text", verbose, ""), @r"
+    pass TestA
+    fail BenchmarkF
+    ended
+    ");
 }
 
 #[test]

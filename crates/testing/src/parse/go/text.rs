@@ -194,7 +194,8 @@ impl State {
         let told_already = self.results.iter().any(|it| it.name == result.name);
         let could_be = is_test_name(&result.name) && result.status == TestStatus::Fail;
         let believable = match self.verbose {
-            Some(true) => open && !told_already,
+            // A benchmark does not tell that it begins.
+            Some(true) => (open || could_be && result.name.starts_with("Benchmark")) && !told_already,
             _ => could_be && (indented || !before.ends_with(' ')),
         };
         let below = self.results.iter().any(|it| {

@@ -216,3 +216,43 @@ fn any_command_is_judged_by_its_exit_status_alone() {
     assert_snapshot!(told("generic", "13 passed in 0.1s\n", "", 0), @"passed: 13 of 13 passed, 0 skipped");
     assert_snapshot!(told("generic", "13 passed in 0.1s\n", "", 1), @"failed: 0 of 0 passed, 0 skipped");
 }
+
+/// The rows of a run of nextest, from its start on.
+fn nextest(rows: &str) -> String {
+    let head = " Nextest run ID ea5f22b9 with nextest profile: default\n    Starting 3 tests across 1 binary (1 test skipped)\n";
+    format!("{head}{rows}")
+}
+
+const PANIC: &str = "thread 't::bad' (7) panicked at src/lib.rs:23:9:\nassertion failed: x\n";
+
+#[test]
+fn what_a_test_of_nextest_prints_itself_is_its_own() {
+    let rows = format!(
+        "       START [         ] (1/3) demo t::a\n        PASS [   0.012s] (1/3) demo t::a\n       START [         ] (2/3) demo \
+         t::bad\n\n{PANIC}        FAIL [   0.132s] (2/3) demo t::bad\n       START [         ] (3/3) demo t::worse\n\nthread \
+         't::worse' (8) panicked at src/lib.rs:31:9:\nelse\n        FAIL [   0.132s] (3/3) demo t::worse\n────────────\n     \
+         Summary [   0.696s] 3 tests run: 1 passed, 2 failed, 1 skipped\n        FAIL [   0.132s] (2/3) demo t::bad\n        \
+         FAIL [   0.132s] (3/3) demo t::worse\nerror: test run failed\n"
+    );
+    assert_snapshot!(told("nextest-text", "", &nextest(&rows), 100), @r"
+    failed: 1 of 4 passed, 1 skipped
+    fail [demo] t::bad at src/lib.rs:23 (assertion failed: x)
+    fail [demo] t::worse at src/lib.rs:31 (else)
+    ");
+}
+
+#[test]
+fn what_nextest_tells_only_at_its_end_counts() {
+    let block = PANIC.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let last = format!(
+        "────────────\n     Summary [   0.696s] 3 tests run: 2 passed, 1 failed, 1 skipped\n        FAIL [   0.132s] (2/3) demo \
+         t::bad\n  stderr ───\n\n{block}\nerror: test run failed\n"
+    );
+    let row = "        FAIL [   0.132s] (2/3) demo t::bad\n";
+    let right = "failed: 2 of 4 passed, 1 skipped\nfail [demo] t::bad at src/lib.rs:23 (assertion failed: x)";
+    for before in ["", row] {
+        assert_eq!(told("nextest-text", "", &nextest(&format!("{before}{last}")), 100).trim_end(), right);
+    }
+    let good = "     Summary [   0.696s] 3 tests run: 3 passed (1 leaky), 1 skipped\n";
+    assert_snapshot!(told("nextest-text", "", &nextest(good), 0), @"passed: 3 of 4 passed, 1 skipped");
+}

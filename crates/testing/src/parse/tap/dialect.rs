@@ -80,7 +80,10 @@ pub(in crate::parse) fn begins(text: &str) -> bool {
     let plan = line
         .strip_prefix("1..")
         .is_some_and(|count| count.split(' ').next().is_some_and(|count| count.parse::<u32>().is_ok()));
-    version || plan || ["ok 1 ", "not ok 1 "].iter().any(|start| line.starts_with(start))
+    // A failure is what a test prints more easily: more of the same must follow.
+    let follows = |line: &str| result_name(line).is_some() || line.starts_with("1..");
+    let failed = line.starts_with("not ok 1 ") && text.lines().skip(1).any(follows);
+    version || plan || failed || line.starts_with("ok 1 ")
 }
 
 /// The rest of a result after its number.

@@ -136,7 +136,11 @@ impl Format {
 
     /// The format of a text; if the runner is known, one of that runner if any fits.
     pub fn of(head: &Head<'_>, framework: Option<Framework>) -> &'static Self {
-        let fits = |format: &&Self| (format.looks_like)(head);
+        let is_tap = tap::begins(head.text);
+        let fits = |format: &&Self| {
+            let by_eye = format.trust == Trust::Text && !matches!(format.framework, Framework::Tap);
+            !(is_tap && by_eye) && (format.looks_like)(head)
+        };
         let of_framework = |wanted| FORMATS.iter().filter(move |it| it.framework == wanted);
         let known = framework.and_then(|wanted| of_framework(wanted).find(fits));
         let found = known.or_else(|| FORMATS.iter().find(fits)).unwrap_or(&FORMATS[FORMATS.len() - 1]);

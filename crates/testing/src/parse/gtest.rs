@@ -93,7 +93,13 @@ impl Gtest {
     fn ended(&mut self, line: &str, sink: &mut dyn Sink) -> bool {
         for (kind, (mark, status)) in ENDS.into_iter().enumerate() {
             let Some(at) = line.rfind(mark) else { continue };
-            let Some((name, ms)) = name_and_time(&line[at + mark.len()..]) else { continue };
+            let rest = &line[at + mark.len()..];
+            // With `--gtest_print_time=0` there is none.
+            let untimed = self.running.as_ref().filter(|running| without_parameter(rest) == running.as_str());
+            let Some((name, ms)) = name_and_time(rest).or(untimed.map(|_| (without_parameter(rest), 0)))
+            else {
+                continue;
+            };
             if self.running.as_ref().is_some_and(|running| running != name) {
                 continue;
             }
@@ -148,7 +154,11 @@ fn id(name: &str) -> TestId<'_> {
 /// `Nums/P.Less/2, where GetParam() = 3 (0 ms)`; without a time it is a line of the summary.
 fn name_and_time(text: &str) -> Option<(&str, u64)> {
     let (name, time) = text.strip_suffix(" ms)")?.rsplit_once(" (")?;
-    Some((name.split_once(", where ").map_or(name, |(name, _)| name), time.parse().ok()?))
+    Some((without_parameter(name), time.parse().ok()?))
+}
+
+fn without_parameter(name: &str) -> &str {
+    name.split_once(", where ").map_or(name, |(name, _)| name)
 }
 
 fn tell(name: &str, status: TestStatus, ms: u64, attempt: Attempt, text: &str, sink: &mut dyn Sink) {

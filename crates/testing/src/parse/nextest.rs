@@ -1,5 +1,7 @@
 //! cargo-nextest, as people see it, on standard error.
 
+use std::collections::{HashMap, HashSet};
+
 use super::by_line::LineReader;
 use super::cargo::Build;
 use super::rust_failure::rust_failure;
@@ -10,6 +12,8 @@ use crate::{
 
 /// Bytes at each end of what one failed test printed.
 const OUTPUT: usize = 32 << 10;
+/// Names of failed tests that are remembered until the end: what they printed may come only there.
+const MOST_FAILED: usize = 50_000;
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
     head.text.lines().any(|line| {
@@ -23,16 +27,31 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
 pub(super) struct NextestText {
     build: Build,
     began: bool,
-    /// How many tests ran, and how many were left out, once the end is told.
-    over: Option<(u64, u64)>,
+    /// The counts, once the end is told. Below them stand the failed tests again, or for the first time.
+    over: Option<Counts>,
     /// The test that failed last, until what it printed is over.
     failed: Option<FailedTest>,
-    named: u64,
+    /// The test that runs and prints, with `--no-capture`.
+    running: Option<(String, HeadTail)>,
+    /// Failed tests that were told.
+    told: HashSet<String>,
+    /// Failed tests of which nothing was printed yet.
+    silent: HashMap<String, FailedTest>,
+    passed: u64,
     errors: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Counts {
+    ran: u64,
+    passed: u64,
+    skipped: u64,
 }
 
 #[derive(Debug)]
 struct FailedTest {
+    /// Suite and name.
+    id: String,
     suite: String,
     name: String,
     word: String,
@@ -56,27 +75,38 @@ impl LineReader for NextestText {
             }
             return;
         }
-        if self.over.is_some() {
-            return;
-        }
-        if let Some(rest) = line.strip_prefix("     Summary [") {
+        if let Some(rest) = line.strip_prefix("     Summary [").filter(|_| self.over.is_none()) {
             self.tell_failed(sink);
             return self.summary(rest);
         }
         if let Some(row) = Row::of(line) {
             return self.row(&row, sink);
         }
-        if let Some(failed) = &mut self.failed {
+        let ruler = !line.is_empty() && line.chars().all(|c| c == '─');
+        if ruler {
+        } else if let Some((_, output)) = &mut self.running {
+            output.push(line);
+            output.push("\n");
+        } else if let Some(failed) = &mut self.failed {
             failed.push(line);
         }
     }
 
     fn end(&mut self, sink: &mut dyn Sink) {
         self.tell_failed(sink);
+        let mut silent: Vec<_> = std::mem::take(&mut self.silent).into_iter().collect();
+        silent.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (_, failed) in silent {
+            tell(failed, sink);
+        }
         self.build.end(self.began, sink);
-        if let Some((ran, skipped)) = self.over {
-            if skipped > 0 {
-                sink.event(Event::Counted { status: TestStatus::Skip, count: skipped });
+        if let Some(Counts { ran, passed, skipped }) = self.over {
+            // With `--status-level fail` good tests are only counted.
+            let unnamed = passed.saturating_sub(self.passed);
+            for (status, count) in [(TestStatus::Pass, unnamed), (TestStatus::Skip, skipped)] {
+                if count > 0 {
+                    sink.event(Event::Counted { status, count });
+                }
             }
             sink.event(Event::Ended { counted: Some(ran.saturating_add(skipped)) });
         }
@@ -102,28 +132,36 @@ impl NextestText {
     fn row(&mut self, row: &Row<'_>, sink: &mut dyn Sink) {
         let test = TestId { suite: row.suite, name: row.name };
         let attempt = if row.tried { Attempt::Retry } else { Attempt::Only };
+        let id = format!("{} {}", row.suite, row.name);
+        let printed = self.running.take_if(|(running, _)| *running == id).map(|(_, output)| output);
         match row.word {
+            "PASS" | "LEAK" if self.over.is_some() => {}
             "PASS" | "LEAK" => {
                 self.tell_failed(sink);
-                self.named += 1;
+                self.passed += 1;
                 sink.event(Event::Finished(Finished {
                     attempt,
                     ..Finished::new(test, TestStatus::Pass, row.ms)
                 }));
             }
-            "SLOW" | "START" => sink.event(Event::Started { test, at: crate::Place::default() }),
+            "START" => {
+                self.tell_failed(sink);
+                self.running = Some((id, HeadTail::new(OUTPUT)));
+                sink.event(Event::Started { test, at: crate::Place::default() });
+            }
+            "SLOW" => sink.event(Event::Started { test, at: crate::Place::default() }),
             "SKIP" | "TRMNTG" | "TERMINATING" | "DELAY" | "RETRY" | "SETUP" | "FLAKY" | "PAUSE"
             | "CONTINUE" => {}
             word => {
                 self.tell_failed(sink);
-                self.named += 1;
                 self.failed = Some(FailedTest {
+                    id,
                     suite: row.suite.to_owned(),
                     name: row.name.to_owned(),
                     word: word.to_owned(),
                     ms: row.ms,
                     attempt,
-                    output: HeadTail::new(OUTPUT),
+                    output: printed.unwrap_or_else(|| HeadTail::new(OUTPUT)),
                     indented: true,
                 });
             }
@@ -132,18 +170,27 @@ impl NextestText {
 
     fn tell_failed(&mut self, sink: &mut dyn Sink) {
         let Some(failed) = self.failed.take() else { return };
-        let test = TestId { suite: &failed.suite, name: &failed.name };
-        let text = failed.output.into_text();
-        if !text.trim().is_empty() {
-            sink.event(Event::Output { test, text: &text });
+        let room = self.told.len() < MOST_FAILED && self.silent.len() < MOST_FAILED;
+        if self.over.is_some() {
+            // It was told above, unless it had nothing to say there, or was not named at all.
+            let silent = self.silent.remove(&failed.id);
+            let new = silent.is_some() || room && !self.told.contains(&failed.id);
+            let failed = match silent {
+                Some(before) => FailedTest { output: failed.output, ..before },
+                None => failed,
+            };
+            if new {
+                self.told.insert(failed.id.clone());
+                tell(failed, sink);
+            }
+        } else if failed.output.is_empty() && failed.attempt == Attempt::Only && room {
+            self.silent.insert(failed.id.clone(), failed);
+        } else {
+            if room {
+                self.told.insert(failed.id.clone());
+            }
+            tell(failed, sink);
         }
-        let told = said(&failed.word, &text);
-        let failure = match &told {
-            Some((kind, message)) => Failure { kind: Some(*kind), message, ..Failure::default() },
-            None => rust_failure(&failed.name, &text),
-        };
-        let finished = Finished::new(test, TestStatus::Fail, failed.ms).failure(failure);
-        sink.event(Event::Finished(Finished { attempt: failed.attempt, ..finished }));
     }
 
     /// `   2.030s] 15 tests run: 7 passed (1 flaky, 1 leaky), 7 failed, 1 timed out, 1 skipped`.
@@ -153,9 +200,28 @@ impl NextestText {
         let Some(ran) = run.split([' ', '/']).next().and_then(|count| count.parse::<u64>().ok()) else {
             return;
         };
-        let skipped = parts.split(", ").find_map(|part| part.strip_suffix(" skipped")?.parse::<u64>().ok());
-        self.over = Some((ran, skipped.unwrap_or(0)));
+        let number = |word: &str| {
+            let mut words = parts.split(", ").map(|part| part.split_once(' ').unwrap_or((part, "")));
+            words.find(|(_, what)| what.split(' ').next() == Some(word))?.0.parse::<u64>().ok()
+        };
+        let (passed, skipped) = (number("passed").unwrap_or(0), number("skipped").unwrap_or(0));
+        self.over = Some(Counts { ran, passed, skipped });
     }
+}
+
+fn tell(failed: FailedTest, sink: &mut dyn Sink) {
+    let test = TestId { suite: &failed.suite, name: &failed.name };
+    let text = failed.output.into_text();
+    if !text.trim().is_empty() {
+        sink.event(Event::Output { test, text: &text });
+    }
+    let told = said(&failed.word, &text);
+    let failure = match &told {
+        Some((kind, message)) => Failure { kind: Some(*kind), message, ..Failure::default() },
+        None => rust_failure(&failed.name, &text),
+    };
+    let finished = Finished::new(test, TestStatus::Fail, failed.ms).failure(failure);
+    sink.event(Event::Finished(Finished { attempt: failed.attempt, ..finished }));
 }
 
 impl FailedTest {
@@ -194,7 +260,9 @@ impl<'a> Row<'a> {
             return None;
         }
         let (time, rest) = rest.split_once("] ")?;
-        let seconds: f64 = time.trim_start_matches('>').trim().strip_suffix('s')?.parse().ok()?;
+        let time = time.trim_start_matches('>').trim();
+        // A test that begins has no time yet.
+        let seconds: f64 = if time.is_empty() { 0.0 } else { time.strip_suffix('s')?.parse().ok()? };
         let ms = milliseconds::of_seconds(seconds);
         let rest = match rest.strip_prefix('(') {
             Some(counted) => counted.split_once(") ")?.1,

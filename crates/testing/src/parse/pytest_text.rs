@@ -106,8 +106,11 @@ impl LineReader for PytestText {
 }
 
 impl PytestText {
-    /// A section begins; a short summary that was printed before this one was none.
+    /// A section begins; a short summary that was printed before this one was none, nor are counts: they come last.
     fn begin(&mut self, title: &str) {
+        if matches!(title, "test session starts" | "FAILURES" | "ERRORS" | "short test summary info") {
+            self.counts = None;
+        }
         self.section = match title {
             "test session starts" => Section::Session,
             "FAILURES" | "ERRORS" | "PASSES" | "XPASSES" | "XFAILURES" | "SUBTEST PASSES" => Section::Blocks,

@@ -21,6 +21,8 @@ pub(super) fn place_of_line(line: &str) -> Option<Place<'_>> {
 /// `File "x.py", line 3`, as Python itself prints it.
 pub(super) fn file_line(line: &str) -> Option<Place<'_>> {
     let line = line.strip_prefix('E').unwrap_or(line).trim_start();
+    // The traceback of a group of exceptions has a margin.
+    let line = line.strip_prefix("| ").map_or(line, str::trim_start);
     let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     Some(Place::new(file, rest.get(..digits)?.parse().ok()?))
@@ -51,6 +53,12 @@ pub(super) fn marked_message(text: &str) -> Option<String> {
     let written = lines.iter().filter(|line| !line.trim().is_empty());
     let indent = written.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     Some(lines.iter().map(|line| line.get(indent..).unwrap_or("")).collect::<Vec<_>>().join("\n"))
+}
+
+/// What a group of exceptions says of itself; those in it stand below, further in.
+pub(super) fn group(text: &str) -> Option<&str> {
+    let (_, traceback) = text.split_once("+ Exception Group Traceback (most recent call last):")?;
+    traceback.lines().filter_map(|line| line.strip_prefix("  | ")).find(|line| !line.starts_with(' '))
 }
 
 /// A file that could not be collected, from the whole text that pytest has of it.

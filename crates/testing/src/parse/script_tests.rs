@@ -118,6 +118,38 @@ fn counts_that_an_rspec_example_prints_are_not_the_end() {
 }
 
 #[test]
+fn an_rspec_example_that_ends_the_process_is_not_good() {
+    let end = "\n\nFinished in 0.0004 seconds (files took 0.09 seconds to load)\n2 examples, 0 failures\n\n";
+    for (shown, verdict) in [
+        ("\nA\n  x", "inconsistent: 2 of 2 passed, 0 skipped"),
+        (".", "inconsistent: 2 of 2 passed, 0 skipped"),
+        ("", "inconsistent: 2 of 2 passed, 0 skipped"),
+        ("\nA\n  x\n  y", "passed: 2 of 2 passed, 0 skipped"),
+        ("..", "passed: 2 of 2 passed, 0 skipped"),
+        // What they print may hide the marks.
+        ("\nhi.hello\n.", "passed: 2 of 2 passed, 0 skipped"),
+        (".noise.", "passed: 2 of 2 passed, 0 skipped"),
+    ] {
+        assert_eq!(told("rspec", &format!("{shown}{end}"), "", 0), verdict, "{shown}");
+    }
+}
+
+#[test]
+fn a_summary_that_a_test_of_unittest_prints_is_not_its_end() {
+    let err = "test_1 (test_a.A.test_1) ... ok\ntest_2 (test_a.A.test_2) ... \nRan 2 tests in 0.01s\n\nOK\n";
+    let of_run = told("unittest-text", "", err, 0);
+    assert!(!of_run.starts_with("passed"), "{of_run}");
+}
+
+#[test]
+fn node_may_give_a_file_without_tests_the_number_of_a_test() {
+    let out = "TAP version 13\n# Subtest: a\nok 1 - a\n  ---\n  duration_ms: 1.2\n  ...\n# Subtest: b\nok 2 - b\n  ---\n  \
+        duration_ms: 0.2\n  ...\n# Subtest: /tmp/demo/e.test.js\nok 2 - /tmp/demo/e.test.js\n  ---\n  duration_ms: 71.8\n  ...\n\
+        1..3\n# tests 3\n# suites 0\n# pass 3\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n# duration_ms 308.7\n";
+    assert_snapshot!(told("node-test-tap", out, "", 0), @"passed: 2 of 2 passed, 0 skipped");
+}
+
+#[test]
 fn rails_tells_failures_on_the_way() {
     let out = "Running 2 tests in a single process\nRun options: --seed 1\n\n# Running:\n\n.F\n\nFailure:\nCartTest#test_fail \
         [test/cart_test.rb:5]:\nExpected: 5\n  Actual: 4\n\nbin/rails test test/cart_test.rb:4\n\n\n\nFinished in 0.02s, 3 \
@@ -183,4 +215,44 @@ fn any_command_is_judged_by_its_exit_status_alone() {
     assert_snapshot!(told("generic", out, "", 0), @"passed: 0 of 0 passed, 0 skipped");
     assert_snapshot!(told("generic", "13 passed in 0.1s\n", "", 0), @"passed: 13 of 13 passed, 0 skipped");
     assert_snapshot!(told("generic", "13 passed in 0.1s\n", "", 1), @"failed: 0 of 0 passed, 0 skipped");
+}
+
+/// The rows of a run of nextest, from its start on.
+fn nextest(rows: &str) -> String {
+    let head = " Nextest run ID ea5f22b9 with nextest profile: default\n    Starting 3 tests across 1 binary (1 test skipped)\n";
+    format!("{head}{rows}")
+}
+
+const PANIC: &str = "thread 't::bad' (7) panicked at src/lib.rs:23:9:\nassertion failed: x\n";
+
+#[test]
+fn what_a_test_of_nextest_prints_itself_is_its_own() {
+    let rows = format!(
+        "       START [         ] (1/3) demo t::a\n        PASS [   0.012s] (1/3) demo t::a\n       START [         ] (2/3) demo \
+         t::bad\n\n{PANIC}        FAIL [   0.132s] (2/3) demo t::bad\n       START [         ] (3/3) demo t::worse\n\nthread \
+         't::worse' (8) panicked at src/lib.rs:31:9:\nelse\n        FAIL [   0.132s] (3/3) demo t::worse\n────────────\n     \
+         Summary [   0.696s] 3 tests run: 1 passed, 2 failed, 1 skipped\n        FAIL [   0.132s] (2/3) demo t::bad\n        \
+         FAIL [   0.132s] (3/3) demo t::worse\nerror: test run failed\n"
+    );
+    assert_snapshot!(told("nextest-text", "", &nextest(&rows), 100), @r"
+    failed: 1 of 4 passed, 1 skipped
+    fail [demo] t::bad at src/lib.rs:23 (assertion failed: x)
+    fail [demo] t::worse at src/lib.rs:31 (else)
+    ");
+}
+
+#[test]
+fn what_nextest_tells_only_at_its_end_counts() {
+    let block = PANIC.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let last = format!(
+        "────────────\n     Summary [   0.696s] 3 tests run: 2 passed, 1 failed, 1 skipped\n        FAIL [   0.132s] (2/3) demo \
+         t::bad\n  stderr ───\n\n{block}\nerror: test run failed\n"
+    );
+    let row = "        FAIL [   0.132s] (2/3) demo t::bad\n";
+    let right = "failed: 2 of 4 passed, 1 skipped\nfail [demo] t::bad at src/lib.rs:23 (assertion failed: x)";
+    for before in ["", row] {
+        assert_eq!(told("nextest-text", "", &nextest(&format!("{before}{last}")), 100).trim_end(), right);
+    }
+    let good = "     Summary [   0.696s] 3 tests run: 3 passed (1 leaky), 1 skipped\n";
+    assert_snapshot!(told("nextest-text", "", &nextest(good), 0), @"passed: 3 of 4 passed, 1 skipped");
 }

@@ -11,7 +11,7 @@ mod reader;
 mod tests;
 mod yaml;
 
-pub(super) use dialect::{Dialect, looks_like};
+pub(super) use dialect::{Dialect, begins, looks_like};
 pub(super) use prove::{Prove, looks_like_prove};
 
 use self::perl::Patient;

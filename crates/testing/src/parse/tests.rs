@@ -43,6 +43,10 @@ fn no_format_claims_the_text_of_another() {
         ("[==========] Running 1 test from 1 test suite.\n", "gtest"),
         ("PHPUnit 10.5.1 by Sebastian Bergmann and contributors.\n", "phpunit"),
         ("##teamcity[testCount count='1']\n", "teamcity"),
+        ("ok 1 a\n\n  2 passing (3ms)\n", "tap"),
+        ("not ok 1 - a\n  2 passing (3ms)\nok 2 - b\n", "tap"),
+        ("not ok 1 - printed\n\n  2 passing (3ms)\n", "mocha"),
+        ("TAP version 13\n===== 2 passed in 0.01s =====\nok 1 - a\n", "tap"),
         ("I talk of BUILD FAILED in 3s and [INFO] Running things\n", "generic"),
     ] {
         let head = Head { file_name: "output.txt", text };
@@ -242,4 +246,25 @@ fn nextest_runs_several_binaries_at_once() {
     ];
     let run = read("nextest-json", &lines.join("\n"));
     assert_eq!((counts(&run), run.ended), ((2, 0, 0), true));
+}
+
+#[test]
+fn googletest_may_tell_no_times() {
+    let run = read(
+        "gtest",
+        "[==========] Running 2 tests from 1 test suite.\n[ RUN      ] S.Ok\n[       OK ] S.Ok\n[ RUN      ] I/P.V/1\n\
+         g.cpp:5: Failure\nx\n[  FAILED  ] I/P.V/1, where GetParam() = 2\n[==========] 2 tests from 1 test suite ran.\n\
+         [  PASSED  ] 1 test.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] I/P.V/1, where GetParam() = 2\n",
+    );
+    assert_eq!((counts(&run), run.summary.crashed), ((1, 1, 0), 0));
+    assert_eq!(bad(&run), ["Fail I/P.V/1 at g.cpp:5"]);
+}
+
+#[test]
+fn prove_may_only_count() {
+    let run = read(
+        "prove",
+        "All tests successful.\nFiles=1, Tests=2,  0 wallclock secs ( 0.00 usr )\nResult: PASS\n",
+    );
+    assert_eq!((counts(&run), run.counted, run.ended), ((2, 0, 0), Some(2), true));
 }

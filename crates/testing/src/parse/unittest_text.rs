@@ -47,6 +47,8 @@ pub(super) struct UnittestText {
     dots: summary::Dots,
     placeholders: u64,
     summary: Option<Summary>,
+    /// Whether the line before was the rule that stands above the summary.
+    after_rule: bool,
     crash: Option<PythonCrash>,
 }
 
@@ -90,7 +92,10 @@ impl LineReader for UnittestText {
             self.progress(&line[..at], sink);
             return;
         }
+        let after_rule = std::mem::replace(&mut self.after_rule, line == RULE);
         match std::mem::take(&mut self.part) {
+            // A test that still runs printed it.
+            Part::Progress if self.current.is_some() && !after_rule && Summary::ran(line).is_some() => {}
             Part::Progress => self.progress(line, sink),
             Part::Title(lines) => self.title(lines, line, sink),
             Part::Body(block) => self.body(block, line, sink),

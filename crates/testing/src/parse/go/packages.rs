@@ -3,6 +3,7 @@
 use super::log::{Log, Mark, Told};
 use super::modules::Modules;
 use super::stack::Death;
+use super::text::read_result;
 use crate::streak::Streak;
 use crate::{Attempt, Event, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus};
 
@@ -10,6 +11,8 @@ use crate::{Attempt, Event, FailureKind, Finished, Place, Problem, ProblemScope,
 const DEEPEST: usize = 32;
 /// More tests of one package do not run at once.
 const MOST_OPEN: usize = 200_000;
+/// More results of tests that never began are not kept.
+const MOST_DOUBTFUL: usize = 1000;
 
 #[derive(Debug, Default)]
 pub(super) struct Packages {
@@ -20,6 +23,7 @@ pub(super) struct Packages {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each was seen or not, whatever the others are")]
 struct Package {
     announced: bool,
     tests: Streak<Open>,
@@ -27,15 +31,26 @@ struct Package {
     log: Log,
     ran: bool,
     failed: bool,
+    /// Whether tests tell of their beginning.
+    announces: bool,
+    /// How many outermost tests run and do not wait.
+    running: usize,
+    /// Failures of tests that never began. With `-json -v` Go takes lines that a test printed for its own.
+    doubtful: Vec<(String, u64)>,
 }
 
 /// A test that has begun.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each was seen or not, whatever the others are")]
 struct Open {
     log: Log,
     paused: bool,
     has_subtests: bool,
     has_bad_subtest: bool,
+    /// Whether it began where none could: inside of a test that it is no part of. A line that was printed looks so.
+    doubtful: bool,
+    /// A result that stands behind something that was printed without a line end: Go does not see it.
+    unseen: Option<(TestStatus, u64)>,
     /// Subtests that failed without a word, and how long they took: a panic's words come after the end of its test,
     /// and go to the outermost.
     unexplained: Vec<(String, u64)>,
@@ -48,6 +63,58 @@ pub(super) enum PackageEnd {
     Bad,
     /// Bad, and why is told by the compiler.
     NotBuilt,
+}
+
+impl Package {
+    fn begin(&mut self, name: &str) {
+        if self.tests.get_mut(name).is_some() {
+            return;
+        }
+        let root = name.split('/').next().unwrap_or(name);
+        let doubtful = if root == name { self.running > 0 } else { self.tests.get_mut(root).is_none() };
+        self.tests.entry(name).doubtful = doubtful;
+        self.running += usize::from(Open::default().runs(name));
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Open)) {
+        let Some(open) = self.tests.get_mut(name) else { return };
+        let before = open.runs(name);
+        change(open);
+        let after = open.runs(name);
+        self.running = (self.running + usize::from(after)).saturating_sub(usize::from(before));
+    }
+
+    fn take(&mut self, name: &str) -> Option<Open> {
+        let open = self.tests.remove(name)?;
+        self.running = self.running.saturating_sub(usize::from(open.runs(name)));
+        Some(open)
+    }
+
+    /// Whether a result may be of this test: it began, or tests do not tell when they begin. Old versions of Go do not
+    /// tell of benchmarks.
+    fn may_end(&mut self, name: &str) -> bool {
+        !self.announces
+            || name.starts_with("Benchmark")
+            || self.tests.len() >= MOST_OPEN
+            || self.tests.get_mut(name).is_some()
+    }
+
+    fn look_for_result(&mut self, text: &str) {
+        if !text.ends_with("s)\n") {
+            return;
+        }
+        let Some((before, result)) = read_result(text.trim_end()) else { return };
+        if !before.trim().is_empty() {
+            self.change(&result.name, |open| open.unseen = Some((result.status, result.ms)));
+        }
+    }
+}
+
+impl Open {
+    /// Whether it keeps another outermost test from beginning.
+    fn runs(&self, name: &str) -> bool {
+        !self.paused && self.unseen.is_none() && !name.contains('/') && !name.starts_with("Benchmark")
+    }
 }
 
 impl Packages {
@@ -66,27 +133,28 @@ impl Packages {
             parent.has_subtests = true;
         }
         state.ran = true;
+        state.announces = true;
         if state.tests.len() < MOST_OPEN {
-            state.tests.entry(test.name);
+            state.begin(test.name);
         }
         sink.event(Event::Started { test, at: Place::default() });
     }
 
     pub(super) fn pause(&mut self, test: TestId<'_>, paused: bool) {
-        if let Some(open) = self.open.entry(test.suite).tests.get_mut(test.name) {
-            open.paused = paused;
-        }
+        self.open.entry(test.suite).change(test.name, |open| open.paused = paused);
     }
 
     pub(super) fn output(&mut self, test: TestId<'_>, text: &str, mark: Mark, sink: &mut dyn Sink) {
         let package = self.open.entry(test.suite);
+        package.look_for_result(text);
+        let may_end = !package.announces || test.name.starts_with("Benchmark");
         match package.tests.get_mut(test.name) {
             Some(open) => {
                 open.log.push(text, mark);
                 sink.event(Event::Output { test, text });
             }
             // Without `-v` a test begins with its result.
-            None if text.trim_start().starts_with("--- FAIL: ") => {
+            None if may_end && text.trim_start().starts_with("--- FAIL: ") => {
                 package.tests.entry(test.name);
                 sink.event(Event::Output { test, text });
             }
@@ -99,13 +167,21 @@ impl Packages {
     }
 
     pub(super) fn package_output(&mut self, package: &str, text: &str, mark: Mark) {
-        self.open.entry(package).log.push(text, mark);
+        let package = self.open.entry(package);
+        package.look_for_result(text);
+        package.log.push(text, mark);
     }
 
     pub(super) fn finish(&mut self, test: TestId<'_>, status: TestStatus, ms: u64, sink: &mut dyn Sink) {
         let package = self.open.entry(test.suite);
         package.ran = true;
-        let open = package.tests.remove(test.name).unwrap_or_default();
+        if !package.may_end(test.name) {
+            if status == TestStatus::Fail && package.doubtful.len() < MOST_DOUBTFUL {
+                package.doubtful.push((test.name.to_owned(), ms));
+            }
+            return;
+        }
+        let open = package.take(test.name).unwrap_or_default();
         if status == TestStatus::Fail {
             package.failed = true;
             if let Some(parent) = parent_of(&mut package.tests, test.name) {
@@ -145,6 +221,9 @@ impl Packages {
         self.start(package, sink);
         let mut state = self.open.remove(package).unwrap_or_default();
         self.end_open_tests(package, &mut state, sink);
+        if end == PackageEnd::Bad && !state.failed {
+            state.failed = tell_doubtful(package, &state, sink);
+        }
         if end == PackageEnd::Bad && !state.failed && !self.tell_victims(package, &state, sink) {
             sink.event(Event::Problem(self.package_problem(package, &state)));
         }
@@ -185,6 +264,14 @@ impl Packages {
                 sink.event(Event::Container(test));
             } else if open.paused {
                 not_run(test, sink);
+            } else if let Some((status, ms)) = open.unseen {
+                state.failed |= status == TestStatus::Fail;
+                let told = open.log.told(&name, package, &self.modules);
+                let failure = (status != TestStatus::Pass).then(|| told.failure());
+                let finished = Finished::new(test, status, ms);
+                sink.event(Event::Finished(Finished { attempt: Attempt::Repeat, failure, ..finished }));
+            } else if open.doubtful {
+                sink.event(Event::Container(test));
             } else {
                 state.failed = true;
                 self.died(test, death.as_ref(), &open.log, sink);
@@ -251,6 +338,15 @@ fn tell_unexplained(package: &str, open: &Open, told: &Told, sink: &mut dyn Sink
         let finished = Finished { attempt: Attempt::Repeat, ..Finished::new(test, TestStatus::Fail, *ms) };
         sink.event(Event::Finished(finished.failure(told.failure())));
     }
+}
+
+/// A package failed, and nothing else says why: then these are real.
+fn tell_doubtful(package: &str, state: &Package, sink: &mut dyn Sink) -> bool {
+    for (name, ms) in &state.doubtful {
+        let finished = Finished::new(TestId { suite: package, name }, TestStatus::Fail, *ms);
+        sink.event(Event::Finished(Finished { attempt: Attempt::Repeat, ..finished }));
+    }
+    !state.doubtful.is_empty()
 }
 
 fn not_run(test: TestId<'_>, sink: &mut dyn Sink) {

@@ -133,10 +133,21 @@ fn import_path(function: &str) -> &str {
 /// A package of the standard library has no dot in the first part of its path, and no module of its own.
 fn is_own(import_path: &str, file: &str, package: &str) -> bool {
     let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+    // In text, a package has no name before its end: then the directory tells.
+    let elsewhere = package.is_empty() && file.starts_with('/') && !is_in_source_root(import_path, file);
     let standard = !first(import_path).contains('.')
         && import_path != "main"
-        && first(import_path).trim_end_matches("_test") != first(package);
+        && first(import_path).trim_end_matches("_test") != first(package)
+        && !elsewhere;
     !standard && !is_foreign(file) && !file.contains("@v") && !file.starts_with("_testmain.go")
+}
+
+/// Whether a file is where Go has the sources of this package of its library.
+fn is_in_source_root(import_path: &str, file: &str) -> bool {
+    let dir = file.rsplit_once('/').map_or("", |(dir, _)| dir);
+    import_path.is_empty()
+        || import_path == "panic"
+        || dir.strip_suffix(import_path).is_some_and(|root| root.ends_with("/src/"))
 }
 
 /// The file relative to its module, where its directory ends as its package does; else as it is.

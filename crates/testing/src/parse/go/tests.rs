@@ -151,3 +151,72 @@ fn without_v_a_good_package_counts_as_one_test_and_an_empty_one_as_none() {
     ended
     ");
 }
+
+#[test]
+fn lines_that_a_test_prints_are_no_tests_with_json_and_v() {
+    let events = stream(&[
+        "run TestA",
+        "fail TestGhost",
+        "out  FAIL",
+        "out  no line end--- PASS: TestA (0.00s)",
+        "run TestB",
+        "run TestPhantom",
+        "out TestPhantom === RUN   TestPhantom",
+        "pass TestB",
+        "pass",
+    ]);
+    assert_snapshot!(retold("go-json", &events, ""), @r"
+    pass TestB
+    pass TestA
+    ended
+    ");
+}
+
+#[test]
+fn a_failure_of_a_test_that_never_began_is_believed_if_nothing_else_explains_its_package() {
+    let events = stream(&["run TestA", "pass TestA", "fail TestA", "fail"]);
+    assert_snapshot!(retold("go-json", &events, ""), @r"
+    fail TestA
+    ended
+    ");
+}
+
+#[test]
+fn a_result_may_stand_behind_what_a_test_printed() {
+    let out = "no line end--- FAIL: TestSub (0.00s)\n    --- FAIL: TestSub/a/b (0.00s)\n        a_test.go:6: bad\nFAIL\n\
+        FAIL\tdemo\t0.003s\nFAIL\n";
+    assert_snapshot!(retold("go-text", out, ""), @r"
+    fail TestSub/a/b @ a_test.go:6 | bad
+    ended
+    ");
+}
+
+#[test]
+fn a_benchmark_that_fails_is_a_failed_test() {
+    let out = "goos: linux\nBenchmarkX-2   \t       1\t       310.0 ns/op\n--- FAIL: BenchmarkF\n    a_test.go:5: no\nFAIL\n\
+        exit status 1\nFAIL\tdemo\t0.012s\nFAIL\n";
+    assert_snapshot!(retold("go-text", out, ""), @r"
+    fail BenchmarkF @ a_test.go:5 | no
+    ended
+    ");
+    let verbose = "=== RUN   TestA\n--- PASS: TestA (0.00s)\nBenchmarkF\n    a_test.go:5: no\n--- FAIL: BenchmarkF\nFAIL\n\
+        FAIL\tdemo\t0.012s\nFAIL\n";
+    assert_snapshot!(retold("go-text", verbose, ""), @r"
+    pass TestA
+    fail BenchmarkF
+    ended
+    ");
+}
+
+#[test]
+fn a_panic_is_placed_in_a_module_whose_name_has_no_dot() {
+    let out = "--- FAIL: TestP (0.00s)\npanic: assignment to entry in nil map [recovered, repanicked]\n\n\
+        goroutine 20 [running]:\ntesting.tRunner.func1.2({0x6bf8d0, 0x6f6fe0})\n\t/opt/go/src/testing/testing.go:2125 +0x232\n\
+        panic({0x6bf8d0?, 0x6f6fe0?})\n\t/opt/go/src/runtime/panic.go:859 +0x125\ndemo.TestP(0xf569534a6c8?)\n\
+        \t/tmp/demo/a_test.go:4 +0x28\ntesting.tRunner(0xf569534a6c8, 0x6dd420)\n\t/opt/go/src/testing/testing.go:2195 +0xea\n\
+        FAIL\tdemo\t0.006s\nFAIL\n";
+    assert_snapshot!(retold("go-text", out, ""), @r"
+    fail TestP @ a_test.go:4 | assignment to entry in nil map
+    ended
+    ");
+}

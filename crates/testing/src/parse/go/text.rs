@@ -79,11 +79,11 @@ struct State {
 
 /// A result, and how far it is indented.
 #[derive(Debug)]
-struct Told {
+pub(super) struct Told {
     indent: usize,
-    name: String,
-    status: TestStatus,
-    ms: u64,
+    pub name: String,
+    pub status: TestStatus,
+    pub ms: u64,
 }
 
 impl Parser for GoText {
@@ -194,8 +194,9 @@ impl State {
         let told_already = self.results.iter().any(|it| it.name == result.name);
         let could_be = is_test_name(&result.name) && result.status == TestStatus::Fail;
         let believable = match self.verbose {
-            Some(true) => open && !told_already,
-            _ => could_be && indented,
+            // A benchmark does not tell that it begins.
+            Some(true) => (open || could_be && result.name.starts_with("Benchmark")) && !told_already,
+            _ => could_be && (indented || !before.ends_with(' ')),
         };
         let below = self.results.iter().any(|it| {
             it.indent < result.indent
@@ -300,7 +301,7 @@ fn read_progress(line: &str) -> Option<(&str, &str)> {
 }
 
 /// A result, and what stands before it on its line.
-fn read_result(line: &str) -> Option<(&str, Told)> {
+pub(super) fn read_result(line: &str) -> Option<(&str, Told)> {
     let at = line.rfind("--- ")?;
     let (word, rest) = line[at + 4..].split_once(": ")?;
     let status = match word {
@@ -309,7 +310,11 @@ fn read_result(line: &str) -> Option<(&str, Told)> {
         "SKIP" => TestStatus::Skip,
         _ => return None,
     };
-    let (name, seconds) = rest.trim_end().strip_suffix("s)")?.rsplit_once(" (")?;
+    let rest = rest.trim_end();
+    // A benchmark that failed has no time.
+    let timed = rest.strip_suffix("s)").and_then(|rest| rest.rsplit_once(" ("));
+    let bare = (rest.starts_with("Benchmark") && !rest.contains(' ')).then_some((rest, "0"));
+    let (name, seconds) = timed.or(bare)?;
     let ms = crate::parse::milliseconds::of_seconds(seconds.parse().ok()?);
     Some((&line[..at], Told { indent: at, name: name.to_owned(), status, ms }))
 }

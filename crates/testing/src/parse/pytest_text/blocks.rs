@@ -113,7 +113,7 @@ impl Blocks {
 
     /// The block of a test: `error` says of which section.
     pub(super) fn take(&mut self, node: &str, error: bool, message: &str) -> Option<(&'static str, Block)> {
-        let name = node.split_once("::").map_or(node, |(_, name)| name).replace("::", ".");
+        let name = titled(node.split_once("::").map_or(node, |(_, name)| name));
         let titles: &[(&str, &'static str)] = if error {
             &[("ERROR at setup of ", "setup"), ("ERROR at teardown of ", "teardown")]
         } else {
@@ -145,6 +145,7 @@ impl Block {
     fn new(text: String, output: String) -> Self {
         let plain = text.lines().find(|line| !line.is_empty() && !line.starts_with("[gw"));
         let message = python_failure::marked_message(&text)
+            .or_else(|| python_failure::group(&text).map(str::to_owned))
             .or_else(|| text.contains("Traceback (most").then(|| python_failure::exception(&text).to_owned()))
             .or_else(|| plain.map(str::to_owned))
             .unwrap_or_default();
@@ -152,6 +153,12 @@ impl Block {
         let (file, line) = (at.and_then(|at| at.file).map(str::to_owned), at.and_then(|at| at.line));
         Self { text, output, message, file, line }
     }
+}
+
+/// `TestGroup::test_key[a::b]` as titles have it: classes are parted by dots, parameters stay as they are.
+fn titled(name: &str) -> String {
+    let (path, parameters) = name.split_at(name.find('[').unwrap_or(name.len()));
+    path.replace("::", ".") + parameters
 }
 
 /// `_____ TestGroup.test_key _____`; a frame of a traceback is parted by `_ _ _`.

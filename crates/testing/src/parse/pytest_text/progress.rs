@@ -30,6 +30,8 @@ pub(super) struct Progress {
     /// Tests whose status came in a line of its own: parts of them may have failed before.
     apart: HashSet<String>,
     xdist: bool,
+    /// How many lines have characters behind a file: a node is then something that a test printed.
+    files: usize,
 }
 
 /// Numbers of tests by their end.
@@ -57,10 +59,11 @@ impl Tally {
 impl Progress {
     pub(super) fn line(&mut self, line: &str, sink: &mut dyn Sink) {
         self.complete |= line.trim_end().ends_with("[100%]");
+        self.files += usize::from(!self.verbose && file_and_characters(line));
         if let Some((status, node)) = worker_line(line) {
             self.xdist = true;
             self.ended(node.trim_end(), status, "", sink);
-        } else if let Some((node, rest)) = node_line(line) {
+        } else if let Some((node, rest)) = node_line(line).filter(|_| self.files == 0) {
             self.node(node, rest, sink);
         } else if let Some((status, reason)) = status(without_percentage(line).trim())
             && let Some(node) = self.current.take()
@@ -239,7 +242,7 @@ fn is_part(text: &str) -> bool {
 
 /// The node and message in a line of the short summary that is of a part of a test.
 pub(super) fn failed_subtest(line: &str) -> Option<&str> {
-    let failed = line.starts_with("SUBFAIL") || line.starts_with('[') && line.contains(" SUBFAIL ");
+    let failed = line.starts_with("SUBFAIL") || line.starts_with(['[', '(']) && line.contains(" SUBFAIL ");
     let colons = line.find("::").filter(|_| failed)?;
     let start = line[..colons].rfind(' ')?;
     Some(&line[start + 1..])
@@ -278,11 +281,19 @@ fn worker_line(line: &str) -> Option<(Word, &str)> {
     node.contains("::").then_some((status, node))
 }
 
-/// The line without `[ 50%]`, `[ 3/20]` or a duration at its end.
+/// `tests/test_a.py ..F`, perhaps with what a test printed behind it.
+fn file_and_characters(line: &str) -> bool {
+    let Some((file, rest)) = line.split_once(' ') else { return false };
+    file.ends_with(".py")
+        && !file.contains("::")
+        && rest.starts_with(['.', 'F', 'E', 's', 'x', 'X', 'R', 'u', ','])
+}
+
+/// The line without `[ 50%]`, `[ 3/20]` or a duration (`86.07us`, `1m 12s`) at its end.
 fn without_percentage(line: &str) -> &str {
     let trimmed = line.trim_end();
     let Some((before, inside)) = trimmed.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) else {
-        return line;
+        return without_duration(trimmed).unwrap_or(line);
     };
     let inside = inside.trim();
     let number =
@@ -290,6 +301,16 @@ fn without_percentage(line: &str) -> &str {
     let percentage = inside.strip_suffix('%').is_some_and(number);
     let fraction = inside.split_once('/').is_some_and(|(a, b)| number(a.trim()) && number(b.trim()));
     if percentage || fraction { before } else { line }
+}
+
+fn without_duration(line: &str) -> Option<&str> {
+    let number = |text: &str| text.parse::<f64>().is_ok();
+    let (before, last) = line.rsplit_once(' ')?;
+    // The longest first: what ends with `ms` ends with `s` too.
+    let units = ["ns", "us", "ms", "s"];
+    let value = units.iter().find_map(|unit| last.strip_suffix(unit))?;
+    let minutes = before.rsplit_once(' ').filter(|(_, it)| it.strip_suffix('m').is_some_and(number));
+    number(value).then(|| minutes.map_or(before, |(before, _)| before))
 }
 
 /// Whether a line is progress by characters with pytest's percentage.

@@ -109,3 +109,73 @@ fn a_part_that_fails_makes_its_test_fail_and_is_none_itself() {
         assert_eq!((failed.name.as_str(), failed.line), ("a.py::T::test_a", Some(3)));
     }
 }
+
+#[test]
+fn durations_may_stand_where_the_percentage_does() {
+    let verbose = "collected 3 items\n\na.py::test_a[x 3s] PASSED      224.4us\na.py::test_b SKIPPED (after 2s) 86.07us\n\
+        a.py::test_c FAILED            1m 12s\n\n===== short test summary info =====\nFAILED a.py::test_c - assert 0\n\
+        ===== 1 failed, 1 passed, 1 skipped in 72.01s (0:01:12) =====\n";
+    let run = read(verbose, 1);
+    assert_eq!((run.summary.total, run.summary.passed, run.summary.failed), (3, 1, 1));
+    assert_eq!((run.summary.crashed, run.tests[0].name.as_str()), (0, "a.py::test_a[x 3s]"));
+    let run = read("a.py ..F                 4.177ms\n", 1);
+    assert_eq!((run.summary.passed, run.summary.failed), (2, 1));
+}
+
+#[test]
+fn a_part_that_failed_is_told_of_its_test_with_and_without_a_message() {
+    for part in ["(i=1) SUBFAIL", "[msg] (i=1) SUBFAIL", "SUBFAILED(i=1)"] {
+        let text = format!(
+            "collected 1 item\n\na.py ,u.   [100%]\n\n===== FAILURES =====\n___ TestU.test_sub (i=1) ___\nE   x\n\n\
+             a.py:9: X\n===== short test summary info =====\n{part} a.py::TestU::test_sub - x\n\
+             ===== 1 failed, 1 passed, 2 subtests passed in 0.01s =====\n"
+        );
+        let run = read(&text, 1);
+        assert_eq!((run.summary.total, run.summary.failed, run.tests[0].line), (1, 1, Some(9)), "{part}");
+    }
+}
+
+#[test]
+fn parameters_stand_in_titles_as_they_are() {
+    let run = read(
+        "a.py::T::test_p[x::y] FAILED [100%]\n===== FAILURES =====\n___ T.test_p[x::y] ___\nE   x\n\na.py:5: X\n\
+         ===== short test summary info =====\nFAILED a.py::T::test_p[x::y] - x\n===== 1 failed in 0.01s =====\n",
+        1,
+    );
+    assert_eq!((run.tests[0].name.as_str(), run.tests[0].line), ("a.py::T::test_p[x::y]", Some(5)));
+}
+
+#[test]
+fn counts_that_a_failed_test_printed_are_not_those_of_a_run_that_prints_none() {
+    let run = read(
+        ".F.      [100%]\n===== FAILURES =====\n___ test_b ___\nE   x\n\na.py:5: X\n---- Captured stdout call ----\n\
+         ===== 7 failed, 3 passed in 0.10s =====\n===== short test summary info =====\nFAILED a.py::test_b - x\n",
+        1,
+    );
+    assert_eq!((run.summary.total, run.summary.failed, run.summary.passed), (3, 1, 2));
+}
+
+#[test]
+fn a_node_that_a_test_prints_is_no_test_where_characters_are_the_progress() {
+    let run = read(
+        "collected 2 items\n\na.py .hello\nfake.py::test_fake PASSED\n.\n\n===== 2 passed in 0.01s =====\n",
+        0,
+    );
+    assert_eq!((run.summary.total, run.summary.passed, run.tests.len()), (2, 2, 0));
+}
+
+#[test]
+fn the_place_of_a_group_of_exceptions_is_where_it_was_raised() {
+    let run = read(
+        "a.py F     [100%]\n===== FAILURES =====\n___ test_g ___\n  + Exception Group Traceback (most recent call last):\n  \
+         |   File \"/p/a.py\", line 3, in test_g\n  |     raise ExceptionGroup(\"many\", [ValueError(\"a\")])\n  | \
+         ExceptionGroup: many (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | ValueError: a\n    \
+         +------------------------------------\n===== short test summary info =====\n\
+         FAILED a.py::test_g - ExceptionGroup: many (1 sub-exception)\n===== 1 failed in 0.01s =====\n",
+        1,
+    );
+    assert_eq!(
+        (run.tests[0].line, run.tests[0].error.lines().next()),
+        (Some(3), Some("ExceptionGroup: many (1 sub-exception)"))
+    );
+}

@@ -33,6 +33,10 @@ pub(in crate::parse) struct RspecText {
     last: Option<(usize, String)>,
     groups: Vec<(usize, String)>,
     passed: Vec<String>,
+    /// Examples that the documentation has.
+    documented: u64,
+    /// Whether something was printed between that may hide an example.
+    noise: bool,
     after_finished: bool,
     after_blank: bool,
     summary: Option<Summary>,
@@ -100,6 +104,11 @@ impl LineReader for RspecText {
             }
             self.named.passed = passed;
         }
+        // An example that ends the process is counted, but never shown.
+        let shown = self.dots.sum().saturating_add(self.documented);
+        if !self.noise && shown < examples {
+            sink.event(Event::Complaint("an example was counted that never came to its end"));
+        }
         Tally { passed, failed: failures, skipped: pending }.count_unnamed(self.named, sink);
         sink.event(Event::Ended { counted: Some(examples) });
     }
@@ -136,8 +145,11 @@ impl RspecText {
         let indent = line.len() - text.len();
         // The outermost groups follow an empty line; what else stands there was printed.
         if text.is_empty() || indent % 2 == 1 || indent == 0 && !after_blank {
+            self.noise |= !text.is_empty();
             return;
         }
+        // What is printed without a line end has marks of examples in it; and some formatters draw bars.
+        self.noise |= line.contains(['\r', '|']) || indent == 0 && line.contains(['.', 'F', '*']);
         self.example_ends(indent);
         self.last = Some((indent, text.to_owned()));
     }
@@ -152,6 +164,7 @@ impl RspecText {
             }
             return;
         }
+        self.documented += u64::from(last > 0);
         let other = text.contains(" (FAILED - ") || text.contains(" (PENDING: ");
         if last > 0 && !other && self.passed.len() < MOST_NAMES {
             let name = self.groups.iter().map(|(_, group)| group.as_str()).chain([text.as_str()]);

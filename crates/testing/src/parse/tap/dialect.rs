@@ -71,6 +71,21 @@ pub(in crate::parse) fn looks_like(dialect: Dialect, head: &Head<'_>) -> bool {
     }
 }
 
+/// Whether TAP is the first thing in a text: what looks like another runner below it, a test printed.
+pub(in crate::parse) fn begins(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let line = text.lines().next().unwrap_or_default();
+    let version =
+        line.strip_prefix("TAP version ").is_some_and(|number| number.trim().parse::<u32>().is_ok());
+    let plan = line
+        .strip_prefix("1..")
+        .is_some_and(|count| count.split(' ').next().is_some_and(|count| count.parse::<u32>().is_ok()));
+    // A failure is what a test prints more easily: more of the same must follow.
+    let follows = |line: &str| result_name(line).is_some() || line.starts_with("1..");
+    let failed = line.starts_with("not ok 1 ") && text.lines().skip(1).any(follows);
+    version || plan || failed || line.starts_with("ok 1 ")
+}
+
 /// The rest of a result after its number.
 fn result_name(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok "))?;

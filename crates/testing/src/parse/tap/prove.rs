@@ -51,7 +51,7 @@ impl Default for Prove {
             in_file: false,
             in_summary: false,
             tests: None,
-            ended: false,
+            ended: None,
         };
         Self { out: Lines::default(), err: Lines::default(), state }
     }
@@ -68,7 +68,8 @@ struct State {
     in_summary: bool,
     /// How many tests it counted.
     tests: Option<u64>,
-    ended: bool,
+    /// Whether all was good, once it says so.
+    ended: Option<bool>,
 }
 
 /// What became of one file.
@@ -126,7 +127,7 @@ impl State {
             let tests = rest.split_once("Tests=").and_then(|(_, tests)| count(tests));
             self.tests = tests;
         } else if line.starts_with("Result: ") && self.tests.is_some() {
-            self.ended = true;
+            self.ended = Some(line == "Result: PASS");
         } else if let Some(why) = line.strip_prefix("FAILED--Further testing stopped") {
             let message = format!("testing stopped{why}");
             sink.event(Event::Problem(problem(ProblemScope::Run, String::new(), FailureKind::Exit, message)));
@@ -238,7 +239,14 @@ impl State {
         if files.is_empty() {
             self.tell_reasons_alone(sink);
         }
-        if self.ended && !cut {
+        // `prove -Q` names no file that is good.
+        if self.ended == Some(true)
+            && files.is_empty()
+            && let Some(count) = self.tests
+        {
+            sink.event(Event::Counted { status: TestStatus::Pass, count });
+        }
+        if self.ended.is_some() && !cut {
             sink.event(Event::Ended { counted: self.tests });
         }
     }

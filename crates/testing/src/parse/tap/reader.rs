@@ -156,6 +156,7 @@ impl Reader {
             self.dialect,
             Dialect::Mocha | Dialect::Ava | Dialect::Deno | Dialect::Busted | Dialect::Pytest
         );
+        let is_node = self.dialect == Dialect::NodeTest;
         let next = self.level(depth).up_to + 1;
         if misplaced || (counts && point.number.is_none_or(|number| number > next)) {
             return;
@@ -165,7 +166,9 @@ impl Reader {
         self.levels.truncate(depth + 1);
         let level = self.level(depth);
         level.points += 1;
-        if let Some(number) = point.number.filter(|number| !level.is_new(*number)) {
+        let again = point.number.filter(|number| !level.is_new(*number));
+        // Node gives a file without tests a number of its own, which a test may have too.
+        if let Some(number) = again.filter(|_| !is_node) {
             sink.event(Event::Complaint(&format!("there are two results with number {number}")));
         }
         if point.opens && self.dialect == Dialect::Vitest && depth < DEEPEST {

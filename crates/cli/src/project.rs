@@ -174,7 +174,8 @@ impl Project {
     pub(crate) fn flow(&self, name: &str) -> Result<Flow, CliError> {
         let path = self.flow_path(name);
         if let Some(text) = read_text(&path)? {
-            return flow::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(&path)));
+            let flow = flow::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(&path)))?;
+            return self.named_as_its_file(flow, name, &path);
         }
         Flow::shipped(name).ok_or_else(|| {
             let shipped: Vec<&str> = flow::SHIPPED.iter().map(|(name, _)| *name).collect();
@@ -183,6 +184,16 @@ impl Project {
                 shipped.join(", ")
             ))
         })
+    }
+
+    /// Two files could say that they are the same flow.
+    fn named_as_its_file(&self, flow: Flow, name: &str, path: &Utf8Path) -> Result<Flow, CliError> {
+        if flow.name.as_str() == name {
+            return Ok(flow);
+        }
+        let error = format!("the flow in `{}` calls itself `{}`", self.shown(path), flow.name);
+        let hint = format!("write `name: {name}`, or call the file `{}.yaml`", flow.name);
+        Err(CliError::usage(error).hint(hint))
     }
 
     /// The flow of new tasks: the named one, or the one that the settings name. Its agents must be there.

@@ -91,7 +91,7 @@ pub enum Hindrance {
         /// So many times.
         at_once: u32,
     },
-    /// Its agent began a run just now.
+    /// Its agent has begun a run, and is to wait before the next.
     TooSoon {
         /// Which.
         agent: AgentName,
@@ -136,7 +136,9 @@ impl fmt::Display for Hindrance {
             Self::AgentBusy { agent, at_once } => {
                 write!(f, "agent `{agent}` has {at_once} runs under way, and may have no more")
             }
-            Self::TooSoon { agent, .. } => write!(f, "agent `{agent}` began a run just now"),
+            Self::TooSoon { agent, .. } => {
+                write!(f, "agent `{agent}` has begun a run, and its `interval` is not over")
+            }
             Self::StateFull { state, room } => {
                 write!(f, "state `{state}`, where its work would go, has room for {room} tasks and is full")
             }

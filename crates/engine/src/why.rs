@@ -5,7 +5,7 @@ mod ready;
 use camino::Utf8Path;
 use rehearsal_core::flow::{End, Flow, State};
 use rehearsal_core::guard::Limits;
-use rehearsal_core::{Claim, Outcome, Standing, Task, TaskId, Timestamp, Wait, WaitFor};
+use rehearsal_core::{Claim, Feedback, Outcome, Standing, Task, TaskId, Timestamp, Wait, WaitFor};
 use rehearsal_store::{Store, StoreError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,7 @@ pub async fn why(store: &dyn Store, task: &Task, around: &Surroundings<'_>) -> R
         }
         Standing::Waiting(wait) => {
             why.until = wait.until;
+            why.reasons.extend(what_led_here(task, &flow, wait));
             why.reasons.push(wait.reason.clone());
             explain_wait(store, task, &flow, wait, around, &mut why).await?;
         }
@@ -101,9 +102,11 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
             why.next.push(format!("rehearsal task retry {}", task.id));
         }
         End::Failure => {
-            let last = task.last_outcome.as_ref();
-            let last =
-                last.map_or_else(String::new, |outcome| format!("; its last run ended with {outcome}"));
+            let last = match (&task.feedback, &task.last_outcome) {
+                (Some(feedback), Some(Outcome::Done) | None) => format!("; {}", said(feedback)),
+                (_, Some(outcome)) => format!("; its last run ended with {outcome}"),
+                (None, None) => String::new(),
+            };
             why.reasons.push(format!("it failed after {}{last}", attempts(task)));
             why.next.push(format!("rehearsal runs list --task {}", task.id));
             why.next.push(format!("rehearsal task retry {}", task.id));
@@ -187,6 +190,26 @@ async fn explain_wait(
         WaitFor::Ci => why.reasons.push("it waits for checks on the forge".into()),
     }
     Ok(())
+}
+
+/// A state that waits for a human says nothing of why a task came there; the step or the reviewer that sent it does.
+fn what_led_here(task: &Task, flow: &Flow, wait: &Wait) -> Option<String> {
+    let is_sent = wait.wait_for == WaitFor::Human && !asks_for_a_decision(task, flow);
+    let feedback = task.feedback.as_ref().filter(|_| is_sent && wait.reason.starts_with("state `"))?;
+    Some(said(feedback))
+}
+
+/// Who says what, in one line. The whole of it goes into the next prompt, and `task show` has it.
+fn said(feedback: &Feedback) -> String {
+    /// About two lines of a terminal.
+    const MOST: usize = 160;
+    let text = feedback.text.trim_start_matches("Test execution completed:");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{} says: {}…", feedback.from, &text[..end]),
+        None => format!("{} says: {text}", feedback.from),
+    }
 }
 
 /// Whether its state asks a person to approve or reject.

@@ -243,9 +243,10 @@ impl Desk {
     async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {
         let mut slots: JoinSet<Result<(), WorkError>> = JoinSet::new();
         let mut changes = self.worker.store.changes();
-        let (mut began_one, mut told_to_wait) = (false, None);
+        let (mut began_one, mut told_to_wait, mut looked) = (false, None, self.now());
         loop {
             changes.mark_unchanged();
+            self.look_after_claims(&mut looked).await;
             if self.unsure.swap(false, Ordering::SeqCst) {
                 self.recover().await?;
             }
@@ -294,6 +295,21 @@ impl Desk {
                 () = self.woken(idle_until) => {}
                 changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,
             }
+        }
+    }
+
+    /// Finds out what was taken from us since the last look, long before the heartbeat would: an agent whose task somebody cancels is
+    /// to stop soon.
+    async fn look_after_claims(&self, last: &mut Timestamp) {
+        let (now, claims) = (self.now(), self.held.claims());
+        let is_due = self.worker.options.look_every.is_some_and(|every| last.plus(every) <= now);
+        if !is_due || claims.is_empty() {
+            return;
+        }
+        *last = now;
+        // A store that does not answer now is asked by the heartbeat as well, which tells.
+        if let Ok(still_held) = self.worker.store.still_held(&claims).await {
+            self.held.seen(&claims, &still_held);
         }
     }
 

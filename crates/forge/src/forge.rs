@@ -113,8 +113,10 @@ pub struct Opened {
 /// What the checks say of a commit. None at all, and none that can be read, are not a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checks {
-    /// There are none.
+    /// There are none yet.
     None,
+    /// There never are any: nobody checks there.
+    Never,
     /// Some are not finished.
     Pending {
         /// Which.

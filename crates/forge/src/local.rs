@@ -188,7 +188,7 @@ impl Forge for Local {
 
     /// Nobody checks here but ourselves.
     async fn checks(&self, _commit: &Oid) -> Result<Checks, ForgeError> {
-        Ok(Checks::None)
+        Ok(Checks::Never)
     }
 
     async fn comment(&self, number: u64, comment: &Comment) -> Result<(), ForgeError> {

@@ -132,7 +132,7 @@ pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteE
     let refspec = format!("+{name}:{private}");
     let args = [
         "fetch",
-        "--porcelain",
+        "--quiet",
         "--refmap=",
         "--no-write-fetch-head",
         "--no-tags",
@@ -141,20 +141,15 @@ pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteE
         remote,
         &refspec,
     ];
-    let said = match git.remotely().line(&args).await {
-        Ok(said) => said,
+    match git.remotely().run(&args).await {
+        Ok(_) => {}
         Err(GitError::Failed { stderr, .. }) if stderr.contains("couldn't find remote ref") => {
             return Err(RemoteError::NoBranch { remote: remote.into(), branch: branch.into() });
         }
         Err(error) => return Err(RemoteError::read(remote, error)),
-    };
-    // A line for each reference: a mark, what it was, what it is, its name.
-    let commit = said.lines().find_map(|line| {
-        let mut words = line.rsplit(' ');
-        (words.next() == Some(&private)).then(|| words.next()).flatten()
-    });
-    let commit = commit.and_then(|commit| Oid::new(commit).ok());
-    let commit = commit.ok_or_else(|| GitError::Unexpected { command: "fetch --porcelain".into(), said })?;
+    }
+    // Read from its file. That `fetch` tells it is younger than some of the gits that are around.
+    let commit = git.commit(&private).await?;
     reference::delete(git, &private).await?;
     Ok(commit)
 }

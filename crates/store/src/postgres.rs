@@ -155,6 +155,10 @@ impl Store for PostgresStore {
         })
     }
 
+    async fn still_held(&self, claims: &[(TaskId, Fence)]) -> Result<Vec<TaskId>, StoreError> {
+        patiently!(self, link => situation::still_held(link, claims))
+    }
+
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
         patiently!(self, link => async {
             let now = self.now(link, now).await?;

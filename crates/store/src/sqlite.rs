@@ -105,6 +105,10 @@ impl Store for SqliteStore {
         Ok(held)
     }
 
+    async fn still_held(&self, claims: &[(TaskId, Fence)]) -> Result<Vec<TaskId>, StoreError> {
+        situation::still_held(&mut self.database.reader().await?.link(), claims).await
+    }
+
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
         situation::situation(&mut self.database.reader().await?.link(), limits, now).await
     }

@@ -36,6 +36,9 @@ pub trait Store: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<TaskId>, StoreError>;
 
+    /// Which of these claims still hold, without prolonging any.
+    async fn still_held(&self, claims: &[(TaskId, Fence)]) -> Result<Vec<TaskId>, StoreError>;
+
     /// What goes on: what is in work, what is held, when agents with an interval last began.
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError>;
 

@@ -157,8 +157,25 @@ fn check_tests(root: &Utf8Path) -> Check {
     }
 }
 
+/// The first that merges without a checkout (`merge-tree --write-tree`); nothing that we use is younger.
+const OLDEST_GIT: (u32, u32) = (2, 38);
+
+/// What cannot be read is given a chance.
+fn is_older(version: &str, than: (u32, u32)) -> bool {
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < than,
+        _ => false,
+    }
+}
+
 async fn check_git() -> Check {
     match git::git_version().await {
+        Ok(version) if is_older(&version, OLDEST_GIT) => {
+            let (major, minor) = OLDEST_GIT;
+            let what = format!("{version} is too old: merges are tried out with {major}.{minor} or newer");
+            Check::bad("git", what, "upgrade git")
+        }
         Ok(version) => Check::ok("git", version),
         Err(error) => Check::bad("git", error.to_string(), "install git"),
     }

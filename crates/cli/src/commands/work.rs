@@ -113,6 +113,8 @@ pub(crate) struct Worked {
     pub(crate) destination: Destination,
     pub(crate) settings: Settings,
     pub(crate) store: Arc<dyn Store>,
+    /// It worked for these only; none: for all.
+    pub(crate) agents: Vec<AgentName>,
     /// The exit code for whoever stopped it.
     pub(crate) interrupted: Exit,
 }
@@ -156,7 +158,8 @@ pub(crate) async fn work(
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
     process::become_subreaper()?;
     let summary = Box::pin(worker.run()).await?;
-    Ok(Worked { summary, destination, settings, store, interrupted: interruption.exit() })
+    let agents = args.agents.clone();
+    Ok(Worked { summary, destination, settings, store, agents, interrupted: interruption.exit() })
 }
 
 /// A server that is away is waited for: a worker that is started with the machine may be earlier than its database.

@@ -259,3 +259,22 @@ fn runs_and_logs_of_nothing_say_so() {
     [exit 2]
     ");
 }
+
+#[test]
+fn tasks_are_listed_by_the_state_of_their_flow_and_words_that_there_are_not_are_told() {
+    let env = TestEnv::new().session("greet").task("Say hello");
+    env.run(&["task", "list", "--state", "todo"]).ends_with(0).says("Say hello");
+    env.run(&["task", "list", "--state", "review"]).ends_with(0).says("no tasks");
+    assert_snapshot!(env.run(&["task", "list", "--status", "wating"]), @"
+    [stderr]
+    error: unknown status `wating`
+    hint: did you mean `waiting`?
+    [exit 2]
+    ");
+    assert_snapshot!(env.run(&["task", "list", "--state", "toto"]), @"
+    [stderr]
+    error: unknown state `toto`
+    hint: did you mean `todo`?
+    [exit 2]
+    ");
+}

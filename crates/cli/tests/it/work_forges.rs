@@ -115,3 +115,38 @@ fn worktrees_cannot_be_inside_of_the_repository() {
     [exit 4]
     ");
 }
+
+/// Puts a git in the way that refuses what this line of shell does not like, and is the real one otherwise.
+fn with_a_git_that(env: &TestEnv, refuses: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let git = env.scratch.join("bin/git");
+    let real = std::fs::read_link(&git).unwrap();
+    std::fs::remove_file(&git).unwrap();
+    let script = format!("#!/bin/sh\n{refuses}\nexec {} \"$@\"\n", real.display());
+    std::fs::write(&git, script).unwrap();
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_git_that_is_some_years_old_is_enough() {
+    let env = a_team().task_of("pull-request", "Say hello", &[]);
+    // Such as 2.39, which many systems have: `fetch` does not know it yet.
+    with_a_git_that(
+        &env,
+        "case \" $* \" in *' fetch '*' --porcelain '*) echo \"error: unknown option porcelain\" >&2; exit 129;; esac",
+    );
+    env.run(&["work", "--until-idle"]).ends_with(0);
+    // Now the base is ahead of the checkout, and has to be fetched.
+    let env = env.task_of("pull-request", "Say it again", &[]);
+    env.run(&["work", "--until-idle"]).ends_with(0).says("1 task done");
+}
+
+#[test]
+fn a_git_that_is_too_old_is_told_by_the_doctor() {
+    let env = TestEnv::new();
+    with_a_git_that(&env, "case \" $* \" in *' --version '*) echo git version 2.30.2; exit 0;; esac");
+    env.run(&["doctor"])
+        .ends_with(3)
+        .says("is too old: merges are tried out with 2.38 or newer")
+        .says("hint: upgrade git");
+}

@@ -111,3 +111,33 @@ fn a_worker_that_waits_for_its_server_can_be_stopped() {
     let ended = working.finish().ends_with(130).says("the database cannot be reached");
     assert!(!ended.all().contains("secret"), "{ended}");
 }
+
+#[test]
+fn what_only_a_person_can_help_with_is_named_and_is_no_success() {
+    let env = a_team().task_of("pull-request", "Say hello", &[]);
+    let first = env.task_id(1);
+    let env = env.task_of("pull-request", "Say it again", &["--after", &first]);
+    env.must(&["task", "cancel", &first]);
+    assert_snapshot!(env.run(&["work", "--until-idle"]), @"
+    [TASK-2]: it depends on [TASK-1] (Say hello), which was cancelled
+
+    0 done; nothing more can be done now: 1 open
+    next: rehearsal why [TASK-1]
+    [stderr]
+    work at most 2 tasks at once
+    [exit 7]
+    ");
+    // Whoever works for one agent leaves the rest to others.
+    env.run(&["work", "--until-idle", "--agent", "gatekeeper"]).ends_with(0);
+}
+
+#[test]
+fn a_task_that_has_cost_what_it_may_is_told_with_its_budget() {
+    let env = a_team()
+        .agent_script("run: [{ usage: { input: 1, output: 1, cost_usd: 2.5 } }, { result: { outcome: needs_continuation } }, { say: more }]")
+        .task_of("pull-request", "Say hello", &["--max-cost", "0.50"]);
+    env.run(&["work", "--until-idle"])
+        .ends_with(8)
+        .says("its runs cost $2.50, and may cost $0.50")
+        .says("next: rehearsal task edit [TASK-1] --max-cost USD");
+}

@@ -82,3 +82,29 @@ fn what_goes_on_in_the_same_worktree_is_a_queue_of_its_own() {
     cost so far $0.00
     ");
 }
+
+#[test]
+fn an_agent_whose_task_is_cancelled_is_stopped_soon_and_its_run_is_over() {
+    // With such a lease the heartbeat would take minutes to notice.
+    let env = a_team().config("work: { lease: 30m }");
+    let there = env.scratch.join("agent");
+    let script = format!("run: [{{ run: {{ command: 'touch {there}/ready; sleep 600', status: 0 }} }}]");
+    let env = env.agent_script(&script).task_of("pull-request", "Say hello", &[]);
+    let work = env.start(&["work", "--until-idle"]);
+    env.until_the_agent_waits();
+    env.must(&["cancel", &env.task_id(1)]);
+    work.finish().says("cancelled");
+    assert_eq!(env.outcomes(), ["cancelled"]);
+    env.run(&["runs", "list"]).never_says("running");
+    env.run(&["doctor", "--store"]).ends_with(0);
+}
+
+#[test]
+fn a_task_that_a_step_has_stopped_says_what_the_step_said() {
+    let env = a_team().task_of("pull-request", "Say hello", &[]);
+    env.file("run-tests", "echo 'FAIL: it is too loud'; exit 1\n").commit("Another test");
+    env.run(&["work", "--until-idle"]).ends_with(6);
+    env.run(&["why", &env.task_id(1)])
+        .says("it failed after 4 attempts; run_tests says: Framework: generic Status: FAILED (no tests ran)")
+        .says("Error: FAIL: it is too loud");
+}

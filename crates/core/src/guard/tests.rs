@@ -45,7 +45,10 @@ fn an_interval_is_kept_and_then_over() {
         limits_of_implementer(AgentLimits { interval: Duration::from_secs(60), ..AgentLimits::default() });
     let last_starts = BTreeMap::from([(agent("implementer"), Timestamp(1_000))]);
     let situation = Situation { last_starts, ..Situation::default() };
-    assert_eq!(lane(&limits, &situation, 60_999).unwrap(), "agent `implementer` began a run just now");
+    assert_eq!(
+        lane(&limits, &situation, 60_999).unwrap(),
+        "agent `implementer` has begun a run, and its `interval` is not over"
+    );
     assert_eq!(lane(&limits, &situation, 61_000), None);
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_core::Timestamp;
+use rehearsal_core::guard::Hindrance;
 use rehearsal_core::seed::mix;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
@@ -105,9 +106,17 @@ impl Director {
         if self.workers.is_empty() {
             return Ok(true);
         }
-        let store = self.store.itself();
-        let wakes = store.next_wake(self.world.stage.clock.now()).await?.is_some();
+        let (store, now) = (self.store.itself(), self.world.stage.clock.now());
+        let wakes = store.next_wake(now).await?.is_some() || self.is_only_too_soon(now).await?;
         Ok(!wakes && store.leases().await?.is_empty())
+    }
+
+    /// Whether the next task waits for nothing but its agent's interval.
+    async fn is_only_too_soon(&self, now: Timestamp) -> Result<bool, StageError> {
+        let store = self.store.itself();
+        let Some(task) = store.next_task(None, now).await? else { return Ok(false) };
+        let hindrance = store.hindrance(&task, &self.options.limits, now).await?;
+        Ok(matches!(hindrance, Some(Hindrance::TooSoon { .. })))
     }
 
     /// Lets time go on; whether it can.

@@ -130,6 +130,10 @@ impl Store for Frail {
         self.writable()?.renew(claims, lease, now).await
     }
 
+    async fn still_held(&self, claims: &[(TaskId, Fence)]) -> Result<Vec<TaskId>, StoreError> {
+        self.readable()?.still_held(claims).await
+    }
+
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
         self.readable()?.situation(limits, now).await
     }

@@ -112,6 +112,9 @@ impl Scene<'_> {
             Checks::None => {
                 Err(StepFailure::Transient { reason: format!("the forge has no checks of {pushed:.10}") })
             }
+            Checks::Never => Err(StepFailure::Unknown {
+                reason: "a repository on this machine has no checks: leave `check_ci` out of the flow, or use GitHub".to_owned(),
+            }),
             Checks::Unfetchable { reason } => Err(StepFailure::Transient { reason }),
         }
     }

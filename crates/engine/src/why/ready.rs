@@ -86,7 +86,7 @@ pub(super) async fn explain_hindrance(
         Hindrance::AllBusy { .. } | Hindrance::AgentBusy { .. } => {
             why.next.push("rehearsal status --watch".into());
         }
-        Hindrance::StateFull { state, .. } => why.next.push(format!("rehearsal task list --status {state}")),
+        Hindrance::StateFull { state, .. } => why.next.push(format!("rehearsal task list --state {state}")),
         Hindrance::Spent { .. } => why.next.push(format!("rehearsal task edit {id} --max-cost USD")),
         Hindrance::Overlap { task, .. } => why.next.push(format!("rehearsal why {task}")),
     }

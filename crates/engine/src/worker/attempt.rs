@@ -39,6 +39,7 @@ impl Slot<'_> {
     /// Keeps what a run came to, and writes it down.
     pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), Early> {
         if self.kept.lost.is_cancelled() {
+            self.desk.end_for_nothing(start, report).await;
             return Err(Early::Lost);
         }
         if let Err(error) = kept::keep(&self.desk.run_dir(&start.id), report) {
@@ -258,7 +259,14 @@ impl Slot<'_> {
         let ledger = Ledger { store: &*desk.worker.store, now: desk.now(), warn: &warn };
         let actor = Actor::Run(start.id.clone());
         let reported = Reported::of(report, &start.task);
-        let written = ledger.write(actor, start, &end, reported, Meaning::TheWholeState).await?;
+        let written = ledger.write(actor, start, &end, reported, Meaning::TheWholeState).await;
+        let written = match written.map_err(Early::from) {
+            Err(Early::Lost) => {
+                desk.end_for_nothing(start, report).await;
+                return Err(Early::Lost);
+            }
+            written => written?,
+        };
         desk.count_run(start, &end);
         let outcome = report.verdict.outcome.clone();
         desk.tell(WorkEvent::RunEnded {
@@ -277,6 +285,16 @@ impl Slot<'_> {
 }
 
 impl Desk {
+    /// Ends a run whose task was taken from it: what it came to counts for nothing, but what it cost is known.
+    async fn end_for_nothing(&self, start: &RunStart, report: &RunReport) {
+        let because = "its task was taken from it while it was at work".to_owned();
+        let verdict = RunEnd::without_blame(because, self.now()).verdict;
+        let end = RunEnd { verdict, ..end_of(report, self.now()) };
+        self.count_run(start, &end);
+        // Whoever took it over has ended the run as well; and one that could not be ended now is found by the next look.
+        let _ = self.commit(vec![Change::EndRun { run: start.id.clone(), end: Box::new(end) }]).await;
+    }
+
     fn count_run(&self, start: &RunStart, end: &RunEnd) {
         self.tally(|tally| {
             tally.runs += 1;

@@ -72,6 +72,17 @@ impl Held {
         });
     }
 
+    /// What the store said when it was asked which of these claims still hold.
+    pub(super) fn seen(&self, asked: &[(TaskId, Fence)], still_held: &[TaskId]) {
+        self.with(|claims| {
+            for (task, fence) in asked.iter().filter(|(task, _)| !still_held.contains(task)) {
+                if let Some(claim) = claims.get(task).filter(|claim| claim.fence == *fence) {
+                    claim.lost.cancel();
+                }
+            }
+        });
+    }
+
     fn with<T>(&self, what: impl FnOnce(&mut BTreeMap<TaskId, Claim>) -> T) -> T {
         what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

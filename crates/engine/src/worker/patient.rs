@@ -147,6 +147,10 @@ impl Store for Patient {
         patiently!(self, self.store.renew(claims, lease, now))
     }
 
+    async fn still_held(&self, claims: &[(TaskId, Fence)]) -> Result<Vec<TaskId>, StoreError> {
+        patiently!(self, self.store.still_held(claims))
+    }
+
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
         patiently!(self, self.store.situation(limits, now))
     }

@@ -61,8 +61,31 @@ impl Desk {
                 Err(error) => return Err(error),
             }
         }
+        self.end_runs_without_a_claim(&leases).await?;
         Presence::forget(&self.worker.state_dir, &needed);
         Ok(recovered)
+    }
+
+    /// A run whose task was taken from it is ended by its worker, unless that died as well. After a lease there is no agent left.
+    async fn end_runs_without_a_claim(&self, leases: &[(Task, Timestamp)]) -> Result<(), WorkError> {
+        let store = &self.worker.store;
+        let is_run = |task: &Task, run: &Run| matches!(&task.standing, Standing::Claimed(claim) if claim.run == run.start.id);
+        for run in store.unfinished_runs().await? {
+            if leases.iter().any(|(task, _)| is_run(task, &run)) {
+                continue;
+            }
+            let Some(task) = store.task(&run.start.task).await? else { continue };
+            if is_run(&task, &run) || task.updated_at.plus(self.worker.options.lease) > self.now() {
+                continue;
+            }
+            let because = "its task was taken from it, and its worker is gone".to_owned();
+            let end = Box::new(RunEnd::without_blame(because, self.now()));
+            match self.commit(vec![Change::EndRun { run: run.start.id, end }]).await {
+                Ok(_) | Err(CommitError::RunEnded { .. } | CommitError::OutcomeUnknown) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     async fn take_care_of(&self, task: &Task, claim: &Claim) -> Result<Care, WorkError> {

@@ -103,6 +103,11 @@ impl Store for Moody {
         self.store.renew(claims, lease, now).await
     }
 
+    async fn still_held(&self, claims: &[(TaskId, Fence)]) -> Result<Vec<TaskId>, StoreError> {
+        self.stumble()?;
+        self.store.still_held(claims).await
+    }
+
     async fn situation(&self, limits: &Limits, now: Timestamp) -> Result<Situation, StoreError> {
         self.stumble()?;
         self.store.situation(limits, now).await

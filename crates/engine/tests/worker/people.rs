@@ -42,6 +42,7 @@ fn a_task_that_is_cancelled_while_an_agent_works_stays_cancelled() {
         studio.work().await;
         assert_eq!(studio.status("t1").await, "cancelled");
         assert!(studio.told().iter().any(|event| matches!(event, WorkEvent::Lost { .. })));
+        assert_eq!(studio.store.unfinished_runs().await.unwrap(), [], "its run is over as well");
         assert_eq!(studio.landed(), ["begin"]);
     });
 }

@@ -41,7 +41,7 @@ async fn a_pull_request_lives_from_branch_to_merge() {
         (shown.head_commit.as_ref(), shown.body.as_str()),
         (Some(&commit), "With \"evidence\"\nand more")
     );
-    assert_eq!(forge.checks(&commit).await.unwrap(), Checks::None);
+    assert_eq!(forge.checks(&commit).await.unwrap(), Checks::Never);
 
     let comment = Comment { key: "tests".into(), body: "12 passed".into() };
     forge.comment(1, &comment).await.unwrap();

@@ -65,14 +65,21 @@ pub(crate) fn read_hold(lane: &str, doc: Option<String>) -> Result<(Lane, Hold),
     Ok((lane, from_json("a hold", &doc.unwrap_or_default())?))
 }
 
+/// When an agent began last. A task that is claimed for it and whose run has not begun yet is about to: its worktree is made.
+const LAST_START: &str = "SELECT max(at) FROM (
+     SELECT max(started_at) AS at FROM runs WHERE agent = $1
+     UNION ALL
+     SELECT max(updated_at) FROM tasks
+     WHERE standing = 'claimed' AND substr(lane, 1, length($1) + 1) = $1 || '/'
+       AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.task = tasks.id AND runs.fence = tasks.fence)) AS starts";
+
 pub(crate) async fn last_starts(
     link: &mut Link<'_>,
     limits: &Limits,
 ) -> Result<BTreeMap<AgentName, Timestamp>, StoreError> {
     let mut starts = BTreeMap::new();
     for (agent, _) in limits.agents.iter().filter(|(_, limits)| limits.interval > Duration::ZERO) {
-        let (last,): (Option<i64>,) =
-            link.one("SELECT max(started_at) FROM runs WHERE agent = $1", values![agent.as_str()]).await?;
+        let (last,): (Option<i64>,) = link.one(LAST_START, values![agent.as_str()]).await?;
         starts.extend(last.map(|last| (agent.clone(), Timestamp(last))));
     }
     Ok(starts)
@@ -155,14 +162,32 @@ const RENEW: Sql = Sql {
                RETURNING tasks.id",
 };
 
+const STILL_HELD: Sql = Sql {
+    sqlite: "SELECT tasks.id FROM json_each($1) AS claim JOIN tasks ON tasks.id = claim.value ->> 0
+             WHERE tasks.fence = claim.value ->> 1 AND tasks.standing = 'claimed'",
+    postgres:
+        "SELECT tasks.id FROM json_array_elements($1::json) AS claim JOIN tasks ON tasks.id = claim ->> 0
+               WHERE tasks.fence = (claim ->> 1)::bigint AND tasks.standing = 'claimed'",
+};
+
+pub(crate) async fn still_held(
+    link: &mut Link<'_>,
+    claims: &[(TaskId, Fence)],
+) -> Result<Vec<TaskId>, StoreError> {
+    ids(link.all(STILL_HELD, values![to_json(&claims)?]).await?)
+}
+
 pub(crate) async fn renew(
     link: &mut Link<'_>,
     claims: &[(TaskId, Fence)],
     lease: Duration,
     now: Timestamp,
 ) -> Result<Vec<TaskId>, StoreError> {
-    let held: Vec<(String,)> = link.all(RENEW, values![to_json(&claims)?, now.plus(lease).0]).await?;
-    held.into_iter()
+    ids(link.all(RENEW, values![to_json(&claims)?, now.plus(lease).0]).await?)
+}
+
+fn ids(rows: Vec<(String,)>) -> Result<Vec<TaskId>, StoreError> {
+    rows.into_iter()
         .map(|(id,)| TaskId::new(id).map_err(|error| StoreError::Corrupt { what: error.to_string() }))
         .collect()
 }

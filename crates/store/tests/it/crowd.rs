@@ -76,9 +76,8 @@ fn start_of(task: &Task, run: &str, worker: &str) -> RunStart {
 }
 
 /// Works until all is done. Whatever happens on the way is no reason to stop: a claim that was lost is taken over.
-async fn work(url: String, number: usize, done: Arc<AtomicU64>) {
+async fn work(store: PostgresStore, number: usize, done: Arc<AtomicU64>) {
     let name = format!("worker-{number}");
-    let store = PostgresStore::open(&url, TimeSource::Server).await.unwrap();
     for round in 0.. {
         let run = format!("r{number}-{round}");
         let task = match claim(&store, asking(&name, &run)).await {
@@ -111,8 +110,14 @@ async fn work(url: String, number: usize, done: Arc<AtomicU64>) {
 async fn all_work(url: &str, trouble: impl AsyncFnOnce(Arc<AtomicU64>)) {
     let store = store_with(url, many()).await;
     let done = Arc::new(AtomicU64::new(0));
+    // All are there before the trouble begins: who cannot open a store is told, and tries again by itself or not.
+    let mut stores = Vec::new();
+    for _ in 0..WORKERS {
+        stores.push(PostgresStore::open(url, TimeSource::Server).await.unwrap());
+    }
+    let workers = stores.into_iter().enumerate();
     let workers: Vec<_> =
-        (0..WORKERS).map(|number| tokio::spawn(work(url.to_owned(), number, Arc::clone(&done)))).collect();
+        workers.map(|(number, store)| tokio::spawn(work(store, number, Arc::clone(&done)))).collect();
     trouble(Arc::clone(&done)).await;
     for worker in workers {
         worker.await.unwrap();

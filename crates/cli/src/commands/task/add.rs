@@ -55,7 +55,7 @@ pub(crate) struct AddArgs {
     /// A task that must be done before; may be given again
     #[arg(long = "after", value_name = "TASK")]
     depends_on: Vec<String>,
-    /// What one run may cost, in dollars
+    /// What all its runs together may cost, in dollars
     #[arg(long, value_name = "USD")]
     max_cost: Option<f64>,
 }

@@ -55,7 +55,7 @@ pub(crate) struct EditArgs {
     /// New dependencies, in place of all that were there; may be given again
     #[arg(long = "after", value_name = "TASK", group = "what")]
     depends_on: Option<Vec<String>>,
-    /// What one run may cost, in dollars
+    /// What all its runs together may cost, in dollars
     #[arg(long, value_name = "USD", group = "what")]
     max_cost: Option<f64>,
     /// New patterns of files that it will change, in place of all that were there; may be given again

@@ -1,8 +1,10 @@
 //! `task list` and `task show`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Run, SessionName, Standing, Task, TaskId, Timestamp, Wait};
+use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, Wait};
 use rehearsal_engine::why::next_step;
 use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
 use schemars::JsonSchema;
@@ -30,6 +32,9 @@ pub(crate) struct ListArgs {
     /// incoming, provisional, done, failed; may be given again
     #[arg(long = "status", value_name = "WORD")]
     statuses: Vec<String>,
+    /// Only in this state of their flow, whether they are worked on, wait or could be begun
+    #[arg(long, value_name = "STATE")]
+    state: Option<StateName>,
     /// Only with this label
     #[arg(long, short)]
     label: Option<String>,
@@ -82,16 +87,17 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
         store.session(session).await?;
     }
     let status = match (args.statuses.is_empty(), args.all) {
-        (false, _) => StatusFilter::Words(args.statuses),
+        (false, _) => StatusFilter::Words(args.statuses.clone()),
         (true, true) => StatusFilter::All,
         (true, false) => StatusFilter::Open,
     };
     let query = TaskQuery {
-        session: args.session,
+        session: args.session.clone(),
         status,
-        label: args.label,
-        text: args.text,
-        after: args.after,
+        state: args.state.clone(),
+        label: args.label.clone(),
+        text: args.text.clone(),
+        after: args.after.clone(),
         limit: Some(args.limit.saturating_add(1)),
         ..TaskQuery::default()
     };
@@ -99,6 +105,7 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
     let more = tasks.len() > args.limit as usize;
     tasks.truncate(args.limit as usize);
     if tasks.is_empty() {
+        check_words(&args, &context.project()?)?;
         context
             .ui
             .say("no tasks; add one with `rehearsal task add TITLE`, or see `--all` for those that are over");
@@ -110,6 +117,34 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
     }
     context.ui.document(TaskList { tasks, more });
     Ok(Exit::Ok)
+}
+
+/// Nothing was found: was it asked for by a word that there is? Flows that tasks began with may have had other states, so what
+/// finds something is never refused.
+fn check_words(args: &ListArgs, project: &Project) -> Result<(), CliError> {
+    const STATUSES: [&str; 7] =
+        ["working", "blocked", "waiting", "needs_continuation", "cancelled", "ready", "claimed"];
+    let shipped = rehearsal_core::flow::SHIPPED.iter().map(|(name, _)| (*name).to_owned());
+    let flows: Vec<Flow> =
+        shipped.chain(project.own_flows()?).filter_map(|name| project.flow(&name).ok()).collect();
+    let states = flows.iter().flat_map(|flow| flow.states.keys()).map(StateName::as_str);
+    let states: BTreeSet<&str> = states.collect();
+    let known = |word: &str| states.contains(word);
+    let status = args.statuses.iter().find(|word| !known(word) && !STATUSES.contains(&word.as_str()));
+    let (what, word) = match (status, &args.state) {
+        (Some(word), _) => ("status", word.as_str()),
+        (None, Some(state)) if !known(state.as_str()) => ("state", state.as_str()),
+        (None, _) => return Ok(()),
+    };
+    let names: Vec<&str> = match what {
+        "status" => STATUSES.into_iter().chain(states).collect(),
+        _ => states.into_iter().collect(),
+    };
+    let hint = match rehearsal_core::nearest(word, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    Err(CliError::usage(format!("unknown {what} `{word}`")).hint(hint))
 }
 
 /// Where tasks are on their way is shown where there is a way: the states of a loop are what the status says.

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use rehearsal_core::flow::End;
+use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
     FlowName, Hold, HoldCause, Lane, OutcomeName, PullRequestRef, SessionName, Standing, StateName, Task,
     TaskId, Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
-use rehearsal_store::Scope;
+use rehearsal_store::{Scope, StatusFilter, TaskQuery};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,6 +41,8 @@ pub(crate) struct WorkDocument {
     open: u64,
     /// How many tasks wait for a person.
     blocked: u64,
+    /// Tasks that were not worked on and do not go on by themselves, if that is why it ended: the first few.
+    stuck: Vec<WorkedTask>,
     /// Where the work went.
     forge: String,
     /// The command that brings what was merged into the checkout, if something was.
@@ -48,7 +51,7 @@ pub(crate) struct WorkDocument {
     duration_ms: u64,
 }
 
-/// A task that was worked on.
+/// A task, and what came of it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WorkedTask {
     id: TaskId,
@@ -72,6 +75,9 @@ struct WorkedTask {
     until: Option<Timestamp>,
     /// The command that helps.
     next: Option<String>,
+    /// Whether it has cost what it may.
+    #[serde(skip)]
+    is_spent: bool,
     #[serde(skip)]
     end: Option<End>,
     #[serde(skip)]
@@ -96,6 +102,7 @@ pub(crate) async fn document(
     for task in &summary.tasks {
         tasks.push(worked_task(task, worked, project, context).await?);
     }
+    let stuck = stuck(worked, session, project, context).await?;
     let counts = worked.store.count_tasks(session).await?;
     let is_merged = tasks.iter().any(|task| task.merged.is_some());
     let held = summary.held.iter();
@@ -108,10 +115,38 @@ pub(crate) async fn document(
         held: held.map(|(lane, hold)| HeldLane { lane: lane.clone(), hold: hold.clone() }).collect(),
         open: counts.open,
         blocked: counts.by_status.get("blocked").copied().unwrap_or(0),
+        stuck,
         forge: worked.destination.to_string(),
         get_it: is_merged.then(|| worked.destination.pull_command()),
         duration_ms: summary.duration_ms,
     })
+}
+
+/// What is left when nothing goes on by itself. Who works for some agents only leaves the rest to others.
+async fn stuck(
+    worked: &Worked,
+    session: Option<&SessionName>,
+    project: &Project,
+    context: &Context,
+) -> Result<Vec<WorkedTask>, CliError> {
+    let summary = &worked.summary;
+    if summary.end != WorkEnd::Idle || !worked.agents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = TaskQuery {
+        session: session.cloned(),
+        status: StatusFilter::Open,
+        limit: u32::try_from(COMMANDS_NAMED).ok(),
+        ..TaskQuery::default()
+    };
+    let mut stuck = Vec::new();
+    for task in worked.store.tasks(&query).await? {
+        let is_told = summary.tasks.iter().any(|told| told.id == task.id);
+        if !is_told && task.status() != "blocked" {
+            stuck.push(worked_task(&task, worked, project, context).await?);
+        }
+    }
+    Ok(stuck)
 }
 
 async fn worked_task(
@@ -129,6 +164,7 @@ async fn worked_task(
         state_dir: &state_dir,
     };
     let why = why(&*worked.store, task, &around).await?;
+    let hindrance = worked.store.hindrance(task, &limits, context.now()).await?;
     let cost = worked.store.cost_of(&Scope::Task(task.id.clone())).await?;
     let end = match &task.standing {
         Standing::Ended { end } => Some(*end),
@@ -153,6 +189,7 @@ async fn worked_task(
         because: why.reasons.into_iter().next().filter(|_| !task.is_done()),
         until: why.until,
         next: why.next.into_iter().next(),
+        is_spent: !task.is_ended() && matches!(hindrance, Some(Hindrance::Spent { .. })),
         end,
         waits_for,
     })
@@ -165,7 +202,8 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
         let headings = ["TASK", "STATUS", "BRANCH", "PULL REQUEST", "MERGED", "RUNS", "COST", "TITLE"];
         ui.say(format!("\n{}", table(&headings, &rows)));
     }
-    for task in document.tasks.iter().filter(|task| task.end != Some(End::Success)) {
+    let left = document.tasks.iter().filter(|task| task.end != Some(End::Success));
+    for task in left.chain(&document.stuck) {
         if let Some(because) = &task.because {
             let until = task
                 .until
@@ -255,7 +293,8 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
     for lane in document.held.iter().filter(|held| held.hold.until.is_none()) {
         put(format!("rehearsal resume {}", lane.lane));
     }
-    for command in document.tasks.iter().filter_map(|task| task.next.clone()).take(COMMANDS_NAMED) {
+    let told = document.tasks.iter().chain(&document.stuck);
+    for command in told.filter_map(|task| task.next.clone()).take(COMMANDS_NAMED) {
         put(command);
     }
     if let Some(command) = &document.get_it {
@@ -265,8 +304,8 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
         put("rehearsal task add TITLE --flow pull-request".into());
     } else if document.tasks.is_empty() && document.blocked > 0 {
         put("rehearsal task list --status blocked".into());
-    } else if document.tasks.is_empty() && document.held.is_empty() {
-        put("rehearsal why TASK".into());
+    } else if let (true, Some(task)) = (commands.is_empty(), document.stuck.first()) {
+        commands.push(format!("rehearsal why {}", task.id));
     }
     commands
 }
@@ -295,7 +334,13 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
     }
     let needs_human = match document.end {
         WorkEnd::Once => document.tasks.iter().any(|task| task.waits_for == Some(WaitFor::Human)),
-        WorkEnd::Idle | WorkEnd::BudgetReached | WorkEnd::Interrupted => document.blocked > 0,
+        WorkEnd::Idle | WorkEnd::BudgetReached | WorkEnd::Interrupted => {
+            document.blocked > 0 || !document.stuck.is_empty()
+        }
     };
+    let mut open = document.tasks.iter().filter(|task| task.end.is_none()).chain(&document.stuck).peekable();
+    if document.blocked == 0 && open.peek().is_some() && open.all(|task| task.is_spent) {
+        return Exit::Budget;
+    }
     if needs_human { Exit::NeedsHuman } else { Exit::Ok }
 }

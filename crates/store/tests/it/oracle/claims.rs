@@ -185,6 +185,16 @@ impl Model {
         self.claims.leases.get(&task.id).is_some_and(|until| *until <= now)
     }
 
+    /// When the tasks were claimed whose runs have not begun yet.
+    fn about_to_begin(&self) -> impl Iterator<Item = Timestamp> {
+        let has_run = |task: &Task| {
+            self.runs.iter().any(|run| run.start.task == task.id && run.start.fence == task.fence)
+        };
+        let is_claimed = |task: &&Task| matches!(task.standing, Standing::Claimed(_));
+        let claimed = self.tasks.iter().filter(is_claimed).filter(|task| task.next_agent().is_some());
+        claimed.filter(move |task| !has_run(task)).map(|task| task.updated_at)
+    }
+
     pub(super) fn situation(&self, limits: &Limits, now: Timestamp) -> Situation {
         let in_work =
             |task: &&Task| matches!(task.standing, Standing::Claimed(_)) && !self.has_run_out(task, now);
@@ -197,7 +207,8 @@ impl Model {
         let mut working: Vec<Working> = self.tasks.iter().filter(in_work).map(working).collect();
         working.sort_by(|a, b| a.task.cmp(&b.task));
         let interval = limits.agents.values().any(|limits| limits.interval > Duration::ZERO);
-        let last = self.runs.iter().map(|run| run.start.started_at).max().filter(|_| interval);
+        let began = self.runs.iter().map(|run| run.start.started_at);
+        let last = began.chain(self.about_to_begin()).max().filter(|_| interval);
         Situation {
             working,
             holds: self.claims.holds.clone().into_iter().collect(),

@@ -93,6 +93,7 @@ scenarios!(limits {
     auth_error_stops_the_line
     line_goes_on_after_it_was_mended
     missing_binary
+    interval_between_runs
 });
 
 scenarios!(git {
@@ -105,6 +106,7 @@ scenarios!(git {
     checks_pending_then_red_then_green
     checks_unreadable
     base_branch_red
+    checks_where_nobody_checks
 });
 
 scenarios!(workers {

@@ -122,7 +122,8 @@ pub(crate) async fn document(
     })
 }
 
-/// What is left when nothing goes on by itself. Who works for some agents only leaves the rest to others.
+/// What could be begun and is not, when nothing goes on by itself. Who works for some agents only leaves the rest to others, and
+/// of what is held it is told anyway.
 async fn stuck(
     worked: &Worked,
     session: Option<&SessionName>,
@@ -130,7 +131,7 @@ async fn stuck(
     context: &Context,
 ) -> Result<Vec<WorkedTask>, CliError> {
     let summary = &worked.summary;
-    if summary.end != WorkEnd::Idle || !worked.agents.is_empty() {
+    if summary.end != WorkEnd::Idle || !worked.agents.is_empty() || !summary.held.is_empty() {
         return Ok(Vec::new());
     }
     let query = TaskQuery {
@@ -142,11 +143,23 @@ async fn stuck(
     let mut stuck = Vec::new();
     for task in worked.store.tasks(&query).await? {
         let is_told = summary.tasks.iter().any(|told| told.id == task.id);
-        if !is_told && task.status() != "blocked" {
+        if !is_told && task.standing == Standing::Ready && is_stuck(&task, worked, context).await? {
             stuck.push(worked_task(&task, worked, project, context).await?);
         }
     }
     Ok(stuck)
+}
+
+/// Whether it would stay as it is whatever others do: what is in other hands at this moment comes back.
+async fn is_stuck(task: &Task, worked: &Worked, context: &Context) -> Result<bool, CliError> {
+    let store = &worked.store;
+    for id in &task.depends_on {
+        if store.task(id).await?.is_some_and(|other| other.is_ended() && !other.is_done()) {
+            return Ok(true);
+        }
+    }
+    let hindrance = store.hindrance(task, &worked.settings.limits(), context.now()).await?;
+    Ok(matches!(hindrance, Some(Hindrance::Disabled { .. } | Hindrance::Spent { .. })))
 }
 
 async fn worked_task(

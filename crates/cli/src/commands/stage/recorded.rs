@@ -13,7 +13,7 @@ use super::{StageArgs, StageEvent, perform};
 use crate::commands::Done;
 use crate::commands::cassette::{open, path_of, secrets};
 use crate::commands::performance::place;
-use crate::commands::record::failed;
+use crate::commands::record::{failed, nothing_asked};
 use crate::commands::replay::ReplayReport;
 use crate::context::{Context, variables};
 use crate::error::CliError;
@@ -52,6 +52,10 @@ pub(super) async fn record(
     let play =
         Arc::new(RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))?);
     perform(Arc::clone(&play) as _, address, context.ui).await?;
+    if play.asked() == 0 {
+        return Err(nothing_asked(Exit::Red, &path, "no request came")
+            .hint("tell the agent where the stage is, as it said when it opened"));
+    }
     let Written { requests, frames, secrets, bytes, .. } =
         play.finish().await.map_err(|error| failed(&error))?;
     context.ui.say(format!("recorded {} in {path}", count(u64::from(requests), "request")));

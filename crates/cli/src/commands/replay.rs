@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
-use super::cassette::{open, secrets, told};
+use super::cassette::{open_to_play, secrets, told};
 use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed};
 use super::record::number;
 use crate::context::Context;
@@ -213,9 +213,10 @@ fn tell_all(differences: &[Difference], ui: Ui) {
 }
 
 pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
-    let cassette = open(context, &args.name)?;
+    let secrets = secrets();
+    let cassette = open_to_play(context, &args.name, &secrets)?;
     let performance = Performance::prepare(&args.command, &context.directory)?;
-    let player = Player::new(cassette, args.how.matching(), &performance.place(), &secrets())
+    let player = Player::new(cassette, args.how.matching(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;

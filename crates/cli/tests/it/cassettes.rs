@@ -233,6 +233,26 @@ fn a_secret_is_found_and_taken_out() {
 }
 
 #[test]
+fn a_cassette_with_a_secret_in_it_is_not_played() {
+    let Some(env) = scene() else { return };
+    let command = "DEPLOY_TOKEN=hunter2-hunter2 bash agent.bash hello";
+    env.run(&["record", "leaky", "--script", "turns.yaml", "--", "sh", "-c", command]).ends_with(0);
+    let env = env.var("DEPLOY_TOKEN", "hunter2-hunter2");
+    let replayed = env.run(&["replay", "leaky", "--", "bash", "agent.bash", "goodbye"]).ends_with(2);
+    assert_snapshot!(replayed, @"
+    [stderr]
+    error: line 2 holds the value of DEPLOY_TOKEN
+      --> [REPO]/.rehearsal/cassettes/leaky.jsonl
+    hint: take it out with `rehearsal cassette redact leaky`
+    [exit 2]
+    ");
+    let staged = env.run(&["stage", "--replay", "leaky"]).ends_with(2);
+    assert_eq!(staged.stderr, replayed.stderr);
+    env.run(&["cassette", "redact", "leaky"]).ends_with(0);
+    env.run(&["replay", "leaky", "--", "sh", "-c", command]).ends_with(0);
+}
+
+#[test]
 fn the_doctor_says_what_an_agent_needs() {
     let Some(env) = scene() else { return };
     let doctor = |command: &str| {

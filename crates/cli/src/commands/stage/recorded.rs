@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{StageArgs, StageEvent, perform};
 use crate::commands::Done;
-use crate::commands::cassette::{open, path_of, secrets};
+use crate::commands::cassette::{open_to_play, path_of, secrets};
 use crate::commands::performance::place;
 use crate::commands::record::{failed, nothing_asked};
 use crate::commands::replay::ReplayReport;
@@ -71,8 +71,9 @@ pub(super) async fn replay(
     address: SocketAddr,
     context: &Context,
 ) -> Done {
-    let cassette = open(context, cassette)?;
-    let player = Player::new(cassette, args.how.matching(), &here(context), &secrets())
+    let secrets = secrets();
+    let cassette = open_to_play(context, cassette, &secrets)?;
+    let player = Player::new(cassette, args.how.matching(), &here(context), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     perform(Arc::clone(&play) as _, address, context.ui).await?;

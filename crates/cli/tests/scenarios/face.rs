@@ -102,7 +102,7 @@ fn mistakes_are_shown_with_their_place() {
     ");
     assert_snapshot!(changed("name: greet\n", "name: greet\nflow: pul-request\n").1, @"
     error: there is no flow `pul-request`
-    hint: shipped: loop, pull-request, approve, plan, look; your own go to `.rehearsal/flows/NAME.yaml`
+    hint: did you mean `pull-request`?
     ");
     assert_snapshot!(changed("expect:", "meanwhile: [{ do: { cancel: t } }]\nexpect:").1, @"
     error: expected exactly one of `at` and `when`

@@ -113,6 +113,12 @@ struct LimitedEdge {
 
 /// Reads and checks a flow.
 pub fn parse(text: &str) -> Result<Flow, SourceError> {
+    if says_nothing(text) {
+        return Err(SourceError::at(None, "there is no flow in this file").hint(
+            "a flow has `name`, `start` and `states`: `rehearsal flow graph pull-request` draws one, \
+             `rehearsal schema flow` has all it can say",
+        ));
+    }
     let file: FlowFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
     let mut names = Names::default();
     let mut states = IndexMap::new();
@@ -142,6 +148,12 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
     };
     check(&flow, &names)?;
     Ok(flow)
+}
+
+/// A file that somebody made and has not written yet.
+fn says_nothing(text: &str) -> bool {
+    let is_blank = |line: &str| line.is_empty() || line.starts_with('#') || line == "---";
+    text.lines().all(|line| is_blank(line.trim()))
 }
 
 /// Twelve hexadecimal digits are plenty to tell the versions of one flow apart.
@@ -258,6 +270,10 @@ fn read_edges(
 ) -> Result<Edges, SourceError> {
     let mut named = IndexMap::new();
     for (key, edge) in on.0 {
+        if key.value == "otherwise" {
+            return Err(SourceError::at(place_of(&key), "`otherwise` is no outcome")
+                .hint("it stands beside `on:`, not under it: `otherwise: STATE`"));
+        }
         let name = EdgeName::all().find(|known| known.as_str() == key.value).ok_or_else(|| {
             unknown(&key.value, "outcome", place_of(&key), EdgeName::all().map(EdgeName::as_str))
         })?;

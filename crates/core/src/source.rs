@@ -97,19 +97,24 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, name)| name)
 }
 
+/// How many letters have to be put in, left out, replaced, or swapped with their neighbours.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    let [a, b]: [Vec<char>; 2] = [a, b].map(|text| text.chars().collect());
+    let mut above: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+            let replaced = last[j] + usize::from(x != y);
+            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(above[j - 1] + 1);
+            }
+            row.push(least);
         }
+        above = std::mem::replace(&mut last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
 
 #[cfg(test)]
@@ -122,5 +127,12 @@ mod tests {
         assert_eq!(nearest("implementor", known), Some("implementer"));
         assert_eq!(nearest("gatekeepr", known), Some("gatekeeper"));
         assert_eq!(nearest("planner", known), None);
+    }
+
+    #[test]
+    fn two_letters_that_changed_places_are_one_slip() {
+        assert_eq!(nearest("doen", ["todo", "done", "failed"]), Some("done"));
+        assert_eq!(nearest("odne", ["todo", "done", "failed"]), Some("done"));
+        assert_eq!(nearest("enod", ["todo", "done", "failed"]), None);
     }
 }

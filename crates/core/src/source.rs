@@ -1,6 +1,11 @@
 //! Errors in what people wrote, with the place where they wrote it.
 
 use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_saphyr::Spanned;
 
 /// A place in a text: both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +48,42 @@ impl SourceError {
 }
 
 /// Where a value stood in its YAML.
-pub fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
+pub fn place_of<T>(spanned: &Spanned<T>) -> Option<Place> {
     place_at(spanned.referenced)
 }
 
 fn place_at(location: serde_saphyr::Location) -> Option<Place> {
     (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
+}
+
+/// A mapping whose keys keep their order and their places.
+#[derive(Debug, Clone)]
+pub struct Entries<K, T>(pub Vec<(Spanned<K>, T)>);
+
+impl<K, T> Default for Entries<K, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for Entries<K, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor<K, T>(PhantomData<(K, T)>);
+        impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<K, T> {
+            type Value = Entries<K, T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping from names")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
 }
 
 /// A YAML error in our words: the message in one line, the place apart.

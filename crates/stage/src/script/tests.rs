@@ -50,9 +50,13 @@ fn wrong_by_schema(text: &str) -> Vec<String> {
 #[test]
 fn the_schema_takes_what_the_parser_takes() {
     assert_eq!(wrong_by_schema(EVERYTHING), Vec::<String>::new());
-    for wrong in
-        ["{}", "turns: [{ sya: hi }]", "turns: [{ say: hi, times: often }]", "turns: [{ fault: stall }]"]
-    {
+    for wrong in [
+        "{}",
+        "turns: [{ sya: hi }]",
+        "turns: [{ say: hi, times: often }]",
+        "turns: [{ fault: stall }]",
+        "turns: [{ fault: { status: { code: 429, retry_after: 7 } } }]",
+    ] {
         assert!(Script::parse(wrong).is_err(), "the parser takes {wrong}");
         assert_ne!(wrong_by_schema(wrong), Vec::<String>::new(), "the schema takes {wrong}");
     }

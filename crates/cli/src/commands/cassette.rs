@@ -24,6 +24,10 @@ pub(crate) use redact::RedactDocument;
 pub(crate) use show::ShowDocument;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal cassette show greeting
+  rehearsal cassette lint .rehearsal/cassettes/*.jsonl    # before a commit
+  rehearsal cassette redact greeting")]
 pub(crate) enum CassetteCommand {
     /// Show what was asked and answered
     Show(show::ShowArgs),

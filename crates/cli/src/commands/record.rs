@@ -25,7 +25,7 @@ use crate::words::count;
   rehearsal record greeting --script turns.yaml -- claude -p 'Write hello.txt'    # no vendor, no tokens
   rehearsal record greeting --upstream http://127.0.0.1:8080 -- codex exec 'Write hello.txt'
 
-The agent works here, with a scratch home; it gets your key for its vendor from the environment, and the cassette does
+The agent works here, with a scratch home; it gets your key for its vendor from the environment, and the cassette does \
 not. Directories, ids, dates and the like become placeholders, so that the cassette plays anywhere.
 
 Ends with 3 if the agent made no request: nothing is written then, and a cassette that is there stays as it was.")]

@@ -28,7 +28,7 @@ use crate::words::count;
 
 Ends with 3 if the agent asked for something that was not recorded, or not for all that was.
 
-What may differ with --relaxed, each with all before it: headers, settings (the model, limits), tools (their definitions),
+What may differ with --relaxed, each with all before it: headers, settings (the model, limits), tools (their definitions), \
 instructions (the system's), texts (the roles and the tools called must be the same), everything.")]
 pub(crate) struct ReplayArgs {
     /// A name in .rehearsal/cassettes, or a file that ends in .jsonl

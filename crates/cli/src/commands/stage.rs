@@ -40,8 +40,8 @@ A script has an answer for each request:
     - fault: { status: { code: 529 } }
     - say: Done.
 
-It plays on the interfaces of Anthropic (Messages), OpenAI (Chat Completions, Responses) and Gemini alike. `rehearsal schema
-stage-script` has all that a script can say. It plays until Ctrl-C; the exit code is 3 when a request came that the
+It plays on the interfaces of Anthropic (Messages), OpenAI (Chat Completions, Responses) and Gemini alike. `rehearsal schema \
+stage-script` has all that a script can say. It plays until Ctrl-C; the exit code is 3 when a request came that the \
 script has no turn for, or when a turn was never asked for.")]
 pub(crate) struct StageArgs {
     #[command(flatten)]

@@ -53,6 +53,24 @@ fn every_command_has_an_example() {
     }
 }
 
+/// Where no terminal says how wide it is.
+const COLUMNS: usize = 100;
+
+#[test]
+fn no_help_breaks_a_line_before_it_is_full() {
+    let env = TestEnv::without_repository();
+    let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+    for path in leaves(&env) {
+        let help = help(&env, &path);
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| is_prose(line))) {
+            let next = pair[1].split(' ').next().unwrap();
+            let together = pair[0].chars().count() + 1 + next.chars().count();
+            assert!(together > COLUMNS, "{path:?}: `{next}` fits on the line before it\n{help}");
+        }
+    }
+}
+
 #[test]
 fn exit_codes_are_listed() {
     let env = TestEnv::without_repository();

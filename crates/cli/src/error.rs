@@ -76,6 +76,12 @@ impl CliError {
         self
     }
 
+    /// Where it is, unless that is known better.
+    pub(crate) fn or_at(mut self, place: &str) -> Self {
+        self.place.get_or_insert_with(|| place.to_owned());
+        self
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self

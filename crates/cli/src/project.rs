@@ -6,7 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::{self, Flow};
-use rehearsal_core::{AgentName, FlowName, Place, SourceError};
+use rehearsal_core::{AgentName, FlowName, Place, SourceError, nearest};
 use rehearsal_store::{SqliteStore, Store, StoreLocation};
 
 use crate::error::CliError;
@@ -177,13 +177,21 @@ impl Project {
             let flow = flow::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(&path)))?;
             return self.named_as_its_file(flow, name, &path);
         }
-        Flow::shipped(name).ok_or_else(|| {
-            let shipped: Vec<&str> = flow::SHIPPED.iter().map(|(name, _)| *name).collect();
-            CliError::usage(format!("there is no flow `{name}`")).hint(format!(
+        Flow::shipped(name).ok_or_else(|| self.no_flow(name))
+    }
+
+    fn no_flow(&self, name: &str) -> CliError {
+        let shipped = flow::SHIPPED.map(|(name, _)| name);
+        // Without them, only the advice is worse.
+        let own = self.own_flows().unwrap_or_default();
+        let error = CliError::usage(format!("there is no flow `{name}`"));
+        match nearest(name, own.iter().map(String::as_str).chain(shipped)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!(
                 "shipped: {}; your own go to `{DIRECTORY}/flows/NAME.yaml`",
                 shipped.join(", ")
-            ))
-        })
+            )),
+        }
     }
 
     /// Two files could say that they are the same flow.

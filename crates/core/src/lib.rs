@@ -53,6 +53,6 @@ pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::Promise;
 pub use run::{Run, RunEnd, RunStart};
 pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
-pub use source::{Place, SourceError, nearest, place_of, yaml_error};
+pub use source::{Entries, Place, SourceError, nearest, place_of, yaml_error};
 pub use task::{Budget, Claim, NewTask, Priority, Standing, Task, TaskEdit, Wait, WaitFor};
 pub use tested::{TestResult, TestRun, TestStatus};

@@ -1,6 +1,11 @@
 //! Errors in what people wrote, with the place where they wrote it.
 
 use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_saphyr::Spanned;
 
 /// A place in a text: both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +48,42 @@ impl SourceError {
 }
 
 /// Where a value stood in its YAML.
-pub fn place_of<T>(spanned: &serde_saphyr::Spanned<T>) -> Option<Place> {
+pub fn place_of<T>(spanned: &Spanned<T>) -> Option<Place> {
     place_at(spanned.referenced)
 }
 
 fn place_at(location: serde_saphyr::Location) -> Option<Place> {
     (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
+}
+
+/// A mapping whose keys keep their order and their places.
+#[derive(Debug, Clone)]
+pub struct Entries<K, T>(pub Vec<(Spanned<K>, T)>);
+
+impl<K, T> Default for Entries<K, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for Entries<K, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor<K, T>(PhantomData<(K, T)>);
+        impl<'de, K: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<K, T> {
+            type Value = Entries<K, T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping from names")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
 }
 
 /// A YAML error in our words: the message in one line, the place apart.
@@ -97,19 +132,24 @@ pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, name)| name)
 }
 
+/// How many letters have to be put in, left out, replaced, or swapped with their neighbours.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    let [a, b]: [Vec<char>; 2] = [a, b].map(|text| text.chars().collect());
+    let mut above: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+            let replaced = last[j] + usize::from(x != y);
+            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(above[j - 1] + 1);
+            }
+            row.push(least);
         }
+        above = std::mem::replace(&mut last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
 
 #[cfg(test)]
@@ -122,5 +162,12 @@ mod tests {
         assert_eq!(nearest("implementor", known), Some("implementer"));
         assert_eq!(nearest("gatekeepr", known), Some("gatekeeper"));
         assert_eq!(nearest("planner", known), None);
+    }
+
+    #[test]
+    fn two_letters_that_changed_places_are_one_slip() {
+        assert_eq!(nearest("doen", ["todo", "done", "failed"]), Some("done"));
+        assert_eq!(nearest("odne", ["todo", "done", "failed"]), Some("done"));
+        assert_eq!(nearest("enod", ["todo", "done", "failed"]), None);
     }
 }

@@ -304,6 +304,9 @@ impl Task {
         matches!(self.standing, Standing::Ended { end: End::Success })
     }
 
+    /// The words of [`Task::status`] that are no state of a flow.
+    pub const STATUSES: [&str; 5] = ["working", "blocked", "waiting", "needs_continuation", "cancelled"];
+
     /// The word that listings show for where it is.
     pub fn status(&self) -> &str {
         match &self.standing {

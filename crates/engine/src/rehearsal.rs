@@ -32,7 +32,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp, place_of};
+use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
 use rehearsal_forge::WorktreeSettings;
 use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
@@ -132,11 +132,6 @@ impl Scenario {
     pub fn inline_flow(&self) -> Option<Result<Flow, SourceError>> {
         read::inline_flow(self)
     }
-
-    /// An error about the scenario's flow.
-    pub fn flow_error(&self, message: impl Into<String>) -> SourceError {
-        SourceError::at(place_of(&self.flow), message)
-    }
 }
 
 impl Rehearsal {
@@ -145,6 +140,7 @@ impl Rehearsal {
         let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } =
             performance;
         let flows = Flows { usual: flow, others: other_flows };
+        read::check_statuses(scenario, &flows)?;
         let seed = seed.unwrap_or(scenario.seed);
         let clock = StageClock::starting_at(BEGINNING, seed);
         let settings = self.settings(scenario, &flows)?;

@@ -166,11 +166,11 @@ impl Call<'_> {
             Verb::PrCreate => self.create(state, kept).await,
             Verb::PrView => self.view(state, kept).await,
             Verb::PrList => self.list(state).await,
-            Verb::PrChecks => self.pr_checks(state),
+            Verb::PrChecks => self.pr_checks(state, kept).await,
             Verb::PrReview => self.review(state, kept),
             Verb::PrComment => self.comment(state, kept),
             Verb::PrMerge => self.merge(state, kept).await,
-            Verb::PrClose => self.close(state, kept),
+            Verb::PrClose => self.close(state, kept).await,
             Verb::PrEdit => self.edit(state, kept),
             Verb::Api => self.api(state),
             Verb::AuthStatus => {

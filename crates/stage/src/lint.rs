@@ -27,48 +27,81 @@ pub(crate) fn lint(dialect: Dialect, chat: &ChatRequest) -> Vec<String> {
         }
         Some(_) => {}
     }
-    pairs(&chat.messages, &mut findings);
+    pairs(dialect, &chat.messages, &mut findings);
     findings.truncate(MOST_FINDINGS);
     // Ids and names come from anywhere.
     findings.iter().map(|finding| start_of(finding)).collect()
 }
 
 /// Every call has one result, before the model speaks again; every result has a call.
-fn pairs(messages: &[Message], findings: &mut Vec<String>) {
-    let mut open: BTreeMap<&str, &str> = BTreeMap::new();
-    for (number, message) in messages.iter().enumerate() {
-        let number = number + 1;
+fn pairs(dialect: Dialect, messages: &[Message], findings: &mut Vec<String>) {
+    let mut open: BTreeMap<&str, (&str, String)> = BTreeMap::new();
+    let mut numbers = Numbers::of(dialect, messages);
+    for message in messages {
         if message.role == Role::Assistant {
-            unanswered(&mut open, number, findings);
+            unanswered(&mut open, findings);
         }
         for part in &message.parts {
+            if !matches!(part, Part::ToolCall(_) | Part::ToolResult(_)) {
+                continue;
+            }
+            let at = numbers.at(part);
             match part {
                 Part::ToolCall(call) if message.role != Role::Assistant => {
-                    findings.push(format!(
-                        "message {number}: the {} calls `{}`",
-                        message.role.as_str(),
-                        call.name
-                    ));
+                    findings.push(format!("{at}the {} calls `{}`", message.role.as_str(), call.name));
                 }
-                Part::ToolCall(call) if open.insert(&call.id, &call.name).is_some() => {
-                    findings.push(format!("message {number}: two calls have the id `{}`", call.id));
+                Part::ToolCall(call) if open.insert(&call.id, (&call.name, at.clone())).is_some() => {
+                    findings.push(format!("{at}two calls have the id `{}`", call.id));
                 }
                 Part::ToolResult(result) if open.remove(result.id.as_str()).is_none() => {
-                    findings.push(format!("message {number}: result `{}` has no call before it", result.id));
+                    findings.push(format!("{at}result `{}` has no call before it", result.id));
                 }
                 _ => {}
             }
         }
+        numbers.go_on();
     }
-    unanswered(&mut open, messages.len() + 1, findings);
+    unanswered(&mut open, findings);
 }
 
-fn unanswered(open: &mut BTreeMap<&str, &str>, number: usize, findings: &mut Vec<String>) {
-    if open.is_empty() {
-        return;
+fn unanswered(open: &mut BTreeMap<&str, (&str, String)>, findings: &mut Vec<String>) {
+    for (id, (name, at)) in std::mem::take(open) {
+        findings.push(format!("{at}call `{id}` of `{name}` has no result"));
     }
-    for (id, name) in std::mem::take(open) {
-        findings.push(format!("message {number}: call `{id}` of `{name}` has no result before it"));
+}
+
+/// The numbers of messages in the request's own list, from 1: ours has what the system says in front, and results together.
+struct Numbers {
+    dialect: Dialect,
+    number: usize,
+    results: usize,
+}
+
+impl Numbers {
+    fn of(dialect: Dialect, messages: &[Message]) -> Self {
+        // Where the system has a field of its own, its words are in no list.
+        let is_apart = matches!(dialect, Dialect::Anthropic | Dialect::Gemini)
+            && messages.first().is_some_and(|message| message.role == Role::System);
+        Self { dialect, number: usize::from(!is_apart), results: 0 }
+    }
+
+    /// Where a part stands, as a finding begins.
+    fn at(&mut self, part: &Part) -> String {
+        match (self.dialect, part) {
+            // A list of items, of which several are one message for us: their ids have to do.
+            (Dialect::OpenAiResponses, _) => return String::new(),
+            (Dialect::OpenAiChat, Part::ToolResult(_)) => {
+                self.number += usize::from(self.results > 0);
+                self.results += 1;
+            }
+            _ => {}
+        }
+        format!("message {}: ", self.number)
+    }
+
+    fn go_on(&mut self) {
+        self.number += 1;
+        self.results = 0;
     }
 }
 
@@ -77,8 +110,12 @@ mod tests {
     use super::*;
 
     fn findings(body: &str) -> Vec<String> {
-        let received = Dialect::Anthropic.read_request(body.as_bytes()).unwrap();
-        lint(Dialect::Anthropic, &received.chat)
+        findings_of(Dialect::Anthropic, body)
+    }
+
+    fn findings_of(dialect: Dialect, body: &str) -> Vec<String> {
+        let received = dialect.read_request(body.as_bytes()).unwrap();
+        lint(dialect, &received.chat)
     }
 
     #[test]
@@ -104,8 +141,33 @@ mod tests {
             [
                 "the first message is the model's",
                 "message 2: result `9` has no call before it",
-                "message 3: call `1` of `a` has no result before it",
+                "message 1: call `1` of `a` has no result",
             ]
         );
+    }
+
+    #[test]
+    fn messages_are_counted_as_the_request_lists_them() {
+        let with_a_field_for_the_system = r#"{"model":"m","max_tokens":1,"system":"be kind","messages":[
+            {"role":"user","content":"hi"},
+            {"role":"assistant","content":[{"type":"tool_use","id":"1","name":"a","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"9"}]}]}"#;
+        let told =
+            ["message 3: result `9` has no call before it", "message 2: call `1` of `a` has no result"];
+        assert_eq!(findings(with_a_field_for_the_system), told);
+
+        let with_the_system_in_the_list = r#"{"model":"m","messages":[
+            {"role":"system","content":"be kind"},
+            {"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"1","content":"ok"},
+            {"role":"tool","tool_call_id":"9","content":"ok"},
+            {"role":"assistant","tool_calls":[{"id":"2","type":"function","function":{"name":"a","arguments":"{}"}}]}]}"#;
+        let told =
+            ["message 4: result `9` has no call before it", "message 5: call `2` of `a` has no result"];
+        assert_eq!(findings_of(Dialect::OpenAiChat, with_the_system_in_the_list), told);
+
+        let items = r#"{"model":"m","instructions":"be kind","input":[
+            {"type":"function_call","call_id":"1","name":"a","arguments":"{}"}]}"#;
+        assert_eq!(findings_of(Dialect::OpenAiResponses, items), ["call `1` of `a` has no result"]);
     }
 }

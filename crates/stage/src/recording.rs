@@ -126,6 +126,11 @@ impl RecordingPlay {
         })
     }
 
+    /// How many requests came.
+    pub fn asked(&self) -> u32 {
+        self.recorder.asked()
+    }
+
     /// Waits for what is still being answered, and gives the cassette its name. The stage must be closed.
     pub async fn finish(self: Arc<Self>) -> Result<Written, RecordError> {
         self.exchanges.close();

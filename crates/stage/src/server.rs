@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::ext::ReasonPhrase;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -135,6 +136,10 @@ async fn answer(request: Request<Incoming>, play: &dyn Play) -> Response<Body> {
 
 fn response(answer: Answer) -> Response<Body> {
     let mut response = Response::new(answer.body);
+    if answer.status.as_u16() == 529 {
+        // Anthropic's own; `http` has no words for it, and hyper would write `<none>`.
+        response.extensions_mut().insert(ReasonPhrase::from_static(b"Overloaded"));
+    }
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers;
     response

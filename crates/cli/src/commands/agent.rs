@@ -17,6 +17,9 @@ use crate::exit::Exit;
 use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal agent list
+  rehearsal agent check implementer")]
 pub(crate) enum AgentCommand {
     /// List the agents, and whether their programs are here
     #[command(after_help = "Example: rehearsal agent list")]

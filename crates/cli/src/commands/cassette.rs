@@ -24,6 +24,10 @@ pub(crate) use redact::RedactDocument;
 pub(crate) use show::ShowDocument;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal cassette show greeting
+  rehearsal cassette lint .rehearsal/cassettes/*.jsonl    # before a commit
+  rehearsal cassette redact greeting")]
 pub(crate) enum CassetteCommand {
     /// Show what was asked and answered
     Show(show::ShowArgs),
@@ -63,6 +67,22 @@ pub(crate) fn path_of(context: &Context, name: &Utf8Path) -> Result<Utf8PathBuf,
 pub(crate) fn open(context: &Context, name: &Utf8Path) -> Result<Cassette, CliError> {
     let path = path_of(context, name)?;
     Cassette::open(path.as_std_path()).map_err(|error| refused(&path, &error))
+}
+
+/// Opens a cassette that is to be played, or says in words why not. One that holds a secret which is known here is not played:
+/// what differs from it is shown, and so would the secret be.
+pub(crate) fn open_to_play(
+    context: &Context,
+    name: &Utf8Path,
+    secrets: &Secrets,
+) -> Result<Cassette, CliError> {
+    let path = path_of(context, name)?;
+    Cassette::open_without(secrets, path.as_std_path()).map_err(|error| match error {
+        ReadError::Secret(_) => CliError::of(Exit::Usage, &error)
+            .at(path.as_str())
+            .hint(format!("take it out with `rehearsal cassette redact {name}`")),
+        error => refused(&path, &error),
+    })
 }
 
 pub(crate) fn refused(path: &Utf8Path, error: &ReadError) -> CliError {

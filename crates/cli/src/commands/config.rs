@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Example: rehearsal config show --origin")]
 pub(crate) enum ConfigCommand {
     /// Show all settings as they come together
     Show(ShowArgs),

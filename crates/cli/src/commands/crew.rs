@@ -18,6 +18,10 @@ use crate::project::Project;
 pub(crate) use show::{RoleDocument, RoleList};
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal crew list
+  rehearsal crew show review
+  echo 'Where is the retry policy?' | rehearsal crew run --role search")]
 pub(crate) enum CrewCommand {
     /// Let a member of the crew work in this directory; its task is read from standard input
     Run(run::RunArgs),

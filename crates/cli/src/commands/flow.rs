@@ -16,6 +16,10 @@ use crate::project::{Project, read_text};
 use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal flow list
+  rehearsal flow check
+  rehearsal flow graph pull-request")]
 pub(crate) enum FlowCommand {
     /// List the flows: your own and the shipped ones
     #[command(after_help = "Example: rehearsal flow list")]

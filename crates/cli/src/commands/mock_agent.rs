@@ -17,7 +17,7 @@ use crate::ui::Ui;
   rehearsal mock-agent --as claude --script runs.yaml -p --output-format stream-json < prompt.md
   MOCK_OUTCOME=success MOCK_COMMITS=2 rehearsal mock-agent < prompt.md
 
-Without a script it does what MOCK_OUTCOME, MOCK_DECISION, MOCK_COMMENT, MOCK_REASON, MOCK_COMMITS, MOCK_CRASH and
+Without a script it does what MOCK_OUTCOME, MOCK_DECISION, MOCK_COMMENT, MOCK_REASON, MOCK_COMMITS, MOCK_CRASH and \
 MOCK_SLEEP say. `rehearsal schema mock-script` has all that a script can do.")]
 pub(crate) struct MockAgentArgs {
     /// Whose output format it speaks: claude, codex, gemini or opencode; plain text without it

@@ -18,9 +18,9 @@ use crate::ui::Ui;
   GH_STATE_FILE=gh.json GH_MOCK_LOG=gh.log rehearsal mock-gh pr merge 42 --merge
   ln -s \"$(command -v rehearsal)\" bin/gh && PATH=\"$PWD/bin:$PATH\" gh pr list
 
-Plays pr create, view, list, checks, review, comment, merge, close and edit, api (the checks of a commit) and auth
-status. GH_STATE_FILE makes it remember from call to call; then it merges for real where origin is a directory.
-GH_MOCK_MERGE_FAIL, GH_MOCK_CREATE_FAIL, GH_MOCK_PR_EXISTS and GH_MOCK_CHECKS=pending,red,green make it answer
+Plays pr create, view, list, checks, review, comment, merge, close and edit, api (the checks of a commit) and auth \
+status. GH_STATE_FILE makes it remember from call to call; then it merges for real where origin is a directory. \
+GH_MOCK_MERGE_FAIL, GH_MOCK_CREATE_FAIL, GH_MOCK_PR_EXISTS and GH_MOCK_CHECKS=pending,red,green make it answer \
 otherwise. GH_MOCK_LOG names a file that gets a line for each call.")]
 pub(crate) struct MockGhArgs {
     /// What is asked of gh

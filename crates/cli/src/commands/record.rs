@@ -25,8 +25,10 @@ use crate::words::count;
   rehearsal record greeting --script turns.yaml -- claude -p 'Write hello.txt'    # no vendor, no tokens
   rehearsal record greeting --upstream http://127.0.0.1:8080 -- codex exec 'Write hello.txt'
 
-The agent works here, with a scratch home; it gets your key for its vendor from the environment, and the cassette does
-not. Directories, ids, dates and the like become placeholders, so that the cassette plays anywhere.")]
+The agent works here, with a scratch home; it gets your key for its vendor from the environment, and the cassette does \
+not. Directories, ids, dates and the like become placeholders, so that the cassette plays anywhere.
+
+Ends with 3 if the agent made no request: nothing is written then, and a cassette that is there stays as it was.")]
 pub(crate) struct RecordArgs {
     /// A name in .rehearsal/cassettes, or a file that ends in .jsonl
     name: Utf8PathBuf,
@@ -73,6 +75,9 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
     let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
     let ended = performance.run(stage.address(), keys, Input::Ours, Printed::Shown, context.ui).await?;
     stage.close().await;
+    if recording.asked() == 0 {
+        return Err(silent(&path, ended.exit));
+    }
     let written = recording.finish().await.map_err(|error| failed(&error))?;
     if let Some(vendor) = vendor {
         vendor.close().await;
@@ -105,6 +110,24 @@ fn vendor_of(agent: &str) -> Result<&'static str, CliError> {
         other => Err(CliError::usage(format!("it is not known which vendor `{other}` asks"))
             .hint("name it with `--upstream URL`, or play it with `--script FILE`")),
     }
+}
+
+/// An agent that asked for nothing.
+fn silent(path: &Utf8Path, exit: ProcessExit) -> CliError {
+    let made = format!("the agent made no request, and ended with {exit}");
+    match exit {
+        ProcessExit::Code(0) => nothing_asked(Exit::Red, path, &made).hint(
+            "say which agent it is with `--agent AGENT`, or let it ask the address in ANTHROPIC_BASE_URL, OPENAI_BASE_URL or \
+             GOOGLE_GEMINI_BASE_URL",
+        ),
+        _ => nothing_asked(Exit::Agent, path, &made).hint("see what it printed, and record again"),
+    }
+}
+
+/// A recording without any request. It must not take the place of a good one, so it is not written at all.
+pub(crate) fn nothing_asked(exit: Exit, path: &Utf8Path, why: &str) -> CliError {
+    let kept = if path.exists() { format!("; {path} stays as it was") } else { String::new() };
+    CliError::new(exit, format!("nothing was recorded: {why}{kept}"))
 }
 
 pub(crate) fn failed(error: &RecordError) -> CliError {

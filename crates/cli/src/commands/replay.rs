@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
-use super::cassette::{open, secrets, told};
+use super::cassette::{open_to_play, secrets, told};
 use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed};
 use super::record::number;
 use crate::context::Context;
@@ -28,7 +28,7 @@ use crate::words::count;
 
 Ends with 3 if the agent asked for something that was not recorded, or not for all that was.
 
-What may differ with --relaxed, each with all before it: headers, settings (the model, limits), tools (their definitions),
+What may differ with --relaxed, each with all before it: headers, settings (the model, limits), tools (their definitions), \
 instructions (the system's), texts (the roles and the tools called must be the same), everything.")]
 pub(crate) struct ReplayArgs {
     /// A name in .rehearsal/cassettes, or a file that ends in .jsonl
@@ -213,9 +213,10 @@ fn tell_all(differences: &[Difference], ui: Ui) {
 }
 
 pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
-    let cassette = open(context, &args.name)?;
+    let secrets = secrets();
+    let cassette = open_to_play(context, &args.name, &secrets)?;
     let performance = Performance::prepare(&args.command, &context.directory)?;
-    let player = Player::new(cassette, args.how.matching(), &performance.place(), &secrets())
+    let player = Player::new(cassette, args.how.matching(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;

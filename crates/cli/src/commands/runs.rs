@@ -16,6 +16,9 @@ use crate::ui::{BOLD, harmless, one_line, styled, table};
 use crate::words;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal runs list --session hello
+  rehearsal runs show 7qm")]
 pub(crate) enum RunsCommand {
     /// List runs, newest first
     List(ListArgs),

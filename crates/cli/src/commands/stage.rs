@@ -40,9 +40,9 @@ A script has an answer for each request:
     - fault: { status: { code: 529 } }
     - say: Done.
 
-It plays on the interfaces of Anthropic (Messages), OpenAI (Chat Completions, Responses) and Gemini alike. `rehearsal schema
-stage-script` has all that a script can say. It plays until Ctrl-C; the exit code is 3 when a request came that the
-script has no turn for, or when a turn was never asked for.")]
+It plays on the interfaces of Anthropic (Messages), OpenAI (Chat Completions, Responses) and Gemini alike. `rehearsal schema \
+stage-script` has all that a script can say. It plays until Ctrl-C; the exit code is 3 when a request came that the \
+script has no turn for, when a turn was never asked for, or when there was nothing to record.")]
 pub(crate) struct StageArgs {
     #[command(flatten)]
     what: What,

@@ -14,6 +14,11 @@ use super::Done;
 use crate::context::Context;
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  rehearsal task add 'Speed up the parser' --flow pull-request
+  rehearsal task import PLAN.md
+  rehearsal task list --status blocked
+  rehearsal task retry k3f")]
 pub(crate) enum TaskCommand {
     /// Add a task
     Add(add::AddArgs),

@@ -98,12 +98,35 @@ fn an_agent_that_fails_is_told_and_its_cassette_is_kept() {
 }
 
 #[test]
+fn a_command_that_asks_for_nothing_leaves_the_cassette_as_it_was() {
+    let Some(env) = recorded() else { return };
+    let before = env.read(".rehearsal/cassettes/greeting.jsonl");
+    let record =
+        |name, command| env.run(&["record", name, "--script", "turns.yaml", "--", "sh", "-c", command]);
+    assert_snapshot!(record("greeting", ":").ends_with(3), @"
+    [stderr]
+    error: nothing was recorded: the agent made no request, and ended with exit status 0; [REPO]/.rehearsal/cassettes/greeting.jsonl stays as it was
+    hint: say which agent it is with `--agent AGENT`, or let it ask the address in ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL
+    [exit 3]
+    ");
+    assert_snapshot!(record("greeting", "exit 7").ends_with(6), @"
+    [stderr]
+    error: nothing was recorded: the agent made no request, and ended with exit status 7; [REPO]/.rehearsal/cassettes/greeting.jsonl stays as it was
+    hint: see what it printed, and record again
+    [exit 6]
+    ");
+    assert_eq!(env.read(".rehearsal/cassettes/greeting.jsonl"), before);
+    record("new", ":").ends_with(3);
+    assert!(!env.repo.join(".rehearsal/cassettes/new.jsonl").exists());
+}
+
+#[test]
 fn nothing_of_the_users_home_is_seen_or_changed() {
     let env = TestEnv::new();
     env.file("turns.yaml", SCRIPT);
     let home = env.scratch.join("home");
     let command = "echo $HOME; touch $HOME/mine $TMPDIR/mine; printf %s \"$ANTHROPIC_API_KEY\"";
-    let output = env.run(&["record", "x", "--script", "turns.yaml", "--", "sh", "-c", command]).ends_with(0);
+    let output = env.run(&["record", "x", "--script", "turns.yaml", "--", "sh", "-c", command]).ends_with(3);
     assert!(!output.stdout.contains(home.as_str()), "{output}");
     assert!(output.stdout.ends_with("not-a-key"), "{output}");
     assert!(!home.join("mine").exists());
@@ -111,14 +134,14 @@ fn nothing_of_the_users_home_is_seen_or_changed() {
 
 #[test]
 fn the_agent_sees_nothing_of_the_recording_in_its_repository() {
-    let env = TestEnv::new();
-    env.file("turns.yaml", SCRIPT).commit("A script");
-    let looks = ["--", "sh", "-c", "git status --porcelain; ls -a"];
-    let record = [&["record", "x", "--script", "turns.yaml"], &looks[..]].concat();
-    let first = env.run(&record).ends_with(0);
+    let Some(env) = scene() else { return };
+    let looks = |how: &[&str], at: &str| {
+        let command = format!("bash agent.bash hello >&2; {at}");
+        env.run(&[how, &["--", "sh", "-c", &command]].concat()).ends_with(0)
+    };
+    let first = looks(&["record", "x", "--script", "turns.yaml"], "git status --porcelain; ls -a");
     assert!(!first.stdout.contains(".rehearsal"), "{first}");
-    let replayed =
-        env.run(&[&["replay", "x"], &looks[..3], &["git status --porcelain"]].concat()).ends_with(0);
+    let replayed = looks(&["replay", "x"], "git status --porcelain");
     assert_eq!(replayed.stdout, "", "{replayed}");
 }
 
@@ -210,6 +233,26 @@ fn a_secret_is_found_and_taken_out() {
 }
 
 #[test]
+fn a_cassette_with_a_secret_in_it_is_not_played() {
+    let Some(env) = scene() else { return };
+    let command = "DEPLOY_TOKEN=hunter2-hunter2 bash agent.bash hello";
+    env.run(&["record", "leaky", "--script", "turns.yaml", "--", "sh", "-c", command]).ends_with(0);
+    let env = env.var("DEPLOY_TOKEN", "hunter2-hunter2");
+    let replayed = env.run(&["replay", "leaky", "--", "bash", "agent.bash", "goodbye"]).ends_with(2);
+    assert_snapshot!(replayed, @"
+    [stderr]
+    error: line 2 holds the value of DEPLOY_TOKEN
+      --> [REPO]/.rehearsal/cassettes/leaky.jsonl
+    hint: take it out with `rehearsal cassette redact leaky`
+    [exit 2]
+    ");
+    let staged = env.run(&["stage", "--replay", "leaky"]).ends_with(2);
+    assert_eq!(staged.stderr, replayed.stderr);
+    env.run(&["cassette", "redact", "leaky"]).ends_with(0);
+    env.run(&["replay", "leaky", "--", "sh", "-c", command]).ends_with(0);
+}
+
+#[test]
 fn the_doctor_says_what_an_agent_needs() {
     let Some(env) = scene() else { return };
     let doctor = |command: &str| {
@@ -265,6 +308,21 @@ fn a_stage_records_and_replays_whoever_comes() {
     assert!(body(&agent_asks(&env, &url, "hello")).contains("message_stop"));
     let (code, told) = close(replaying, &env);
     assert_eq!((code, &told["faithful"], &told["played"]), (0, &true.into(), &1.into()), "{told:#}");
+}
+
+#[test]
+fn a_stage_that_nobody_asked_leaves_the_cassette_as_it_was() {
+    let Some(env) = recorded() else { return };
+    let before = env.read(".rehearsal/cassettes/greeting.jsonl");
+    let recording = env.start(&["stage", "--record", "greeting", "--upstream", "http://127.0.0.1:9"]);
+    recording.until_it_says("the stage is open");
+    recording.signal(rustix::process::Signal::INT);
+    let output = recording.finish().ends_with(3);
+    assert_snapshot!(output.stderr.replace(env.repo.as_str(), "[REPO]"), @"
+    error: nothing was recorded: no request came; [REPO]/.rehearsal/cassettes/greeting.jsonl stays as it was
+    hint: tell the agent where the stage is, as it said when it opened
+    ");
+    assert_eq!(env.read(".rehearsal/cassettes/greeting.jsonl"), before);
 }
 
 #[test]

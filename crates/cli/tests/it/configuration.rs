@@ -214,9 +214,22 @@ fn flows_are_checked_and_drawn() {
     assert_snapshot!(env.run(&["flow", "graph", "loops"]), @"
     [stderr]
     error: there is no flow `loops`
-    hint: shipped: loop, pull-request, approve, plan, look; your own go to `.rehearsal/flows/NAME.yaml`
+    hint: did you mean `loop`?
     [exit 2]
     ");
+    env.file(".rehearsal/flows/review.yaml", "");
+    assert_snapshot!(env.run(&["flow", "graph", "reviw"]).stderr, @"
+    error: there is no flow `reviw`
+    hint: did you mean `review`?
+    ");
+    assert_snapshot!(env.run(&["flow", "check", "review"]), @"
+    [stderr]
+    error: there is no flow in this file
+      --> .rehearsal/flows/review.yaml
+    hint: a flow has `name`, `start` and `states`: `rehearsal flow graph pull-request` draws one, `rehearsal schema flow` has all it can say
+    [exit 2]
+    ");
+    std::fs::remove_file(env.repo.join(".rehearsal/flows/review.yaml")).unwrap();
     env.file(".rehearsal/flows/mine.yaml", "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on:\n      done: finished\n  done: { end: success }\n");
     assert_snapshot!(env.run(&["flow", "check"]), @r"
     [stderr]

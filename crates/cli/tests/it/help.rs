@@ -4,18 +4,25 @@ use crate::env::TestEnv;
 
 /// All commands without sub-commands, as they are written.
 pub(crate) fn leaves(env: &TestEnv) -> Vec<Vec<String>> {
-    let mut leaves = Vec::new();
+    commands(env).0
+}
+
+/// All commands without sub-commands, and all groups of commands, as they are written.
+fn commands(env: &TestEnv) -> (Vec<Vec<String>>, Vec<Vec<String>>) {
+    let (mut leaves, mut groups) = (Vec::new(), Vec::new());
     let mut left = vec![Vec::new()];
     while let Some(path) = left.pop() {
         let below = subcommands(env, &path);
-        if below.is_empty() {
-            leaves.push(path);
-            continue;
+        left.extend(below.iter().map(|name| [path.clone(), vec![name.clone()]].concat()));
+        match path.as_slice() {
+            [] => {}
+            _ if below.is_empty() => leaves.push(path),
+            _ => groups.push(path),
         }
-        left.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));
     }
     leaves.sort();
-    leaves
+    groups.sort();
+    (leaves, groups)
 }
 
 fn help(env: &TestEnv, path: &[String]) -> String {
@@ -36,13 +43,31 @@ fn subcommands(env: &TestEnv, path: &[String]) -> Vec<String> {
 #[test]
 fn every_command_has_an_example() {
     let env = TestEnv::without_repository();
-    let leaves = leaves(&env);
-    assert!(leaves.len() > 25, "{leaves:?}");
-    for path in leaves {
+    let (leaves, groups) = commands(&env);
+    assert!(leaves.len() > 25 && groups.len() > 7, "{leaves:?} {groups:?}");
+    for path in leaves.into_iter().chain(groups) {
         let help = help(&env, &path);
         let command = format!("rehearsal {}", path.join(" "));
         let examples: Vec<&str> = help.lines().skip_while(|line| !line.starts_with("Example")).collect();
         assert!(examples.iter().any(|line| line.contains(&command)), "{command}:\n{help}");
+    }
+}
+
+/// Where no terminal says how wide it is.
+const COLUMNS: usize = 100;
+
+#[test]
+fn no_help_breaks_a_line_before_it_is_full() {
+    let env = TestEnv::without_repository();
+    let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+    for path in leaves(&env) {
+        let help = help(&env, &path);
+        let lines: Vec<&str> = help.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| is_prose(line))) {
+            let next = pair[1].split(' ').next().unwrap();
+            let together = pair[0].chars().count() + 1 + next.chars().count();
+            assert!(together > COLUMNS, "{path:?}: `{next}` fits on the line before it\n{help}");
+        }
     }
 }
 

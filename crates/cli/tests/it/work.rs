@@ -186,7 +186,7 @@ fn wishes_that_cannot_be_met_are_errors() {
     assert_snapshot!(env.run(&["task", "add", "x", "--flow", "pull-requests"]), @"
     [stderr]
     error: there is no flow `pull-requests`
-    hint: shipped: loop, pull-request, approve, plan, look; your own go to `.rehearsal/flows/NAME.yaml`
+    hint: did you mean `pull-request`?
     [exit 2]
     ");
     assert_snapshot!(env.run(&["work", "--until-idle"]), @"

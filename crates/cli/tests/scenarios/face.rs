@@ -35,6 +35,7 @@ fn an_expectation_that_is_missed_shows_both_sides() {
     assert_eq!(code, 3);
     assert_snapshot!(told, @"
     FAILED greet  0.0 s in TIME
+      --> greet.yaml
       task t: status
         - expected: failed
         + found   : done
@@ -52,6 +53,7 @@ fn an_agent_that_is_asked_more_than_it_was_told_fails_the_rehearsal() {
     assert_eq!(code, 3);
     assert_snapshot!(told, @"
     FAILED greet  0.0 s in TIME
+      --> greet.yaml
       agent `implementer` was asked for task t more often than the scenario tells
       task t: status
         - expected: done
@@ -67,6 +69,7 @@ fn an_agent_that_is_not_asked_fails_the_rehearsal() {
     assert_eq!(code, 3);
     assert_snapshot!(told, @"
     FAILED greet  0.0 s in TIME
+      --> greet.yaml
       call 2 of agent `implementer` was never asked for
 
     0 passed, 1 failed; 0.0 s rehearsed
@@ -82,6 +85,7 @@ fn a_moment_that_never_comes_fails_the_rehearsal() {
     assert_eq!(code, 3);
     assert_snapshot!(told, @"
     FAILED greet  0.0 s in TIME
+      --> greet.yaml
       the moment step_done of step check_ci never came
 
     0 passed, 1 failed; 0.0 s rehearsed
@@ -97,12 +101,23 @@ fn mistakes_are_shown_with_their_place() {
     ");
     assert_snapshot!(changed("{ t: {", "{ u: {").1, @"
     error: there is no task `u` in this scenario
-      --> greet.yaml:2:7
+      --> greet.yaml:8:12
     hint: did you mean `t`?
     ");
     assert_snapshot!(changed("name: greet\n", "name: greet\nflow: pul-request\n").1, @"
     error: there is no flow `pul-request`
-    hint: shipped: loop, pull-request, approve, plan, look; your own go to `.rehearsal/flows/NAME.yaml`
+      --> greet.yaml:3:7
+    hint: did you mean `pull-request`?
+    ");
+    assert_snapshot!(changed("status: done", "status: doen").1, @"
+    error: no task of flow `pull-request` has the status `doen`
+      --> greet.yaml:8:25
+    hint: did you mean `done`?
+    ");
+    assert_snapshot!(changed("status: done", "status: merged").1, @"
+    error: no task of flow `pull-request` has the status `merged`
+      --> greet.yaml:8:25
+    hint: there are incoming, provisional, blocked, done, failed, working, waiting, needs_continuation, cancelled
     ");
     assert_snapshot!(changed("expect:", "meanwhile: [{ do: { cancel: t } }]\nexpect:").1, @"
     error: expected exactly one of `at` and `when`

@@ -15,7 +15,7 @@ use super::check::{Names, check};
 use super::step::StepFile;
 use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step};
 use crate::config::HumanDuration;
-use crate::source::{nearest, place_of, yaml_error};
+use crate::source::{Entries, nearest, place_of, yaml_error};
 use crate::{AgentName, FlowName, Place, SourceError, StateName};
 
 /// A flow file as people write it. Used through [`parse`]; public for its JSON Schema.
@@ -30,7 +30,7 @@ pub struct FlowFile {
     start: Spanned<String>,
     /// The states, by name.
     #[schemars(with = "std::collections::BTreeMap<String, StateFile>")]
-    states: Entries<Spanned<StateFile>>,
+    states: Entries<String, Spanned<StateFile>>,
 }
 
 /// A state: one of `agent`, `wait` and `end`, or `steps` alone.
@@ -48,7 +48,7 @@ struct StateFile {
     /// Where each outcome leads.
     #[schemars(with = "Option<std::collections::BTreeMap<String, EdgeFile>>")]
     #[serde(default)]
-    on: Entries<Spanned<EdgeFile>>,
+    on: Entries<String, Spanned<EdgeFile>>,
     /// Where every outcome that has no edge of its own leads.
     #[schemars(with = "Option<EdgeFile>")]
     #[serde(default)]
@@ -113,6 +113,12 @@ struct LimitedEdge {
 
 /// Reads and checks a flow.
 pub fn parse(text: &str) -> Result<Flow, SourceError> {
+    if says_nothing(text) {
+        return Err(SourceError::at(None, "there is no flow in this file").hint(
+            "a flow has `name`, `start` and `states`: `rehearsal flow graph pull-request` draws one, \
+             `rehearsal schema flow` has all it can say",
+        ));
+    }
     let file: FlowFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
     let mut names = Names::default();
     let mut states = IndexMap::new();
@@ -142,6 +148,12 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
     };
     check(&flow, &names)?;
     Ok(flow)
+}
+
+/// A file that somebody made and has not written yet.
+fn says_nothing(text: &str) -> bool {
+    let is_blank = |line: &str| line.is_empty() || line.starts_with('#') || line == "---";
+    text.lines().all(|line| is_blank(line.trim()))
 }
 
 /// Twelve hexadecimal digits are plenty to tell the versions of one flow apart.
@@ -252,12 +264,16 @@ fn read_step(step: &Spanned<StepFile>) -> Result<Step, SourceError> {
 }
 
 fn read_edges(
-    on: Entries<Spanned<EdgeFile>>,
+    on: Entries<String, Spanned<EdgeFile>>,
     otherwise: Option<Spanned<EdgeFile>>,
     names: &mut Names,
 ) -> Result<Edges, SourceError> {
     let mut named = IndexMap::new();
     for (key, edge) in on.0 {
+        if key.value == "otherwise" {
+            return Err(SourceError::at(place_of(&key), "`otherwise` is no outcome")
+                .hint("it stands beside `on:`, not under it: `otherwise: STATE`"));
+        }
         let name = EdgeName::all().find(|known| known.as_str() == key.value).ok_or_else(|| {
             unknown(&key.value, "outcome", place_of(&key), EdgeName::all().map(EdgeName::as_str))
         })?;
@@ -309,35 +325,6 @@ fn unknown<'a>(
     match nearest(written, known.clone()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(format!("known {what}s: {}", known.collect::<Vec<_>>().join(", "))),
-    }
-}
-
-/// A mapping whose keys keep their order and their places.
-struct Entries<T>(Vec<(Spanned<String>, T)>);
-
-impl<T> Default for Entries<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<T> {
-            type Value = Entries<T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping from names")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(EntriesVisitor(std::marker::PhantomData))
     }
 }
 

@@ -74,6 +74,9 @@ fn mistakes_are_told_with_place_and_advice() {
         ("name: pull-request", "name: ../pr"),
         ("  done: { end: success }", "  done: { end: success }\n  lost: { end: failure }"),
         ("agent: implementer", "agnet: implementer"),
+        ("      blocked: blocked\n", "      otherwise: blocked\n"),
+        (PULL_REQUEST, ""),
+        (PULL_REQUEST, "# Nothing yet\n---\n"),
     ];
     let told: Vec<String> = cases.iter().map(|(from, to)| told(&error_with(from, to))).collect();
     insta::assert_snapshot!(told.join("\n"));

@@ -5,9 +5,10 @@ use std::fmt::Display;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{AgentName, Blame, Lane, OutcomeName, TaskId};
+use rehearsal_core::{AgentName, Blame, Entries, Lane, OutcomeName, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_saphyr::Spanned;
 
 use super::outcome::{Came, TaskCame};
 
@@ -16,7 +17,8 @@ use super::outcome::{Came, TaskCame};
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
     /// The tasks, by id.
-    pub tasks: BTreeMap<TaskId, ExpectTask>,
+    #[schemars(with = "BTreeMap<TaskId, ExpectTask>")]
+    pub tasks: Entries<TaskId, ExpectTask>,
     /// The agents, in the order in which their runs begin: all of them.
     pub trajectory: Option<Vec<AgentName>>,
     /// Lines of the time line that come in this order, with any others between: each is a part of its line.
@@ -50,7 +52,8 @@ pub struct Expect {
 #[serde(default, deny_unknown_fields)]
 pub struct ExpectTask {
     /// The word that listings show in the end.
-    pub status: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub status: Option<Spanned<String>>,
     /// Where it was, step by step: states, `claimed` while it is worked on, `waiting`, `blocked`, `needs_continuation`.
     pub through: Option<Vec<String>>,
     /// Runs that used up an attempt.
@@ -157,7 +160,8 @@ impl Expect {
     /// What is not as expected.
     pub(super) fn held_against(&self, came: &Came) -> Vec<Mismatch> {
         let mut findings = Findings::default();
-        for (id, expected) in &self.tasks {
+        for (id, expected) in &self.tasks.0 {
+            let id = &id.value;
             match came.tasks.get(id) {
                 Some(task) => expected.check(id, task, &mut findings),
                 None => findings.add(format!("task {id}"), "there", "not there"),
@@ -224,7 +228,7 @@ impl ExpectTask {
     fn check(&self, id: &TaskId, came: &TaskCame, findings: &mut Findings) {
         let task = &came.task;
         let of = |what: &str| format!("task {id}: {what}");
-        findings.equal(of("status"), self.status.clone(), came.status().to_owned());
+        findings.equal(of("status"), self.status.as_ref().map(|status| status.value.as_str()), came.status());
         if let Some(through) = &self.through {
             findings.equal(of("through"), Some(through.join(" → ")), came.through.join(" → "));
         }

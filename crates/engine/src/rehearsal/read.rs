@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use rehearsal_core::flow::{self, Flow, Step};
-use rehearsal_core::{Place, SourceError, TaskId, nearest, place_of, yaml_error};
+use rehearsal_core::{Place, SourceError, StateName, Task, TaskId, nearest, place_of, yaml_error};
 
+use super::Flows;
 use super::scenario::{Act, Deed, Scenario};
 
 /// Reads the scenarios of a file: one, or several with `---` between them.
@@ -39,8 +40,8 @@ fn check(scenario: &Scenario) -> Result<(), SourceError> {
     for act in &scenario.meanwhile {
         check_act(act, &tasks)?;
     }
-    for task in scenario.expect.tasks.keys() {
-        known(task, &tasks, place_of(name))?;
+    for (task, _) in &scenario.expect.tasks.0 {
+        known(&task.value, &tasks, place_of(task))?;
     }
     for (agent, role) in &scenario.agents {
         for (at, call) in role.0.calls.iter().enumerate() {
@@ -127,6 +128,29 @@ fn known(task: &TaskId, tasks: &[TaskId], place: Option<Place>) -> Result<(), So
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error,
     })
+}
+
+/// Every status that is expected must be one that a task of its flow can have.
+pub(super) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), SourceError> {
+    let ids = task_ids(scenario)?;
+    for (id, expected) in &scenario.expect.tasks.0 {
+        let Some(status) = &expected.status else { continue };
+        let own = ids.iter().zip(&scenario.tasks).find(|(known, _)| **known == id.value);
+        let flow = own.map_or(&flows.usual, |(_, task)| flows.of(&task.value));
+        let states: Vec<&str> = flow.states.keys().map(StateName::as_str).collect();
+        let words = Task::STATUSES.into_iter().filter(|word| !states.contains(word));
+        let known: Vec<&str> = states.iter().copied().chain(words).collect();
+        if known.contains(&status.value.as_str()) {
+            continue;
+        }
+        let told = format!("no task of flow `{}` has the status `{}`", flow.name, status.value);
+        let error = SourceError::at(place_of(status), told);
+        return Err(match nearest(&status.value, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("there are {}", known.join(", "))),
+        });
+    }
+    Ok(())
 }
 
 /// A flow that stands in the scenario as a text.

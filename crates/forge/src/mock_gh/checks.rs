@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::state::{MockChecks, MockState, SERVER_ERROR};
+use super::state::{Kept, MockChecks, MockState, SERVER_ERROR};
 use super::{Call, MockGhError, Reply};
 
 /// `gh pr checks` ends with this while some run.
@@ -38,7 +38,10 @@ impl CheckRuns {
 
 impl Call<'_> {
     /// `gh pr checks`: a table that ends with its own status.
-    pub(super) fn pr_checks(&self, state: &mut MockState) -> Result<Reply, MockGhError> {
+    pub(super) async fn pr_checks(&self, state: &mut MockState, kept: Kept) -> Result<Reply, MockGhError> {
+        if let Err(reply) = self.find(state, kept).await? {
+            return Ok(reply);
+        }
         let (bucket, code) = match state.next_checks(self.env)? {
             MockChecks::None => return Ok(Reply::fails("no checks reported on the branch")),
             MockChecks::Unreadable => return Ok(Reply::fails(SERVER_ERROR)),

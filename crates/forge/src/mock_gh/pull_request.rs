@@ -119,12 +119,17 @@ impl Call<'_> {
         self.change(state, kept, |pr| pr.comments.push(remark))
     }
 
-    pub(super) fn close(&self, state: &mut MockState, kept: Kept) -> Result<Reply, MockGhError> {
-        self.change(state, kept, |pr| {
-            if pr.state == PullRequestState::Open {
-                pr.state = PullRequestState::Closed;
-            }
-        })
+    pub(super) async fn close(&self, state: &mut MockState, kept: Kept) -> Result<Reply, MockGhError> {
+        self.notice_landed(state).await?;
+        if let Some(pr) = self.position(state, "").and_then(|position| state.pull_requests.get(position))
+            && pr.state == PullRequestState::Merged
+        {
+            return Ok(Reply::fails(format!(
+                "X Pull request test/repo#{} ({}) can't be closed because it was already merged",
+                pr.number, pr.title
+            )));
+        }
+        self.change(state, kept, |pr| pr.state = PullRequestState::Closed)
     }
 
     pub(super) fn edit(&self, state: &mut MockState, kept: Kept) -> Result<Reply, MockGhError> {
@@ -253,7 +258,7 @@ impl Call<'_> {
     }
 
     /// The one that is meant. Without a memory there is always one.
-    async fn find<'s>(
+    pub(super) async fn find<'s>(
         &self,
         state: &'s mut MockState,
         kept: Kept,

@@ -77,6 +77,24 @@ fn checks_of_a_pull_request_end_with_their_status() {
     assert_eq!(["pending", "red", "green", "none"].map(checks), [8, 1, 0, 1]);
 }
 
+#[test]
+fn what_github_refuses_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.json");
+    let gh = |args: &[&str]| gh(&[("GH_STATE_FILE", file.to_str().unwrap())], args);
+    let no_such =
+        "GraphQL: Could not resolve to a PullRequest with the number of 1. (repository.pullRequest)\n";
+    assert_eq!(gh(&["pr", "checks", "1"]), (1, String::new(), no_such.to_owned()));
+    assert_eq!(gh(&["pr", "create", "--head", "x", "--title", "Greet"]).0, 0);
+    assert_eq!(gh(&["pr", "merge", "99", "--merge"]).0, 0);
+    let merged = "X Pull request test/repo#99 (Greet) can't be closed because it was already merged\n";
+    assert_eq!(gh(&["pr", "close", "99"]), (1, String::new(), merged.to_owned()));
+    let (_, state, _) = gh(&["pr", "view", "99", "--json", "state", "--jq", ".state"]);
+    assert_eq!(state, "MERGED\n");
+    assert_eq!(gh(&["pr", "create", "--head", "y"]).0, 0);
+    assert_eq!([0, 1].map(|_| gh(&["pr", "close", "100"]).0), [0, 0], "what is closed stays closed");
+}
+
 /// Not a test of its own: `gh`, as the script of the tests starts it.
 #[test]
 fn helper_is_gh() {

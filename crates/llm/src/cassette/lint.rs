@@ -94,7 +94,8 @@ fn refusal(error: &ReadError) -> Finding {
         ReadError::Io { line, source } => (Some(*line), format!("cannot be read: {source}")),
         ReadError::TooLarge { line } => (Some(*line), "makes it larger than a cassette may be".to_owned()),
         ReadError::Broken { line, why } => (Some(*line), why.clone()),
-        ReadError::Open { .. } | ReadError::Incomplete => (None, error.to_string()),
+        ReadError::Secret(secret) => (Some(secret.line), format!("holds {}", secret.kind)),
+        ReadError::Open { .. } | ReadError::Incomplete | ReadError::Pattern(_) => (None, error.to_string()),
     };
     Finding { severity: Severity::Error, line, message }
 }

@@ -14,8 +14,10 @@ use super::lane::LaneName;
 use super::line::{
     BlobLine, EndLine, FrameLine, Header, Line, Reference, RequestLine, ResponseLine, VERSION,
 };
+use super::normalise::PatternError;
 use super::policy::{MAX_LINE, MAX_REFERENCES, MAX_TOTAL};
 use super::response::{Body, Frame, Response};
+use super::scan::{Scanner, Secret, Secrets};
 
 /// A cassette that is whole.
 #[derive(Debug, Clone)]
@@ -87,6 +89,12 @@ pub enum ReadError {
     /// The recording was not finished.
     #[error("the recording is incomplete: it has no end record")]
     Incomplete,
+    /// It holds a secret that is known here.
+    #[error("line {} holds {}", .0.line, .0.kind)]
+    Secret(Secret),
+    /// Secrets cannot be looked for.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
 }
 
 impl Cassette {
@@ -97,8 +105,26 @@ impl Cassette {
         Self::read(std::io::BufReader::new(file))
     }
 
+    /// Reads a file, and refuses it if one of these secrets is in it: whatever a replay tells would tell it on.
+    pub fn open_without(secrets: &Secrets, path: &Path) -> Result<Self, ReadError> {
+        let scanner = Scanner::new(secrets)?;
+        let file =
+            fs_err::File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        Self::read_lines(std::io::BufReader::new(file), |number, line| {
+            let found = scanner.find(&String::from_utf8_lossy(line)).first().map(|kind| (*kind).to_owned());
+            found.map_or(Ok(()), |kind| Err(ReadError::Secret(Secret { line: number, kind })))
+        })
+    }
+
     /// Reads what a file holds.
-    pub fn read(mut from: impl BufRead) -> Result<Self, ReadError> {
+    pub fn read(from: impl BufRead) -> Result<Self, ReadError> {
+        Self::read_lines(from, |_, _| Ok(()))
+    }
+
+    fn read_lines(
+        mut from: impl BufRead,
+        look: impl Fn(usize, &[u8]) -> Result<(), ReadError>,
+    ) -> Result<Self, ReadError> {
         let mut reader = Reader::default();
         let mut line = Vec::new();
         loop {
@@ -115,6 +141,7 @@ impl Cassette {
                 return Err(ReadError::TooLarge { line: reader.line });
             }
             reader.take(&line)?;
+            look(reader.line, &line)?;
         }
     }
 }

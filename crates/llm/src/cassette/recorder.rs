@@ -108,6 +108,11 @@ impl Recorder {
         Ok(())
     }
 
+    /// How many requests came.
+    pub fn asked(&self) -> u32 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).asked
+    }
+
     /// Ends the cassette and gives it its name.
     pub fn finish(self) -> Result<Written, WriteError> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);

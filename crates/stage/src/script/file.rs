@@ -214,7 +214,7 @@ pub(super) struct StatusFile {
     #[schemars(range(min = 400, max = 599))]
     #[schemars(with = "u16")]
     pub(super) code: Spanned<u16>,
-    /// When to ask again, in whole seconds.
+    /// After how long to ask again, as `7s` or `2m`; vendors tell it in whole seconds, and so does the stage.
     #[serde(default)]
     pub(super) retry_after: Option<HumanDuration>,
     /// Whether to ask again at all (`x-should-retry`).

@@ -9,9 +9,9 @@ fn error_of(text: &str) -> String {
 
 #[test]
 fn a_mistake_is_shown_with_its_place_and_advice() {
-    insta::assert_snapshot!(error_of("turns:\n  - sya: hi\n"), @"2:5: unknown field `sya`, expected one of name, when, expect, capture, think, say, do, finish, usage, fault, times");
+    insta::assert_snapshot!(error_of("turns:\n  - sya: hi\n"), @"2:5: unknown field `sya`, expected one of name, when, expect, capture, think, say, do, finish, usage, fault, times [did you mean `say`?]");
     insta::assert_snapshot!(error_of("turns:\n  - say: hi\n    do:\n      - wirte_file: { path: a, content: b }\n"), @"4:9: unknown variant `wirte_file`, expected one of write_file, edit_file, read_file, run, tool [did you mean `write_file`?]");
-    insta::assert_snapshot!(error_of("turns:\n  - say: 'hello {{nmae}}'\nvars: { name: x }\n"), @"2:10: unknown variable `nmae` [known here: cwd, lane, model, name, prompt; `capture` and `vars` make more]");
+    insta::assert_snapshot!(error_of("turns:\n  - say: 'hello {{nmae}}'\nvars: { name: x }\n"), @"2:10: unknown variable `nmae` [did you mean `name`?]");
     insta::assert_snapshot!(error_of("turns:\n  - when: { matches: '(' }\n    say: hi\n"), @"2:22: `(` is no regular expression: unclosed group");
     insta::assert_snapshot!(error_of("turns:\n  - when: { lane: sub }\n    say: hi\n"), @"2:19: unknown lane `sub` [lanes: main, side, agent (any sub-agent), agent-1, agent-2, …]");
     insta::assert_snapshot!(error_of("turns:\n  - name: nothing\n"), @"2:5: a turn needs one of `say`, `think`, `do` and `fault` [write `- say: Done.`, or `- fault: { status: { code: 529 } }`]");
@@ -50,9 +50,13 @@ fn wrong_by_schema(text: &str) -> Vec<String> {
 #[test]
 fn the_schema_takes_what_the_parser_takes() {
     assert_eq!(wrong_by_schema(EVERYTHING), Vec::<String>::new());
-    for wrong in
-        ["{}", "turns: [{ sya: hi }]", "turns: [{ say: hi, times: often }]", "turns: [{ fault: stall }]"]
-    {
+    for wrong in [
+        "{}",
+        "turns: [{ sya: hi }]",
+        "turns: [{ say: hi, times: often }]",
+        "turns: [{ fault: stall }]",
+        "turns: [{ fault: { status: { code: 429, retry_after: 7 } } }]",
+    ] {
         assert!(Script::parse(wrong).is_err(), "the parser takes {wrong}");
         assert_ne!(wrong_by_schema(wrong), Vec::<String>::new(), "the schema takes {wrong}");
     }

@@ -22,6 +22,7 @@ turns:
     assert!(limited.head.contains("retry-after: 2\r\n"), "{}", limited.head);
     let overloaded = ask().await;
     assert_eq!(overloaded.status, 529);
+    assert!(overloaded.head.starts_with("HTTP/1.1 529 Overloaded\r\n"), "{}", overloaded.head);
     assert!(overloaded.head.contains("x-should-retry: false\r\n"), "{}", overloaded.head);
     assert!(overloaded.text().contains("overloaded_error"), "{}", overloaded.text());
     let refused = ask().await;

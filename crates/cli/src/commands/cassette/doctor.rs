@@ -22,7 +22,7 @@ use crate::words::count;
 #[command(
     after_help = "Example: rehearsal cassette doctor --script turns.yaml -- claude -p 'Write hello.txt'
 
-The command runs twice, each time in a new copy of the repository as it was committed, with a new home. Ends with 3 if the
+The command runs twice, each time in a new copy of the repository as it was committed, with a new home. Ends with 3 if the \
 two ask for different things in spite of all normalisers."
 )]
 pub(crate) struct DoctorArgs {

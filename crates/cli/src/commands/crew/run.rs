@@ -31,7 +31,7 @@ use crate::ui::{DIM, ODD, Ui, harmless, one_line, raw_out, styled};
   rehearsal crew run --role code --model anthropic:claude-sonnet-4-5 < task.md
   rehearsal crew run --role review --timeout 20m --json < task.md
 
-The model is named as `anthropic:NAME`, `openai:NAME` (Chat Completions), `responses:NAME` or `gemini:NAME`. Its address and key come from
+The model is named as `anthropic:NAME`, `openai:NAME` (Chat Completions), `responses:NAME` or `gemini:NAME`. Its address and key come from \
 the vendor's usual variables, such as ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY; `rehearsal stage` plays a vendor without a token.")]
 pub(crate) struct RunArgs {
     /// Its role; `rehearsal crew list` shows them

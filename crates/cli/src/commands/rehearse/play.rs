@@ -8,6 +8,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
+use rehearsal_core::place_of;
 use rehearsal_engine::rehearsal::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
 use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Scratch, ScratchError};
@@ -238,19 +239,23 @@ fn script_of(written: &Written) -> Result<Option<Script>, CliError> {
 /// The flow of a scenario: its own, the project's, or a shipped one; and those that its tasks name.
 fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliError> {
     let scenario = &written.scenario;
-    let named = |name: &str| match project {
-        Some(project) => project.flow(name).map(Arc::new),
-        None => Flow::shipped(name).map(Arc::new).ok_or_else(|| {
-            CliError::in_file(scenario.flow_error(format!("there is no flow `{name}`")), &written.file)
-        }),
+    let named = |name: &str, place: Option<rehearsal_core::Place>| {
+        let found = match project {
+            Some(project) => project.flow(name),
+            None => Flow::shipped(name).ok_or_else(|| CliError::usage(format!("there is no flow `{name}`"))),
+        };
+        let place = place.map_or_else(|| written.file.clone(), |place| format!("{}:{place}", written.file));
+        found.map(Arc::new).map_err(|error| error.or_at(&place))
     };
     let usual = match scenario.inline_flow() {
         Some(flow) => flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file))?,
-        None => named(&scenario.flow.value)?,
+        None => named(&scenario.flow.value, place_of(&scenario.flow))?,
     };
     let mut others = BTreeMap::new();
-    for name in scenario.tasks.iter().filter_map(|task| task.value.flow.as_ref()) {
-        others.insert(name.clone(), named(name)?);
+    for task in &scenario.tasks {
+        if let Some(name) = &task.value.flow {
+            others.insert(name.clone(), named(name, place_of(task))?);
+        }
     }
     Ok(Flows { usual, others })
 }

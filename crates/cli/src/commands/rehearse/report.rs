@@ -19,11 +19,15 @@ pub(super) fn told(played: &Played, trace: bool) -> String {
     let rehearsed = &played.rehearsed;
     let verdict = if rehearsed.passed { styled(GOOD, "ok    ") } else { styled(BAD, "FAILED") };
     let elapsed = words::duration(Duration::from_millis(rehearsed.elapsed_ms));
+    // Writing to a string cannot fail.
     let mut text = format!(
         "{verdict} {}  {}",
         styled(BOLD, &rehearsed.name),
         styled(DIM, format!("{elapsed} in {} ms", played.duration_ms)),
     );
+    if !rehearsed.passed {
+        let _ = write!(text, "\n  --> {}", played.file);
+    }
     text.push_str(&wrong(rehearsed));
     if trace {
         text.push_str(&timeline(&rehearsed.timeline));
@@ -34,7 +38,6 @@ pub(super) fn told(played: &Played, trace: bool) -> String {
 /// What is wrong, a line or more each.
 fn wrong(rehearsed: &Rehearsed) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
     for problem in &rehearsed.problems {
         let _ = write!(text, "\n  {problem}");
     }

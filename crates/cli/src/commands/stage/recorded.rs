@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::{StageArgs, StageEvent, perform};
 use crate::commands::Done;
-use crate::commands::cassette::{open, path_of, secrets};
+use crate::commands::cassette::{open_to_play, path_of, secrets};
 use crate::commands::performance::place;
-use crate::commands::record::failed;
+use crate::commands::record::{failed, nothing_asked};
 use crate::commands::replay::ReplayReport;
 use crate::context::{Context, variables};
 use crate::error::CliError;
@@ -52,6 +52,10 @@ pub(super) async fn record(
     let play =
         Arc::new(RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))?);
     perform(Arc::clone(&play) as _, address, context.ui).await?;
+    if play.asked() == 0 {
+        return Err(nothing_asked(Exit::Red, &path, "no request came")
+            .hint("tell the agent where the stage is, as it said when it opened"));
+    }
     let Written { requests, frames, secrets, bytes, .. } =
         play.finish().await.map_err(|error| failed(&error))?;
     context.ui.say(format!("recorded {} in {path}", count(u64::from(requests), "request")));
@@ -67,8 +71,9 @@ pub(super) async fn replay(
     address: SocketAddr,
     context: &Context,
 ) -> Done {
-    let cassette = open(context, cassette)?;
-    let player = Player::new(cassette, args.how.matching(), &here(context), &secrets())
+    let secrets = secrets();
+    let cassette = open_to_play(context, cassette, &secrets)?;
+    let player = Player::new(cassette, args.how.matching(), &here(context), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     perform(Arc::clone(&play) as _, address, context.ui).await?;

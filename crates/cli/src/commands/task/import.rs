@@ -27,8 +27,9 @@ use crate::words;
   rehearsal task import PLAN.md --flow pull-request
   generate-tasks | rehearsal task import - --format json-lines
 
-Markdown: `- [ ] title` is a task; items below it are its acceptance criteria, indented text is its description,
+Markdown: `- [ ] title` is a task; items below it are its acceptance criteria, indented text is its description, \
 the heading above it becomes a label; `- [x]` items are left out.
+
 JSON lines: one object a line; `rehearsal schema import` has the fields.")]
 pub(crate) struct ImportArgs {
     /// The file; `-` is standard input

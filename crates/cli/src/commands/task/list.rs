@@ -99,7 +99,6 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
         text: args.text.clone(),
         after: args.after.clone(),
         limit: Some(args.limit.saturating_add(1)),
-        ..TaskQuery::default()
     };
     let mut tasks = store.tasks(&query).await?;
     let more = tasks.len() > args.limit as usize;
@@ -122,22 +121,21 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
 /// Nothing was found: was it asked for by a word that there is? Flows that tasks began with may have had other states, so what
 /// finds something is never refused.
 fn check_words(args: &ListArgs, project: &Project) -> Result<(), CliError> {
-    const STATUSES: [&str; 7] =
-        ["working", "blocked", "waiting", "needs_continuation", "cancelled", "ready", "claimed"];
     let shipped = rehearsal_core::flow::SHIPPED.iter().map(|(name, _)| (*name).to_owned());
     let flows: Vec<Flow> =
         shipped.chain(project.own_flows()?).filter_map(|name| project.flow(&name).ok()).collect();
     let states = flows.iter().flat_map(|flow| flow.states.keys()).map(StateName::as_str);
     let states: BTreeSet<&str> = states.collect();
+    let words: Vec<&str> = Task::STATUSES.into_iter().chain(["ready", "claimed"]).collect();
     let known = |word: &str| states.contains(word);
-    let status = args.statuses.iter().find(|word| !known(word) && !STATUSES.contains(&word.as_str()));
+    let status = args.statuses.iter().find(|word| !known(word) && !words.contains(&word.as_str()));
     let (what, word) = match (status, &args.state) {
         (Some(word), _) => ("status", word.as_str()),
         (None, Some(state)) if !known(state.as_str()) => ("state", state.as_str()),
         (None, _) => return Ok(()),
     };
     let names: Vec<&str> = match what {
-        "status" => STATUSES.into_iter().chain(states).collect(),
+        "status" => words.into_iter().chain(states).collect(),
         _ => states.into_iter().collect(),
     };
     let hint = match rehearsal_core::nearest(word, names.iter().copied()) {

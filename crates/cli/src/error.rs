@@ -102,6 +102,19 @@ impl CliError {
         Self::usage(error.to_string()).at(&format!("{file}{line}"))
     }
 
+    /// Several mistakes at once, each with its place and its advice. One alone is told as it is.
+    pub(crate) fn together(message: impl Into<String>, mut mistakes: Vec<Self>) -> Self {
+        if mistakes.len() == 1 {
+            return mistakes.swap_remove(0);
+        }
+        let mut this = Self::usage(message);
+        this.causes.extend(mistakes.iter().map(|mistake| match mistake.first_hint() {
+            Some(hint) => format!("{} ({hint})", mistake.in_a_line()),
+            None => mistake.in_a_line(),
+        }));
+        this
+    }
+
     /// As people read it, on standard error.
     pub(crate) fn render(&self) -> String {
         let mut text = format!("error: {}\n", self.message);

@@ -199,9 +199,9 @@ impl Project {
         if flow.name.as_str() == name {
             return Ok(flow);
         }
-        let error = format!("the flow in `{}` calls itself `{}`", self.shown(path), flow.name);
         let hint = format!("write `name: {name}`, or call the file `{}.yaml`", flow.name);
-        Err(CliError::usage(error).hint(hint))
+        let error = CliError::usage(format!("the flow calls itself `{}`", flow.name));
+        Err(error.at(&self.shown(path)).hint(hint))
     }
 
     /// The flow of new tasks: the named one, or the one that the settings name. Its agents must be there.

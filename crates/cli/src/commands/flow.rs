@@ -57,6 +57,16 @@ struct ListedFlow {
     fits_a_loop: bool,
     agents: Vec<String>,
     states: Vec<String>,
+    /// Why no task can go this way.
+    mistake: Option<String>,
+}
+
+impl ListedFlow {
+    fn broken(name: String, mistake: &CliError) -> Self {
+        let mistake = Some(mistake.in_a_line());
+        let (agents, states) = (Vec::new(), Vec::new());
+        Self { name, is_default: false, own: true, fits_a_loop: false, agents, states, mistake }
+    }
 }
 
 /// `flow check --json`.
@@ -110,7 +120,13 @@ fn list(project: &Project, context: &Context) -> Done {
     let set = project.settings(Overrides::default())?.work.flow.value;
     let mut flows = Vec::new();
     for name in all_names(project)? {
-        let flow = project.flow(&name)?;
+        let flow = match project.flow(&name) {
+            Ok(flow) => flow,
+            Err(mistake) => {
+                flows.push(ListedFlow::broken(name, &mistake));
+                continue;
+            }
+        };
         let mut agents: Vec<String> = flow.agents.iter().map(|(agent, _)| agent.to_string()).collect();
         agents.dedup();
         flows.push(ListedFlow {
@@ -120,19 +136,19 @@ fn list(project: &Project, context: &Context) -> Done {
             states: flow.states.keys().map(ToString::to_string).collect(),
             agents,
             name,
+            mistake: None,
         });
     }
     let row = |flow: &ListedFlow| {
         let mark = if flow.is_default { " (default)" } else { "" };
         let whose = if flow.own { "yours" } else { "shipped" };
-        let by = if flow.fits_a_loop { "run, work" } else { "work" };
-        vec![
-            format!("{}{mark}", flow.name),
-            whose.into(),
-            by.into(),
-            flow.agents.join(", "),
-            flow.states.join(", "),
-        ]
+        let by = match (&flow.mistake, flow.fits_a_loop) {
+            (Some(_), _) => "nobody",
+            (None, true) => "run, work",
+            (None, false) => "work",
+        };
+        let states = flow.mistake.clone().unwrap_or_else(|| flow.states.join(", "));
+        vec![format!("{}{mark}", flow.name), whose.into(), by.into(), flow.agents.join(", "), states]
     };
     let rows: Vec<Vec<String>> = flows.iter().map(row).collect();
     context.ui.say(table(&["FLOW", "FROM", "WORKED ON BY", "AGENTS", "STATES"], &rows));
@@ -146,19 +162,29 @@ fn check(names: &[String], project: &Project, context: &Context) -> Done {
         names = all_names(project)?;
     }
     let settings = project.settings(Overrides::default())?;
-    let mut flows = Vec::new();
+    let known: Vec<AgentName> = settings.agent_names().collect();
+    let (mut flows, mut mistakes) = (Vec::new(), Vec::new());
     for name in &names {
-        let flow = find(name, project, context)?;
-        let known: Vec<AgentName> = settings.agent_names().collect();
-        if let Some(error) = flow.unknown_agent(&known.iter()) {
-            return Err(CliError::in_file(error, &place_of(name, project)));
-        }
+        let checked = find(name, project, context).and_then(|flow| match flow.unknown_agent(&known.iter()) {
+            Some(error) => Err(CliError::in_file(error, &place_of(name, project))),
+            None => Ok(flow),
+        });
+        let flow = match checked {
+            Ok(flow) => flow,
+            Err(mistake) => {
+                mistakes.push(mistake);
+                continue;
+            }
+        };
         context.ui.say(format!("{name}: ok, {} states, version {}", flow.states.len(), flow.version));
         flows.push(FlowView {
             name: flow.name.to_string(),
             version: flow.version,
             states: flow.states.keys().map(ToString::to_string).collect(),
         });
+    }
+    if !mistakes.is_empty() {
+        return Err(CliError::together(format!("{} flows have mistakes", mistakes.len()), mistakes));
     }
     context.ui.document(FlowCheck { flows });
     Ok(Exit::Ok)

@@ -232,6 +232,11 @@ fn flows_are_checked_and_drawn() {
     std::fs::remove_file(env.repo.join(".rehearsal/flows/review.yaml")).unwrap();
     env.file(".rehearsal/flows/mine.yaml", "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on:\n      done: finished\n  done: { end: success }\n");
     assert_snapshot!(env.run(&["flow", "check"]), @r"
+    loop: ok, 4 states, version [HASH]
+    pull-request: ok, 5 states, version [HASH]
+    approve: ok, 6 states, version [HASH]
+    plan: ok, 7 states, version [HASH]
+    look: ok, 4 states, version [HASH]
     [stderr]
     error: unknown state `finished`
       --> .rehearsal/flows/mine.yaml:7:13
@@ -243,6 +248,28 @@ fn flows_are_checked_and_drawn() {
     error: there is no file `.rehearsal/flows/missing.yaml`
     [exit 2]
     ");
+}
+
+#[test]
+fn all_flows_with_mistakes_are_told_at_once_and_listed() {
+    let env = TestEnv::new();
+    let flow = |name: &str, to: &str| {
+        format!(
+            "name: {name}\nstart: todo\nstates:\n  todo: {{ agent: implementer, on: {{ done: {to} }}, otherwise: todo }}\n  done: {{ end: success }}\n"
+        )
+    };
+    env.file(".rehearsal/flows/good.yaml", flow("good", "done"));
+    env.file(".rehearsal/flows/mine.yaml", flow("mine", "doen"));
+    env.file(".rehearsal/flows/other.yaml", flow("another", "done"));
+    assert_snapshot!(env.run(&["flow", "check"]).stderr, @"
+    error: 2 flows have mistakes
+      because: .rehearsal/flows/mine.yaml:4:43: unknown state `doen` (did you mean `done`?)
+      because: .rehearsal/flows/other.yaml: the flow calls itself `another` (write `name: other`, or call the file `another.yaml`)
+    ");
+    env.run(&["flow", "list"])
+        .ends_with(0)
+        .says(".rehearsal/flows/mine.yaml:4:43: unknown state `doen`")
+        .says("todo, done");
 }
 
 #[test]

@@ -54,7 +54,7 @@ async fn a_tool_that_the_role_lacks_is_refused_and_an_unknown_one_gets_the_neare
     assert_snapshot!(unknown.text, @"ERROR: there is no tool `readfile`; did you mean `read_file`?");
     assert_snapshot!(place.text("fly", json!({})).await, @"ERROR: there is no tool `fly`");
     place.workplace.tools.push("gerp".into());
-    assert_snapshot!(Toolbox::open(&place.workplace).await.err().unwrap(), @"there is no tool `gerp`");
+    assert_snapshot!(Toolbox::open(&place.workplace).await.err().unwrap(), @"there is no tool `gerp`; did you mean `grep`?");
 }
 
 /// Builds and tests work without the permission to write; nothing of it stays.

@@ -9,7 +9,14 @@ use rustix::fs::{FlockOperation, flock};
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: Utf8PathBuf,
-    _file: fs_err::File,
+    file: fs_err::File,
+}
+
+/// Whoever forks at this moment has a copy of the lock until it executes its program: it is given up, not only closed.
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let _ = flock(self.file.file(), FlockOperation::Unlock);
+    }
 }
 
 /// What is known of a worker.
@@ -32,7 +39,7 @@ impl Presence {
         fs_err::create_dir_all(state_dir.join("workers"))?;
         let file = fs_err::File::create(&path)?;
         flock(file.file(), FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { path, _file: file })
+        Ok(Self { path, file })
     }
 
     /// Leaves no trace. Who ends in another way leaves one, by which the next one knows whose work to put in order.
@@ -86,9 +93,11 @@ mod tests {
         let presence = Presence::announce(state, &worker).unwrap();
         assert_eq!(Presence::of(state, &worker), Alive::Yes);
         assert_eq!(Presence::of(state, &WorkerId::new("w2").unwrap()), Alive::Unknown);
-        // As after a kill, or an error: the file is there, and nobody holds it.
+        // As after a kill, or an error: the file is there, and nobody holds it, also not a child that has just been forked.
+        let copy = presence.file.file().try_clone().unwrap();
         drop(presence);
         assert_eq!(Presence::of(state, &worker), Alive::No);
+        drop(copy);
         Presence::forget(state, &[&worker]);
         assert_eq!(Presence::of(state, &worker), Alive::No, "it is still needed");
         Presence::forget(state, &[]);

@@ -32,8 +32,9 @@ impl<T> Streak<T> {
     /// The value of a name, if there is one.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         if !self.is_last(name) {
-            let wanted = self.others.remove_entry(name)?;
-            self.put_aside(wanted);
+            // Where nothing is, a name need not be hashed to know it.
+            let wanted = if self.others.is_empty() { None } else { self.others.remove_entry(name) };
+            self.put_aside(wanted?);
         }
         self.last.as_mut().map(|(_, value)| value)
     }

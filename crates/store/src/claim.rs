@@ -88,15 +88,7 @@ pub(crate) struct Candidate {
     pub(crate) created_at: i64,
     pub(crate) num: i64,
     /// The task itself, if it came with the look.
-    pub(crate) picked: Option<Picked>,
-}
-
-/// A task that nobody else changes until the claim is made.
-#[derive(Debug)]
-pub(crate) struct Picked {
-    pub(crate) doc: String,
-    /// PostgreSQL's number of the transaction that holds it.
-    pub(crate) transaction: Option<String>,
+    pub(crate) doc: Option<String>,
 }
 
 /// How a candidate came to be one.

@@ -1,8 +1,10 @@
 //! The engine on a server, for many machines.
 
+mod at_once;
 mod backend;
 mod commit;
 mod error;
+mod foresight;
 mod hints;
 mod known;
 mod migrate;
@@ -27,7 +29,8 @@ use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
     SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
-use commit::Tried;
+use at_once::Tried;
+use foresight::Foresight;
 use hints::Hints;
 use known::Known;
 use patience::{Patience, Trouble};
@@ -58,6 +61,7 @@ pub struct PostgresStore {
     time: TimeSource,
     hints: Hints,
     known: Known,
+    foresight: Foresight,
 }
 
 impl PostgresStore {
@@ -66,7 +70,8 @@ impl PostgresStore {
         let server = Arc::new(Server::new(url)?);
         migrate::migrate(&server).await?;
         let hints = Hints::new(Arc::clone(&server));
-        Ok(Self { server, flows: FlowCache::default(), time, hints, known: Known::default() })
+        let (flows, known, foresight) = Default::default();
+        Ok(Self { server, flows, time, hints, known, foresight })
     }
 
     /// The time that counts.
@@ -120,8 +125,8 @@ impl Store for PostgresStore {
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
         let doubt = match self.try_at_once(&actor, at, &changes).await {
-            Ok(Tried::Made(task)) => {
-                let committed = vec![Committed::Task(Box::new(task))];
+            Ok(Tried::Made(committed)) => {
+                let committed = vec![committed];
                 self.known.note(&committed);
                 return Ok(committed);
             }

@@ -1,14 +1,15 @@
 //! One commit: begin, change, commit; and what to make of a connection that breaks in the last of them.
 
-use rehearsal_core::{Actor, Task, Timestamp};
+use rehearsal_core::{Actor, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::at_once::Doubt;
 use super::patience::Patience;
 use super::server::Turn;
 use super::{PostgresStore, TimeSource};
 use crate::link::{FirstRead, Link, values};
-use crate::tables::commit::{AtOnce, NOW, Writing, first_read};
+use crate::tables::commit::{NOW, Writing, first_read};
 use crate::{Change, CommitError, Committed, StoreError};
 
 /// The server's clock, in milliseconds.
@@ -26,17 +27,6 @@ enum Ending {
     Unknown,
 }
 
-/// A change that was sent, and whose answer was lost.
-pub(super) struct Doubt(AtOnce);
-
-/// What came of a change that was to be made at once.
-pub(super) enum Tried {
-    Made(Task),
-    /// Nothing was changed.
-    NotMade,
-    Unknown(Doubt),
-}
-
 /// A transaction that has begun.
 struct Begun {
     at: Timestamp,
@@ -47,48 +37,6 @@ struct Begun {
 }
 
 impl PostgresStore {
-    /// Makes a change with one statement, if it is one of a task that is known here and still is as it was.
-    pub(super) async fn try_at_once(
-        &self,
-        actor: &Actor,
-        given: Timestamp,
-        changes: &[Change],
-    ) -> Result<Tried, StoreError> {
-        let at = match self.time {
-            TimeSource::Given => Some(given),
-            TimeSource::Server => self.known.time(),
-        };
-        let (Some(at), Some(believed), [Change::ChangeTask { id, input }]) =
-            (at, self.known.task_of(changes), changes)
-        else {
-            return Ok(Tried::NotMade);
-        };
-        let mut turn = self.server.turn().await?;
-        let mut writing = Writing::new(turn.link(), &self.flows, actor, at, None);
-        let planned = writing.at_once(&believed, input).await?;
-        let made = match &planned {
-            Some(planned) => writing.make_at_once(planned).await,
-            None => Ok(false),
-        };
-        match (made, planned) {
-            (Ok(true), Some(AtOnce { after, .. })) => {
-                if self.hints.tell(&mut turn).await.is_ok() {
-                    turn.keep();
-                }
-                Ok(Tried::Made(after))
-            }
-            (Err(error), Some(planned)) => {
-                self.server.heed(&error);
-                Ok(Tried::Unknown(Doubt(planned)))
-            }
-            (Ok(_), _) | (Err(_), None) => {
-                self.known.forget(id);
-                turn.keep();
-                Ok(Tried::NotMade)
-            }
-        }
-    }
-
     /// Makes all changes or none. [`StoreError::Unreachable`] and [`StoreError::Contended`]: none, and it can be tried
     /// again.
     pub(super) async fn commit_once(
@@ -100,13 +48,14 @@ impl PostgresStore {
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
         let Begun { at, transaction, read } = self.begin(&mut turn, at, &changes).await?;
-        if let Some(settled) = doubt.and_then(|doubt| doubt.settled(read.as_ref()).transpose()) {
-            turn.run("ROLLBACK").await?;
-            turn.keep();
-            return settled;
-        }
         let link = Link::postgres_after(&mut turn.connection, read);
         let mut writing = Writing::new(link, &self.flows, actor, at, transaction);
+        if let Some(doubt) = doubt
+            && let Some(settled) = doubt.settle(&mut writing).await?
+        {
+            turn.run("ROLLBACK").await?;
+            return Ok(turn.kept(settled));
+        }
         let committed = match writing.apply_all(changes).await {
             Ok(committed) => committed,
             Err(error) => {
@@ -195,21 +144,6 @@ impl PostgresStore {
         let (status,) = turn.link().one("SELECT pg_xact_status($1::xid8)", values![transaction]).await?;
         turn.keep();
         Ok(status)
-    }
-}
-
-impl Doubt {
-    /// What the task as it is now says about the change; nothing if it was not made. One that somebody changed since may have
-    /// been changed by us before.
-    fn settled(&self, read: Option<&(FirstRead, Vec<PgRow>)>) -> Result<Option<Vec<Committed>>, CommitError> {
-        let row = read.and_then(|(_, rows)| rows.first());
-        let doc: Option<&str> = row.map(|row| row.try_get(0)).transpose().map_err(StoreError::from)?;
-        let Self(AtOnce { after, was, is, .. }) = self;
-        match doc {
-            Some(doc) if doc == is => Ok(Some(vec![Committed::Task(Box::new(after.clone()))])),
-            Some(doc) if doc == was => Ok(None),
-            _ => Err(CommitError::OutcomeUnknown),
-        }
     }
 }
 

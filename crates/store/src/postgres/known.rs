@@ -8,7 +8,7 @@ use std::time::Duration;
 use rehearsal_core::{Standing, Task, TaskId, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{Change, Committed};
+use crate::Committed;
 
 /// More than any process works on at once.
 const MOST_TASKS: usize = 1_000;
@@ -26,9 +26,8 @@ struct Facts {
 }
 
 impl Known {
-    /// The task that all of this is about, as it was when it was last written here.
-    pub(super) fn task_of(&self, changes: &[Change]) -> Option<Task> {
-        let [Change::ChangeTask { id, .. }] = changes else { return None };
+    /// A task as it was when it was last written here.
+    pub(super) fn task(&self, id: &TaskId) -> Option<Task> {
         self.facts().tasks.get(id).cloned()
     }
 

@@ -47,6 +47,12 @@ impl Turn<'_> {
         self.server.idle().push(self.connection);
     }
 
+    /// The same, with what came of its use.
+    pub(super) fn kept<T>(self, answer: T) -> T {
+        self.keep();
+        answer
+    }
+
     /// Statements without parameters, in one go.
     pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
         self.connection.run(sql).await

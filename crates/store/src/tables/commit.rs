@@ -1,6 +1,7 @@
 //! The one way to write: the changes, one after the other. The transaction around them is the engine's.
 
 mod claims;
+mod foresee;
 mod runs;
 mod sessions;
 mod tasks;
@@ -15,6 +16,7 @@ use crate::link::{FirstRead, Link, Value};
 use crate::{Change, CommitError, Committed, StoreError};
 
 pub(crate) use claims::NOW;
+pub(crate) use foresee::{Ahead, Foreseen};
 pub(crate) use runs::EndColumns;
 pub(crate) use sessions::apply_edit;
 pub(crate) use tasks::AtOnce;

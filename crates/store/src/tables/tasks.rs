@@ -31,8 +31,13 @@ pub(crate) fn first_read(id: &TaskId) -> FirstRead {
 
 /// A task that is about to be changed: nobody else changes it until then.
 pub(crate) async fn task_to_change(link: &mut Link<'_>, id: &TaskId) -> Result<Option<Task>, StoreError> {
+    doc_to_change(link, id).await?.as_deref().map(read_task).transpose()
+}
+
+/// Its document.
+pub(crate) async fn doc_to_change(link: &mut Link<'_>, id: &TaskId) -> Result<Option<String>, StoreError> {
     let doc: Option<(String,)> = link.optional(TO_CHANGE, values![id.as_str()]).await?;
-    doc.map(|(doc,)| read_task(&doc)).transpose()
+    Ok(doc.map(|(doc,)| doc))
 }
 
 pub(crate) fn read_task(doc: &str) -> Result<Task, StoreError> {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use rehearsal_core::guard::{Situation, goals};
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Claim, EventKind, Hold, Lane, RunEnd, RunId, SessionName, Standing, Task};
+use rehearsal_core::{
+    AgentName, Claim, EventKind, Hold, Lane, RunEnd, RunId, SessionName, Standing, Task, Timestamp,
+};
 
 use super::Writing;
-use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order, Picked};
+use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order};
 use crate::json::to_json;
 use crate::link::{FirstRead, Sql, values};
 use crate::policy::CANDIDATES;
@@ -19,11 +21,49 @@ use crate::{CommitError, StoreError, check};
 
 /// What a claim has to know, all of one moment.
 #[derive(Default)]
-struct Look {
-    situation: Situation,
+pub(super) struct Look {
+    pub(super) situation: Situation,
     /// The first of each lane that is open, and what ran out in such lanes.
-    candidates: Vec<Candidate>,
-    turns: BTreeMap<String, i64>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) turns: BTreeMap<String, i64>,
+}
+
+impl Look {
+    pub(super) fn read(
+        rows: Vec<LookRow>,
+        last_starts: BTreeMap<AgentName, Timestamp>,
+        request: &ClaimRequest,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let mut look = Self::default();
+        look.situation.last_starts = last_starts;
+        let mut found = Vec::new();
+        for (kind, lane, id, doc, num, priority, created_at) in rows {
+            match kind.as_str() {
+                "working" => look.situation.working.push(situation::read_working(lane, id, doc)?),
+                "hold" => look.situation.holds.push(situation::read_hold(&lane, doc)?),
+                "turn" => {
+                    look.turns.insert(lane, num);
+                }
+                NOW => {}
+                "run_out" if !request.may_take_over => {}
+                "run_out" => found.push((LaneKey::read(lane)?, None, (num, priority, created_at))),
+                _ => found.push((LaneKey::read(lane)?, Some(doc), (num, priority, created_at))),
+            }
+        }
+        situation::in_order(&mut look.situation);
+        for (lane, waiting, (num, priority, created_at)) in found {
+            if lane.is_open(request, &look.situation, now) {
+                let session = lane.session_text().to_owned();
+                let (found, doc) = match waiting {
+                    Some(doc) => (Found::InLane { lane: lane.text, before: 0 }, doc),
+                    None => (Found::RunOut, None),
+                };
+                look.candidates.push(Candidate { found, session, priority, created_at, num, doc });
+            }
+        }
+        Ok(look)
+    }
 }
 
 /// Whether others may claim at the same time.
@@ -85,38 +125,9 @@ impl Writing<'_> {
     }
 
     async fn look(&mut self, request: &ClaimRequest) -> Result<Look, StoreError> {
-        let rows: Vec<LookRow> = self.link.all(LOOK, values![self.at.0]).await?;
-        let mut look = Look::default();
-        look.situation.last_starts = situation::last_starts(&mut self.link, &request.limits).await?;
-        let mut found = Vec::new();
-        for (kind, lane, id, doc, num, priority, created_at) in rows {
-            match kind.as_str() {
-                "working" => look.situation.working.push(situation::read_working(lane, id, doc)?),
-                "hold" => look.situation.holds.push(situation::read_hold(&lane, doc)?),
-                "turn" => {
-                    look.turns.insert(lane, num);
-                }
-                NOW => {}
-                "run_out" if !request.may_take_over => {}
-                "run_out" => found.push((LaneKey::read(lane)?, None, (num, priority, created_at))),
-                _ => {
-                    let picked = doc.map(|doc| Picked { doc, transaction: id });
-                    found.push((LaneKey::read(lane)?, Some(picked), (num, priority, created_at)));
-                }
-            }
-        }
-        situation::in_order(&mut look.situation);
-        for (lane, waiting, (num, priority, created_at)) in found {
-            if lane.is_open(request, &look.situation, self.at) {
-                let session = lane.session_text().to_owned();
-                let (found, picked) = match waiting {
-                    Some(picked) => (Found::InLane { lane: lane.text, before: 0 }, picked),
-                    None => (Found::RunOut, None),
-                };
-                look.candidates.push(Candidate { found, session, priority, created_at, num, picked });
-            }
-        }
-        Ok(look)
+        let rows = self.link.all(LOOK, values![self.at.0]).await?;
+        let last_starts = situation::last_starts(&mut self.link, &request.limits).await?;
+        Look::read(rows, last_starts, request, self.at)
     }
 
     /// The one that follows in the same lane. If very many in a row are held back each for itself, the lane can wait.
@@ -133,14 +144,13 @@ impl Writing<'_> {
             self.link.optional(NEXT_OF_LANE, values![&lane, self.at.0, priority, created_at, num]).await?;
         Ok(next.map(|(num, priority, created_at)| {
             let found = Found::InLane { lane, before: before + 1 };
-            Candidate { found, session, priority, created_at, num, picked: None }
+            Candidate { found, session, priority, created_at, num, doc: None }
         }))
     }
 
     /// The task of a candidate, if it is one still and in nobody else's hands; of a lane the next that is.
     async fn pick(&mut self, candidate: &mut Candidate) -> Result<Option<Task>, StoreError> {
-        if let Some(Picked { doc, transaction }) = candidate.picked.take() {
-            self.transaction = transaction;
+        if let Some(doc) = candidate.doc.take() {
             return read_task(&doc).map(Some);
         }
         let picked: Option<(String, i64, i64, i64, Option<String>)> = match &candidate.found {
@@ -194,7 +204,7 @@ impl Writing<'_> {
     }
 
     /// Whether the rules for this task count or compare with what others work on.
-    async fn depends_on_others(&mut self, task: &Task) -> Result<bool, StoreError> {
+    pub(super) async fn depends_on_others(&mut self, task: &Task) -> Result<bool, StoreError> {
         if !task.touches.is_empty() {
             return Ok(true);
         }
@@ -211,13 +221,12 @@ impl Writing<'_> {
                 "UPDATE turns SET turn = $2
                        WHERE session IN (SELECT session FROM turns WHERE session = $1 FOR UPDATE SKIP LOCKED)",
         };
-        let last = turns.values().copied().max().unwrap_or(0);
+        let Some(turn) = turn_due(session, turns) else { return Ok(()) };
         let sql = match turns.get(session) {
-            Some(turn) if *turn == last => return Ok(()),
             Some(_) => TAKE,
             None => "INSERT INTO turns (session, turn) VALUES ($1, $2) ON CONFLICT DO NOTHING".into(),
         };
-        self.link.execute(sql, values![session, last + 1]).await?;
+        self.link.execute(sql, values![session, turn]).await?;
         Ok(())
     }
 
@@ -258,6 +267,12 @@ impl Writing<'_> {
     }
 }
 
+/// The turn that a session takes with a claim. None if it has the last one already.
+pub(super) fn turn_due(session: &str, turns: &BTreeMap<String, i64>) -> Option<i64> {
+    let last = turns.values().copied().max();
+    (last.is_none() || turns.get(session).copied() != last).then(|| last.unwrap_or(0) + 1)
+}
+
 /// The lock in PostgreSQL for claims that must not be made at once: `claims` in letters.
 const CLAIMING: i64 = 0x636c_6169_6d73;
 
@@ -265,7 +280,7 @@ const CLAIMING: i64 = 0x636c_6169_6d73;
 pub(crate) const NOW: &str = "now";
 
 /// Kind, lane (or session), id (or number of the transaction), document, number (or turn), priority, time of creation.
-type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
+pub(super) type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 
 /// What goes on, and what ran out. All numbers are of one type: PostgreSQL would convert each row otherwise. Sorted, as
 /// in [`situation`].
@@ -282,33 +297,29 @@ macro_rules! around {
     };
 }
 
+pub(super) use around;
+
+/// The first of each lane, with its document.
+macro_rules! next {
+    () => {
+        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM "
+    };
+}
+
+pub(super) use next;
+
 /// All that a claim has to know, in one statement. `$1` is now.
 ///
 /// In SQLite nobody else writes meanwhile: the first of each lane comes with its document. In PostgreSQL a task has to be
-/// picked. Where there is one lane, as there often is, the pick is certain enough to be made on the same way; else all but
-/// one of the tasks would be held for nothing.
+/// picked.
 const LOOK: Sql = Sql {
-    sqlite: concat!(
-        lanes!(sqlite),
-        around!(),
-        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM ",
-        first_of_lanes!(sqlite)
-    ),
+    sqlite: concat!(lanes!(sqlite), around!(), next!(), first_of_lanes!(sqlite)),
     postgres: concat!(
         lanes!(postgres),
-        ", picked AS (
-             SELECT lane, pg_current_xact_id()::text AS transaction, doc, num, priority, created_at FROM tasks
-             WHERE (SELECT count(*) FROM firsts) = 1
-               AND lane >= (SELECT min(lane) FROM firsts) AND lane <= (SELECT min(lane) FROM firsts)
-               AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1
-             ORDER BY lane, priority, created_at, num LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)",
         around!(),
         "SELECT 'now', '', NULL, NULL, $1, CAST(0 AS BIGINT), CAST(0 AS BIGINT)
          UNION ALL
-         SELECT 'next', lane, transaction, doc, num, priority, created_at FROM picked
-         UNION ALL
-         SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM firsts
-         WHERE NOT EXISTS (SELECT FROM picked)"
+         SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM firsts"
     ),
 };
 

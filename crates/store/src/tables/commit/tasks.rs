@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::{Writing, insert_event};
 use crate::columns::TaskColumns;
 use crate::json::to_json;
-use crate::link::{Sql, Value, Write, values};
+use crate::link::{Link, Sql, Value, Write, values};
 use crate::policy::CHUNK;
 use crate::tables::log::{About, run_of};
 use crate::tables::{flows, tasks};
-use crate::{CommitError, StoreError, check, cycle};
+use crate::{ClaimRequest, CommitError, StoreError, check, cycle};
 
 /// A row on its way into a statement: what to search by, and the document, as text within the text.
 #[derive(Serialize)]
@@ -37,7 +37,15 @@ pub(crate) struct AtOnce {
     /// The document as it is believed to be, and as it will be.
     pub(crate) was: String,
     pub(crate) is: String,
+    sql: &'static str,
     values: Vec<Value<'static>>,
+}
+
+impl AtOnce {
+    /// Changes it, if it is as it was believed to be.
+    pub(crate) async fn make(&self, link: &mut Link<'_>) -> Result<bool, StoreError> {
+        Ok(link.execute(self.sql, &self.values).await? == 1)
+    }
 }
 
 fn changed(before: &Task, after: &Task, input: TaskInput) -> EventKind {
@@ -138,30 +146,59 @@ impl<'a> Writing<'a> {
 
     /// How a task that is believed to be like this is changed by one statement. Nothing if that takes more, or is refused:
     /// the belief may be wrong.
-    pub(crate) async fn at_once(
+    pub(crate) async fn plan_change(
         &mut self,
         believed: &Task,
         input: &TaskInput,
-    ) -> Result<Option<AtOnce>, StoreError> {
+    ) -> Result<Option<Box<AtOnce>>, StoreError> {
         if check::task_input(input).is_err() {
             return Ok(None);
         }
+        let was = to_json(believed)?;
+        self.plan(UPDATE_AND_APPEND_IF_SAME, believed, was, input, None, &[]).await
+    }
+
+    /// The same for a claim of a task that was read before, with the conditions of `sql`. Their values come after those of the
+    /// task and its event, and the document as it was: from `$24` on.
+    pub(super) async fn plan_claim(
+        &mut self,
+        sql: &'static str,
+        task: &Task,
+        was: String,
+        request: &ClaimRequest,
+        values: &[Value<'_>],
+    ) -> Result<Option<Box<AtOnce>>, StoreError> {
+        let input = TaskInput::Claim { worker: request.worker.clone(), run: request.run.clone() };
+        let lease_until = self.at.plus(request.lease);
+        self.plan(sql, task, was, &input, Some(lease_until), values).await
+    }
+
+    async fn plan(
+        &mut self,
+        sql: &'static str,
+        believed: &Task,
+        was: String,
+        input: &TaskInput,
+        lease_until: Option<Timestamp>,
+        more: &[Value<'_>],
+    ) -> Result<Option<Box<AtOnce>>, StoreError> {
         let flow = self.flows.get(&mut self.link, &believed.flow_version).await?;
         let Ok(after) = transition(believed, input, &flow, self.at) else { return Ok(None) };
         if after.depends_on != believed.depends_on {
             return Ok(None);
         }
-        let (was, is) = (to_json(believed)?, to_json(&after)?);
+        let is = to_json(&after)?;
         let kind = changed(believed, &after, input.clone());
-        let mut values = self.row(believed, &after, &is, None, &kind)?;
+        let mut values = self.row(believed, &after, &is, lease_until, &kind)?;
         values.push(was.as_str().into());
+        values.extend_from_slice(more);
         let values = values.into_iter().map(Value::into_owned).collect();
-        Ok(Some(AtOnce { after, was, is, values }))
+        Ok(Some(Box::new(AtOnce { after, was, is, sql, values })))
     }
 
-    /// Changes it, if it is as it was believed to be.
-    pub(crate) async fn make_at_once(&mut self, change: &AtOnce) -> Result<bool, StoreError> {
-        Ok(self.link.execute(UPDATE_AND_APPEND_IF_SAME, &change.values).await? == 1)
+    /// The document of a task that nobody else changes until the end of the transaction.
+    pub(crate) async fn doc_to_change(&mut self, id: &TaskId) -> Result<Option<String>, StoreError> {
+        tasks::doc_to_change(&mut self.link, id).await
     }
 
     /// Moves a task that was read in this transaction, and that nobody else can move meanwhile. A claim that begins
@@ -402,13 +439,23 @@ const UPDATE_AND_APPEND: &str = concat!(
     insert_event!("SELECT $1, $2, $3, $4, $5, $6, (SELECT $7 FROM changed)")
 );
 
-/// The whole of a transaction. `$23` is the document as it is believed to be; what is not so is not changed.
-const UPDATE_AND_APPEND_IF_SAME: &str = concat!(
-    "WITH changed AS (",
-    update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
-    " AND doc = $23 RETURNING 1) ",
-    insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed")
-);
+/// The whole of a transaction: what a statement ends with that changes a task as it is believed to be, which is `$23`. What is
+/// not so, or does not meet the other conditions, is not changed.
+macro_rules! update_and_append_if_same {
+    ($conditions:literal) => {
+        concat!(
+            "changed AS (",
+            update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
+            " AND doc = $23",
+            $conditions,
+            " RETURNING 1) ",
+            insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed")
+        )
+    };
+}
+pub(super) use {update_and_append_if_same, update_task};
+
+const UPDATE_AND_APPEND_IF_SAME: &str = concat!("WITH ", update_and_append_if_same!(""));
 
 /// The least that has to be set.
 fn update_of(old: &TaskColumns, new: &TaskColumns) -> &'static str {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails in a test shall fail loudly")]
 
+mod ahead;
 mod at_once;
 mod bench;
 mod crowd;

@@ -58,6 +58,10 @@ impl Wire {
         Self { url, _directory: directory, carrying, cut_off }
     }
 
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut_off.get().is_some()
+    }
+
     /// The message at which it was cut.
     pub(crate) fn cut_off(&self) -> &[u8] {
         self.cut_off.get().unwrap()

@@ -100,7 +100,7 @@ impl Writing<'_> {
 /// All that a claim has to know. `$1` is now, `$2` are the numbers of tasks to look past, `$3` is how many to look ahead, where
 /// there is one lane, and `$4` the size of those that are too large to keep.
 const FORESEE: &str = concat!(
-    lanes!(postgres, " AND num <> ALL($2::bigint[])"),
+    lanes!(postgres, " AND num <> ALL ((SELECT $2::bigint[])::bigint[])"),
     around!(),
     next!(),
     first_of_lanes!(postgres),
@@ -108,8 +108,8 @@ const FORESEE: &str = concat!(
      (SELECT 'then', lane, NULL, doc, num, priority, created_at FROM tasks
       WHERE $3 > 0 AND (SELECT count(*) FROM firsts) = 1
         AND lane >= (SELECT min(lane) FROM firsts) AND lane <= (SELECT min(lane) FROM firsts)
-        AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1 AND num <> ALL($2::bigint[])
-        AND length(doc) < $4
+        AND claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1
+        AND num <> ALL ((SELECT $2::bigint[])::bigint[]) AND length(doc) < $4
       ORDER BY lane, priority, created_at, num OFFSET 1 LIMIT $3)"
 );
 
@@ -119,10 +119,10 @@ const CLAIM: &str = concat!("WITH ", update_and_append_if_same!(" AND open_deps 
 /// `$24` is the number of the task, which must be the first of the only lane; `$25` are those to look past; `$26` is the last
 /// turn: nobody else has had one since.
 const CLAIM_AHEAD: &str = concat!(
-    lanes!(postgres, " AND num <> ALL($25::bigint[])"),
+    lanes!(postgres, " AND num <> ALL ((SELECT $25::bigint[])::bigint[])"),
     ", ",
     update_and_append_if_same!(
-        " AND open_deps = 0 AND $24 = ALL (SELECT num FROM firsts)
+        " AND open_deps = 0 AND ARRAY(SELECT num FROM firsts) = ARRAY[$24]
           AND NOT EXISTS (SELECT FROM holds) AND NOT EXISTS (SELECT FROM turns WHERE turn > $26)
           AND NOT EXISTS (SELECT FROM tasks WHERE standing = 'claimed' AND lease_until <= $1)"
     )

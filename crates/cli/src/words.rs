@@ -56,6 +56,11 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// When something ends, or that it has ended.
+pub(crate) fn ends(at: Timestamp, now: Timestamp) -> String {
+    format!("{} {}", if at > now { "ends" } else { "ended" }, relative(at, now))
+}
+
 /// A moment in the user's time zone.
 pub(crate) fn moment(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(

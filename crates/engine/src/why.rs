@@ -203,13 +203,18 @@ fn what_led_here(task: &Task, flow: &Flow, wait: &Wait) -> Option<String> {
 fn said(feedback: &Feedback) -> String {
     /// About two lines of a terminal.
     const MOST: usize = 160;
-    let text = feedback.text.trim_start_matches("Test execution completed:");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
+    let text = gist(&feedback.text);
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{} says: {}…", feedback.from, &text[..end]),
         None => format!("{} says: {text}", feedback.from),
     }
+}
+
+/// What a report says, on one line and without its heading.
+pub fn gist(report: &str) -> String {
+    let words: Vec<&str> =
+        report.trim_start_matches("Test execution completed:").split_whitespace().collect();
+    words.join(" ")
 }
 
 /// Whether its state asks a person to approve or reject.

@@ -196,15 +196,15 @@ fn show(status: &Status, context: &Context) {
     let ui = context.ui;
     match &status.loop_process {
         Some(process) => ui.say(format!("a loop is running (process {process})")),
-        None if status.in_work.is_empty() => ui.say("no loop is running"),
+        None if status.in_work.is_empty() => ui.say("nothing is in work"),
         None => {}
     }
     for task in &status.in_work {
         let who = task.agent.as_deref().unwrap_or("steps");
-        let since = words::relative(task.since, context.now());
-        let lease = words::relative(task.lease_until, context.now());
+        let time = words::duration(context.now().since(task.since));
+        let lease = words::ends(task.lease_until, context.now());
         ui.say(format!(
-            "{} {}: {who} in {} (run {}, since {since}, lease ends {lease})",
+            "{} {}: {who} in {} (run {}, for {time}, lease {lease})",
             task.task,
             one_line(&task.title, 60),
             task.state,

@@ -32,7 +32,7 @@ fn what_is_paused_is_not_claimed_until_it_is_resumed() {
     next: rehearsal resume all
     ");
     assert_snapshot!(env.run(&["status"]), @"
-    no loop is running
+    nothing is in work
     all is held until `rehearsal resume all`: a release
     agent:gatekeeper is held until `rehearsal resume agent:gatekeeper`: paused by hand
 

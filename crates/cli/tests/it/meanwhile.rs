@@ -112,7 +112,7 @@ fn status_and_why_tell_what_is_going_on() {
     env.let_the_agent_go_on();
     run.finish().ends_with(0);
     assert_snapshot!(env.run(&["status"]), @r"
-    no loop is running
+    nothing is in work
 
     SESSION  OPEN  DONE  TASKS
     greet    0     2     2 done

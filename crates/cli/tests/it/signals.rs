@@ -98,7 +98,7 @@ fn when_the_program_is_killed_its_agent_goes_with_it_and_the_next_run_puts_thing
     next: rehearsal run greet
     ");
     assert_snapshot!(env.run(&["status"]), @r"
-    no loop is running
+    nothing is in work
     run [RUN-01] on [TASK-1] Say hello (implementer, started [TIME] ago)
 
     SESSION  OPEN  DONE  TASKS

@@ -249,7 +249,7 @@ fn runs_and_logs_of_nothing_say_so() {
     [exit 2]
     ");
     assert_snapshot!(env.run(&["status"]), @r"
-    no loop is running
+    nothing is in work
     no sessions yet; make one with `rehearsal session new NAME`
     ");
     assert_snapshot!(env.run(&["why", "abc"]), @r"

@@ -59,7 +59,7 @@ fn a_task_that_waits_for_a_worker_says_which_command_helps() {
     next: rehearsal work
     ");
     assert_snapshot!(env.run(&["status"]), @"
-    no loop is running
+    nothing is in work
 
     SESSION  OPEN  DONE  TASKS
     -        1     0     1 incoming
@@ -74,7 +74,7 @@ fn what_goes_on_in_the_same_worktree_is_a_queue_of_its_own() {
     env.run(&["work", "--once"]).ends_with(0);
     env.run(&["task", "list", "--status", "needs_continuation"]).ends_with(0).says("[TASK-1]");
     assert_snapshot!(env.run(&["status"]), @"
-    no loop is running
+    nothing is in work
 
     SESSION  OPEN  DONE  TASKS
     -        1     0     1 needs_continuation

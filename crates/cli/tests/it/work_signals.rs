@@ -41,7 +41,7 @@ fn ctrl_c_twice_gives_the_task_back_without_blame() {
     next: rehearsal logs [RUN-01] --follow
     ");
     assert_snapshot!(env.run(&["status"]), @"
-    [TASK-1] Say hello: implementer in incoming (run [RUN-01], since [TIME] ago, lease ends in [TIME])
+    [TASK-1] Say hello: implementer in incoming (run [RUN-01], for [TIME], lease ends in [TIME])
 
     SESSION  OPEN  DONE  TASKS
     -        1     0     1 working

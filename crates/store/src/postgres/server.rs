@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -110,9 +110,20 @@ impl Server {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Backend::new(in_time(async { Ok(self.options.connect().await?) }).await?),
+            None => Backend::new(self.connect().await?),
         };
         Ok(Turn { server: self, connection, _permit: permit })
+    }
+
+    /// Who cannot be reached is named: the address may be wrong.
+    async fn connect(&self) -> Result<PgConnection, StoreError> {
+        let connected = in_time(async { Ok(self.options.connect().await?) }).await;
+        connected.map_err(|error| match error {
+            StoreError::Unreachable { what } => {
+                StoreError::Unreachable { what: format!("{}: {what}", self.place()) }
+            }
+            error => error,
+        })
     }
 
     /// After one connection broke, those that nobody uses are likely broken, too.

@@ -211,6 +211,7 @@ fn a_server_that_is_not_there_is_named_as_that() {
     match block_on(PostgresStore::open(&url, TimeSource::Server)) {
         Err(OpenError::Store(StoreError::Unreachable { what })) => {
             assert!(what.contains("No such file or directory"), "{what}");
+            assert!(what.starts_with(&format!("postgres://me@{}/db: ", nowhere.path().display())), "{what}");
         }
         other => panic!("{other:?}"),
     }

@@ -134,13 +134,13 @@ fn check_words(args: &ListArgs, project: &Project) -> Result<(), CliError> {
         (None, Some(state)) if !known(state.as_str()) => ("state", state.as_str()),
         (None, _) => return Ok(()),
     };
-    let names: Vec<&str> = match what {
+    let names: BTreeSet<&str> = match what {
         "status" => words.into_iter().chain(states).collect(),
-        _ => states.into_iter().collect(),
+        _ => states,
     };
     let hint = match rehearsal_core::nearest(word, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", names.join(", ")),
+        None => format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", ")),
     };
     Err(CliError::usage(format!("unknown {what} `{word}`")).hint(hint))
 }
@@ -250,7 +250,7 @@ fn whereabouts(task: &Task, flow: &Flow, lease_until: Option<Timestamp>, now: Ti
         lines.push(format!("state {}{agent}{rejected}", task.state));
     }
     if let (Standing::Claimed(claim), Some(until)) = (&task.standing, lease_until) {
-        lines.push(format!("worker {} has it, lease ends {}", claim.worker, words::relative(until, now)));
+        lines.push(format!("worker {} has it, lease {}", claim.worker, words::ends(until, now)));
     }
     if let Standing::Waiting(Wait { until: Some(until), .. }) = &task.standing {
         lines.push(format!("waits until {} ({})", words::moment(*until), words::relative(*until, now)));

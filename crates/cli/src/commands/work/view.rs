@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use rehearsal_core::{Activity, Blame, Outcome, StepFailure, TaskId, Timestamp};
+use rehearsal_engine::why::gist;
 use rehearsal_engine::{WorkEvent, WorkReporter};
 
 use crate::context::Context;
@@ -146,7 +147,9 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
             format!(
                 "{} {}",
                 styled(BOLD, format!("{from} → {}", where_to(to.as_str(), status))),
-                reason.as_deref().map_or_else(String::new, |reason| format!("({})", one_line(reason, 90)))
+                reason
+                    .as_deref()
+                    .map_or_else(String::new, |reason| format!("({})", one_line(&gist(reason), 90)))
             )
             .trim_end()
             .to_owned(),
@@ -203,7 +206,7 @@ fn failed_in_words(step: &str, failure: &StepFailure) -> String {
         StepFailure::Unknown { .. } => "needs a human".to_owned(),
     };
     let style = if matches!(failure, StepFailure::Pending { .. }) { ODD } else { BAD };
-    let reason = one_line(failure.reason(), 100);
+    let reason = one_line(&gist(failure.reason()), 100);
     format!("{}: {} ({reason})", one_line(step, 60), styled(style, what))
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod quick;
 #[cfg(test)]
 mod tests;
 

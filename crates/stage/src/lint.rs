@@ -1,6 +1,7 @@
 //! What a vendor would refuse in a request.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use rehearsal_llm::chat::{ChatRequest, Message, Part, Role};
 use rehearsal_llm::wire::Dialect;
@@ -35,7 +36,7 @@ pub(crate) fn lint(dialect: Dialect, chat: &ChatRequest) -> Vec<String> {
 
 /// Every call has one result, before the model speaks again; every result has a call.
 fn pairs(dialect: Dialect, messages: &[Message], findings: &mut Vec<String>) {
-    let mut open: BTreeMap<&str, (&str, String)> = BTreeMap::new();
+    let mut open: BTreeMap<&str, (&str, Place)> = BTreeMap::new();
     let mut numbers = Numbers::of(dialect, messages);
     for message in messages {
         if message.role == Role::Assistant {
@@ -50,7 +51,7 @@ fn pairs(dialect: Dialect, messages: &[Message], findings: &mut Vec<String>) {
                 Part::ToolCall(call) if message.role != Role::Assistant => {
                     findings.push(format!("{at}the {} calls `{}`", message.role.as_str(), call.name));
                 }
-                Part::ToolCall(call) if open.insert(&call.id, (&call.name, at.clone())).is_some() => {
+                Part::ToolCall(call) if open.insert(&call.id, (&call.name, at)).is_some() => {
                     findings.push(format!("{at}two calls have the id `{}`", call.id));
                 }
                 Part::ToolResult(result) if open.remove(result.id.as_str()).is_none() => {
@@ -64,7 +65,7 @@ fn pairs(dialect: Dialect, messages: &[Message], findings: &mut Vec<String>) {
     unanswered(&mut open, findings);
 }
 
-fn unanswered(open: &mut BTreeMap<&str, (&str, String)>, findings: &mut Vec<String>) {
+fn unanswered(open: &mut BTreeMap<&str, (&str, Place)>, findings: &mut Vec<String>) {
     for (id, (name, at)) in std::mem::take(open) {
         findings.push(format!("{at}call `{id}` of `{name}` has no result"));
     }
@@ -85,23 +86,38 @@ impl Numbers {
         Self { dialect, number: usize::from(!is_apart), results: 0 }
     }
 
-    /// Where a part stands, as a finding begins.
-    fn at(&mut self, part: &Part) -> String {
+    fn at(&mut self, part: &Part) -> Place {
         match (self.dialect, part) {
             // A list of items, of which several are one message for us: their ids have to do.
-            (Dialect::OpenAiResponses, _) => return String::new(),
+            (Dialect::OpenAiResponses, _) => return Place::Unnumbered,
             (Dialect::OpenAiChat, Part::ToolResult(_)) => {
                 self.number += usize::from(self.results > 0);
                 self.results += 1;
             }
             _ => {}
         }
-        format!("message {}: ", self.number)
+        Place::Message(self.number)
     }
 
     fn go_on(&mut self) {
         self.number += 1;
         self.results = 0;
+    }
+}
+
+/// Where a part stands, as a finding begins. Most parts have none, so it is not written before there is one.
+#[derive(Clone, Copy)]
+enum Place {
+    Message(usize),
+    Unnumbered,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(number) => write!(f, "message {number}: "),
+            Self::Unnumbered => Ok(()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::quick;
 use crate::chat::{Json, Media, MediaSource};
 
 /// A text, or a list: vendors take both for most contents.
@@ -71,7 +72,7 @@ impl Raw<'_> {
     /// As a type.
     pub(super) fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
         match self {
-            Self::Read(raw) => serde_json::from_str(raw.get()),
+            Self::Read(raw) => quick::from_str(raw.get()),
             Self::Written(json) => json.read(),
         }
     }
@@ -108,7 +109,7 @@ impl Serialize for Raw<'_> {
 /// Reads a body. To look for letters that are none once is faster than to do so in each text.
 pub(super) fn from_bytes<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, serde_json::Error> {
     match std::str::from_utf8(body) {
-        Ok(text) => serde_json::from_str(text),
+        Ok(text) => quick::from_str(text),
         Err(_) => serde_json::from_slice(body),
     }
 }

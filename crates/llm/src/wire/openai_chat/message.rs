@@ -9,8 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::chat::{Arguments, Json, Message, Part, Role, Thinking, ToolCall, ToolResult, texts};
 use crate::wire::content::{Raw, TextOr, list_or_null, media_of_url, some, to_raw, url_of_media};
 
+/// With calls as they come, or as parts of the message at once.
 #[derive(Serialize, Deserialize, Default)]
-pub(super) struct MessageWire<'a> {
+#[serde(bound(deserialize = "C: Deserialize<'de>"))]
+pub(super) struct MessageWire<'a, C = CallWire<'a>> {
     #[serde(default, borrow)]
     pub(super) role: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -19,7 +21,7 @@ pub(super) struct MessageWire<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_content: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "list_or_null", skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<CallWire<'a>>,
+    pub(super) tool_calls: Vec<C>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<Cow<'a, str>>,
 }
@@ -56,6 +58,21 @@ pub(super) struct CustomCall<'a> {
     pub(super) input: Cow<'a, str>,
 }
 
+/// A call that is a part of its message as soon as it is read.
+struct ReadCall(Part);
+
+impl<'de> Deserialize<'de> for ReadCall {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        CallWire::deserialize(deserializer).map(|call| Self(call.into()))
+    }
+}
+
+impl From<ReadCall> for Part {
+    fn from(call: ReadCall) -> Self {
+        call.0
+    }
+}
+
 /// A piece of a message's content.
 #[derive(Serialize, Deserialize, Default)]
 struct Piece<'a> {
@@ -84,7 +101,7 @@ impl Conversation {
         self.messages
     }
 
-    fn take(&mut self, message: MessageWire<'_>) -> Result<(), serde_json::Error> {
+    fn take(&mut self, message: MessageWire<'_, ReadCall>) -> Result<(), serde_json::Error> {
         let is_result = message.role == "tool" || message.role == "function";
         let role = match &*message.role {
             "system" | "developer" => Role::System,
@@ -122,7 +139,7 @@ impl<'de> Deserialize<'de> for Conversation {
     }
 }
 
-fn read_result(message: MessageWire<'_>) -> Result<Part, serde_json::Error> {
+fn read_result(message: MessageWire<'_, ReadCall>) -> Result<Part, serde_json::Error> {
     Ok(Part::ToolResult(ToolResult {
         id: message.tool_call_id.map(Cow::into_owned).unwrap_or_default(),
         name: None,
@@ -131,13 +148,19 @@ fn read_result(message: MessageWire<'_>) -> Result<Part, serde_json::Error> {
     }))
 }
 
-pub(super) fn read_parts(message: MessageWire<'_>) -> Result<Vec<Part>, serde_json::Error> {
-    let mut parts = Vec::with_capacity(message.tool_calls.len() + 1);
-    if let Some(thought) = message.reasoning_content.filter(|thought| !thought.is_empty()) {
+pub(super) fn read_parts<C: Into<Part>>(message: MessageWire<'_, C>) -> Result<Vec<Part>, serde_json::Error> {
+    let calls = message.tool_calls.into_iter().map(Into::into);
+    let thought = message.reasoning_content.filter(|thought| !thought.is_empty());
+    if thought.is_none() && message.content.is_none() {
+        // The list of the calls becomes that of the parts.
+        return Ok(calls.collect());
+    }
+    let mut parts = Vec::with_capacity(calls.len() + 1);
+    if let Some(thought) = thought {
         parts.push(Part::Thinking(Thinking { text: thought.into_owned(), ..Thinking::default() }));
     }
     parts.extend(read_content(message.content)?);
-    parts.extend(message.tool_calls.into_iter().map(|call| Part::ToolCall(call.read())));
+    parts.extend(calls);
     Ok(parts)
 }
 
@@ -156,6 +179,12 @@ fn read_piece(raw: &Raw<'_>) -> Result<Part, serde_json::Error> {
         (None, Some(image)) => Part::Media(media_of_url(image.url)),
         (None, None) => Part::Opaque(raw.to_json()),
     })
+}
+
+impl From<CallWire<'_>> for Part {
+    fn from(call: CallWire<'_>) -> Self {
+        Self::ToolCall(call.read())
+    }
 }
 
 impl CallWire<'_> {

@@ -131,6 +131,20 @@ fn no_key_is_in_any_file_that_a_run_leaves() {
 }
 
 #[test]
+fn a_recording_with_a_secret_that_is_known_here_is_not_replayed() {
+    let stage_env = TestEnv::without_repository();
+    let stage = OpenStage::open(&stage_env, TURNS);
+    let env = project(CREW, EVAL, stage.url());
+    env.run(&["eval", "run", "--record"]).ends_with(0);
+    assert_eq!(stage.close().1.code, 0);
+    let env = offline(env).var("SOME_TOKEN", "I write the file.");
+    env.run(&["eval", "run", "--replay"])
+        .ends_with(3)
+        .says("holds the value of SOME_TOKEN, which `rehearsal cassette redact` takes out: `")
+        .never_says("I write the file.");
+}
+
+#[test]
 fn what_was_not_recorded_is_skipped_and_told() {
     let env = offline(project(CREW, EVAL, "http://127.0.0.1:9"));
     env.run(&["eval", "run", "--replay"]).ends_with(3).says(

@@ -45,7 +45,10 @@ fn a_task_that_is_worked_on_can_be_cancelled_and_stays_so() {
     let cancelled = env.run(&["task", "cancel", &env.task_id(1)]);
     env.let_the_agent_go_on();
     let output = run.finish();
-    assert_snapshot!(cancelled, @"[TASK-1] is cancelled: Say hello");
+    assert_snapshot!(cancelled, @"
+    [TASK-1] is cancelled: Say hello
+    its run [RUN-01] counts no more: `rehearsal work` stops it, a loop lets it end
+    ");
     assert_snapshot!(output, @r"
     TASK      STATUS     ATTEMPTS  TITLE
     [TASK-1]  cancelled  0         Say hello

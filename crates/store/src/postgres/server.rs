@@ -61,6 +61,10 @@ impl Turn<'_> {
 
 impl Server {
     pub(super) fn new(url: &str) -> Result<Self, OpenError> {
+        // The parser takes any: what is no host there may be a name, or a secret, that is told as one.
+        if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(OpenError::Address { why: "it does not begin with `postgres://`".to_owned() });
+        }
         let options = PgConnectOptions::from_str(url).map_err(|error| OpenError::Address {
             why: std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string),
         })?;

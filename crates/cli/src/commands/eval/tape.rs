@@ -11,7 +11,8 @@ use rehearsal_eval::case::Case;
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{Replay, Source, Trial, TrialId, Variant};
 use rehearsal_llm::cassette::{
-    AgentPack, Cassette, Difference, Matching, Normaliser, Place, PlayReport, Player, Recorder, Rule, Secrets,
+    AgentPack, Cassette, Difference, Matching, Normaliser, Place, PlayReport, Player, ReadError, Recorder,
+    Rule, Secrets,
 };
 use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage};
 use sha2::{Digest as _, Sha256};
@@ -162,11 +163,10 @@ impl TapedStage {
         scene: &Scene,
         ours: &Variables,
     ) -> Result<Self, Unmade> {
-        let cassette = Cassette::open(path.as_std_path()).map_err(|error| {
-            Unmade::Failed(format!("`{path}` cannot be played: {error}; record it again"))
-        })?;
+        let secrets = secrets(agents, ours);
+        let cassette = open_to_play(path, &secrets)?;
         let tape = cassette.sha256.clone();
-        let player = Player::new(cassette, matching, &scene.place(), &secrets(agents, ours))
+        let player = Player::new(cassette, matching, &scene.place(), &secrets)
             .map_err(|error| failed("it cannot be replayed", &error))?;
         let play = Arc::new(ReplayingPlay::new(player, ReplaySpeed::Instant));
         let stage = Stage::open(loopback(), Arc::clone(&play) as _)
@@ -237,6 +237,18 @@ pub(super) fn replay(report: &PlayReport) -> Replay {
 }
 
 /// What an agent would see to reach its model.
+/// One that holds a secret which is known here is not played: what differs from it is told, and so would the secret be.
+pub(super) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassette, Unmade> {
+    Cassette::open_without(secrets, path.as_std_path()).map_err(|error| {
+        Unmade::Failed(match error {
+            ReadError::Secret(_) => {
+                format!("{error}, which `rehearsal cassette redact` takes out: `{path}` is not played")
+            }
+            error => format!("`{path}` cannot be played: {error}; record it again"),
+        })
+    })
+}
+
 fn seen(profile: &Profile, ours: &Variables) -> Variables {
     let mut seen = granted(ours, profile.driver.value.as_str(), &profile.pass_env.value);
     seen.extend(profile.env.value.clone());

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use rehearsal_core::Clock;
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{Replay, Source};
-use rehearsal_llm::cassette::{AgentPack, Cassette, Normaliser, Place, Player, Recorder};
+use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder};
 use rehearsal_llm::chat::{ChatRequest, ChatResponse};
 use rehearsal_llm::model::{ChatModel, ChatStream, ModelError};
 use rehearsal_llm::recording::RecordingModel;
@@ -15,7 +15,7 @@ use rehearsal_llm::replaying::ReplayingModel;
 use rehearsal_llm::wire::Dialect;
 
 use super::scene::failed;
-use super::tape::{Mode, replay};
+use super::tape::{Mode, open_to_play, replay};
 use crate::commands::cassette::secrets;
 
 /// Where what a model says is kept, and whether it is made or played.
@@ -57,7 +57,7 @@ impl<M: ChatModel> TapedModel<M> {
             }
             Mode::Replay(matching) => {
                 let cannot = |error: &dyn std::fmt::Display| failed("it cannot be replayed", error);
-                let cassette = Cassette::open(path.as_std_path()).map_err(|error| cannot(&error))?;
+                let cassette = open_to_play(path, &secrets)?;
                 let tape = cassette.sha256.clone();
                 let player =
                     Player::new(cassette, matching, place, &secrets).map_err(|error| cannot(&error))?;

@@ -3,7 +3,7 @@
 use clap::Args;
 use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Budget, TaskEdit};
+use rehearsal_core::{Budget, Standing, TaskEdit};
 use rehearsal_store::{Change, Committed};
 
 use super::add::{PriorityArg, whole_ids};
@@ -140,11 +140,20 @@ async fn report_or_change(
 pub(crate) async fn change(prefix: &str, input: TaskInput, what: &str, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let store = context.store().await?;
-    let id = store.find_task(prefix).await?.id;
-    let committed = context.commit(&*store, vec![Change::ChangeTask { id, input }]).await?;
+    let before = store.find_task(prefix).await?;
+    let committed =
+        context.commit(&*store, vec![Change::ChangeTask { id: before.id.clone(), input }]).await?;
     let task = committed.into_iter().find_map(Committed::task);
     let task = task.ok_or_else(|| CliError::new(Exit::Internal, "the store gave no task back"))?;
     context.ui.say(format!("{} {what}: {}", task.id, crate::ui::harmless(&task.title)));
+    if let Standing::Claimed(claim) = &before.standing
+        && task.fence != before.fence
+    {
+        context.ui.say(format!(
+            "its run {} counts no more: `rehearsal work` stops it, a loop lets it end",
+            claim.run
+        ));
+    }
     context.ui.document(TaskDocument::new(task));
     Ok(Exit::Ok)
 }

@@ -57,13 +57,19 @@ impl Writing<'_> {
             return Ok(Foreseen::Unclear);
         };
         let task = read_task(&doc)?;
-        if turn_due(&session, &turns).is_some() || self.is_unclear(&task, &situation).await? {
+        let turn = turn_due(&session, &turns);
+        let is_new = turn.is_some() && !turns.contains_key(&session);
+        if is_new || self.is_unclear(&task, &situation).await? {
             return Ok(Foreseen::Unclear);
         }
-        let Some(planned) = self.plan_claim(CLAIM, &task, doc, request, &[]).await? else {
-            return Ok(Foreseen::Unclear);
+        let planned = match turn {
+            Some(turn) => {
+                self.plan_claim(CLAIM_AND_TURN, &task, doc, request, values![&session, turn]).await?
+            }
+            None => self.plan_claim(CLAIM, &task, doc, request, &[]).await?,
         };
-        let last_turn = turns.values().copied().max().unwrap_or(0);
+        let Some(planned) = planned else { return Ok(Foreseen::Unclear) };
+        let last_turn = turn.or(turns.values().copied().max()).unwrap_or(0);
         let ahead = then
             .into_iter()
             .filter_map(|(_, lane, _, doc, num, ..)| Some(Ahead { num, lane, doc: doc?, last_turn }))
@@ -115,6 +121,17 @@ const FORESEE: &str = concat!(
 
 /// Who is beaten to it waits until the other one has it: the next look tells of that.
 const CLAIM: &str = concat!("WITH ", update_and_append_if_same!(" AND open_deps = 0"));
+
+/// The session `$24` takes the turn `$25`, unless that is in other hands at this moment.
+const CLAIM_AND_TURN: &str = concat!(
+    "WITH ",
+    update_and_append_if_same!(
+        " AND open_deps = 0",
+        ", turned AS (UPDATE turns SET turn = $25
+                      WHERE EXISTS (SELECT FROM changed)
+                        AND session IN (SELECT session FROM turns WHERE session = $24 FOR UPDATE SKIP LOCKED))"
+    )
+);
 
 /// `$24` is the number of the task, which must be the first of the only lane; `$25` are those to look past; `$26` is the last
 /// turn: nobody else has had one since.

@@ -440,15 +440,20 @@ const UPDATE_AND_APPEND: &str = concat!(
 );
 
 /// The whole of a transaction: what a statement ends with that changes a task as it is believed to be, which is `$23`. What is
-/// not so, or does not meet the other conditions, is not changed.
+/// not so, or does not meet the other conditions, is not changed. What else it does looks at whether anything `changed`.
 macro_rules! update_and_append_if_same {
     ($conditions:literal) => {
+        update_and_append_if_same!($conditions, "")
+    };
+    ($conditions:literal, $more:literal) => {
         concat!(
             "changed AS (",
             update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
             " AND doc = $23",
             $conditions,
-            " RETURNING 1) ",
+            " RETURNING 1)",
+            $more,
+            " ",
             insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed")
         )
     };

@@ -116,8 +116,9 @@ fn begin_the_given_up_anew(stage: &Stage) -> usize {
         let how = if task.status() == "blocked" { "unblock" } else { "retry" };
         stage.first().succeed(&["task", how, task.id.as_str()]);
     }
+    // On each machine: where it was given up there is still a place for it.
     if !given_up.is_empty() {
-        stage.first().work();
+        stage.machines.iter().for_each(Machine::work);
     }
     given_up.len()
 }

@@ -111,6 +111,9 @@ fn begin_the_given_up_anew(stage: &Stage) -> usize {
         is_stuck && last.is_some_and(|last| last.text.starts_with("its worker was lost "))
     };
     let given_up: Vec<Task> = stage.tasks().into_iter().filter(is_given_up).collect();
+    let is_stuck = |task: &&Task| task.status() != "done" && !is_given_up(task);
+    let stuck: Vec<Task> = stage.tasks().iter().filter(is_stuck).cloned().collect();
+    assert!(stuck.is_empty(), "neither done nor given up: {stuck:#?}");
     for task in &given_up {
         // Steps that may have done their work go on; an agent's work begins anew.
         let how = if task.status() == "blocked" { "unblock" } else { "retry" };

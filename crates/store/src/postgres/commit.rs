@@ -1,5 +1,7 @@
 //! One commit: begin, change, commit; and what to make of a connection that breaks in the last of them.
 
+use std::time::{Duration, Instant};
+
 use rehearsal_core::{Actor, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -19,6 +21,9 @@ macro_rules! server_time {
     };
 }
 pub(crate) use server_time;
+
+/// More than two clocks can differ in the time that a commit takes.
+const CLOCKS_DIFFER: Duration = Duration::from_millis(20);
 
 /// How a transaction ended.
 enum Ending {
@@ -47,6 +52,7 @@ impl PostgresStore {
         doubt: Option<&Doubt>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
+        let began = Instant::now();
         let Begun { at, transaction, read } = self.begin(&mut turn, at, &changes).await?;
         let link = Link::postgres_after(&mut turn.connection, read);
         let mut writing = Writing::new(link, &self.flows, actor, at, transaction);
@@ -70,7 +76,7 @@ impl PostgresStore {
         if let Err(error) = ended {
             drop(turn);
             self.server.heed(&error);
-            return match self.ending_of(transaction.as_deref()).await {
+            return match self.ending_of(transaction.as_deref(), began).await {
                 Ending::Committed => Ok(committed),
                 Ending::RolledBack => Err(error.into()),
                 Ending::Unknown => Err(CommitError::OutcomeUnknown),
@@ -116,20 +122,26 @@ impl PostgresStore {
     }
 
     /// Asks the server how a transaction ended whose last word was lost. One without a number wrote nothing.
-    async fn ending_of(&self, transaction: Option<&str>) -> Ending {
+    ///
+    /// A server that crashes forgets the numbers that it had not written down, and gives them out again: after that a number
+    /// which was committed may be somebody else's.
+    async fn ending_of(&self, transaction: Option<&str>, began: Instant) -> Ending {
         let Some(transaction) = transaction else {
             return Ending::Committed;
         };
         let mut patience = Patience::new();
         loop {
             let trouble = match self.status_of(transaction).await {
-                Ok(Some(status)) if status == "committed" => return Ending::Committed,
-                Ok(Some(status)) if status == "aborted" => return Ending::RolledBack,
+                Ok((Some(status), up)) if status == "committed" => {
+                    let is_ours = up > began.elapsed() + CLOCKS_DIFFER;
+                    return if is_ours { Ending::Committed } else { Ending::Unknown };
+                }
+                Ok((Some(status), _)) if status == "aborted" => return Ending::RolledBack,
                 // The server has not noticed yet that we are gone, or is still at it.
-                Ok(Some(_)) => {
+                Ok((Some(_), _)) => {
                     StoreError::Unreachable { what: "a transaction is still under way".to_owned() }
                 }
-                Ok(None) => return Ending::Unknown,
+                Ok((None, _)) => return Ending::Unknown,
                 Err(error) => error,
             };
             self.server.heed(&trouble);
@@ -139,11 +151,14 @@ impl PostgresStore {
         }
     }
 
-    async fn status_of(&self, transaction: &str) -> Result<Option<String>, StoreError> {
+    /// How a transaction stands, and for how long the server runs.
+    async fn status_of(&self, transaction: &str) -> Result<(Option<String>, Duration), StoreError> {
+        const STATUS: &str = "SELECT pg_xact_status($1::xid8),
+                                     (extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000)::bigint";
         let mut turn = self.server.turn().await?;
-        let (status,) = turn.link().one("SELECT pg_xact_status($1::xid8)", values![transaction]).await?;
+        let (status, up): (Option<String>, i64) = turn.link().one(STATUS, values![transaction]).await?;
         turn.keep();
-        Ok(status)
+        Ok((status, Duration::from_millis(up.try_into().unwrap_or(0))))
     }
 }
 

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rehearsal_core::{Actor, Timestamp};
-use rehearsal_store::{CommitError, OpenError, PostgresStore, Store, StoreError, TimeSource};
+use rehearsal_store::scratch::Scratch;
+use rehearsal_store::{CommitError, Durability, OpenError, PostgresStore, Store, StoreError, TimeSource};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, raw_sql};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::bench::{block_on, message, new_session};
@@ -24,6 +26,8 @@ pub(crate) enum Cut {
     Before,
     /// The server does what it is told, and its answer is lost.
     After,
+    /// The server never gets the message, and the client hears nothing until the wire is let go.
+    Silent,
 }
 
 /// A wire that is cut once, at the first message that has certain words in it.
@@ -32,6 +36,7 @@ pub(crate) struct Wire {
     _directory: tempfile::TempDir,
     carrying: JoinHandle<()>,
     cut_off: Arc<OnceLock<Vec<u8>>>,
+    let_go: Arc<Semaphore>,
 }
 
 impl Drop for Wire {
@@ -48,14 +53,17 @@ impl Wire {
         let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
         let cut_off = Arc::new(OnceLock::new());
         let cut_here = Arc::clone(&cut_off);
+        let let_go = Arc::new(Semaphore::new(0));
+        let told = Arc::clone(&let_go);
         let carrying = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(carry(client, server.clone(), cut, words, Arc::clone(&cut_here)));
+                let ends = (Arc::clone(&cut_here), Arc::clone(&told));
+                tokio::spawn(carry(client, server.clone(), cut, words, ends));
             }
         });
         let here = directory.path().display().to_string();
         let url = url.replace(&options.get_socket().unwrap().display().to_string(), &here);
-        Self { url, _directory: directory, carrying, cut_off }
+        Self { url, _directory: directory, carrying, cut_off, let_go }
     }
 
     pub(crate) fn is_cut(&self) -> bool {
@@ -73,15 +81,24 @@ async fn carry(
     server: PathBuf,
     cut: Cut,
     words: &'static [u8],
-    cut_off: Arc<OnceLock<Vec<u8>>>,
+    (cut_off, let_go): (Arc<OnceLock<Vec<u8>>>, Arc<Semaphore>),
 ) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = UnixStream::connect(server).await.unwrap().into_split();
-    let back = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+    let until = Arc::clone(&let_go);
+    let back = tokio::spawn(async move {
+        let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
+        if matches!(cut, Cut::Silent) {
+            let _ = until.acquire().await;
+        }
+    });
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
         let is_here = bytes[..count].windows(words.len()).any(|found| found == words);
         if is_here && cut_off.set(bytes[..count].to_vec()).is_ok() {
+            if matches!(cut, Cut::Silent) {
+                let _ = let_go.acquire().await;
+            }
             back.abort();
             if matches!(cut, Cut::After) {
                 to_server.write_all(&bytes[..count]).await.unwrap();
@@ -113,6 +130,38 @@ fn a_commit_that_never_arrived_is_made_again() {
 #[test]
 fn a_commit_whose_answer_was_lost_is_asked_for_and_not_made_again() {
     assert!(matches!(block_on(committed_over(Cut::After)), None | Some(1)));
+}
+
+/// A server that crashes gives out anew the numbers of transactions that it had not written down.
+#[test]
+fn a_commit_that_was_lost_with_a_crash_is_not_taken_for_one_that_came_after_it() {
+    /// More than there were numbers that are forgotten.
+    const MORE: usize = 40;
+    let Ok(mut server) = Scratch::start(Durability::UntilPowerFails) else { return };
+    block_on(async {
+        let url = server.database().await.unwrap();
+        let straight = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
+        let wire = Wire::to(&url, Cut::Silent, b"COMMIT");
+        let store = PostgresStore::open(&wire.url, TimeSource::Given).await.unwrap();
+        let lost =
+            tokio::spawn(
+                async move { store.commit(Actor::User, Timestamp(1), vec![new_session("lost")]).await },
+            );
+        while !wire.is_cut() {
+            tokio::task::yield_now().await;
+        }
+        server.crash_and_restart().unwrap();
+        for number in 0..MORE {
+            let another = new_session(&format!("s{number}"));
+            straight.commit(Actor::User, Timestamp(2), vec![another]).await.unwrap();
+        }
+        wire.let_go.close();
+        let told = lost.await.unwrap();
+        // What the server had written down before it crashed it knows to be lost, and so it is made again.
+        let is_there = straight.sessions().await.unwrap().len() == MORE + 1;
+        assert_eq!(told.is_ok(), is_there, "{told:?}");
+        assert!(is_there || matches!(told, Err(CommitError::OutcomeUnknown)), "{told:?}");
+    });
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Store for SqliteStore {
         let mut writing = Writing::new(link, &self.flows, &actor, at, None);
         match writing.apply_and_commit(changes).await {
             Ok(committed) => {
-                let has_written = writing.has_written();
+                let has_written = writing.into_written().is_some();
                 turn.keep();
                 if has_written {
                     self.changes.send_modify(|count| *count += 1);

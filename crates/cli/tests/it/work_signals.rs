@@ -52,7 +52,7 @@ fn ctrl_c_twice_gives_the_task_back_without_blame() {
     work.finish().ends_with(130);
     assert_eq!(env.task_now(1)["task"]["state"], "incoming");
     assert_eq!(env.task_now(1)["task"]["attempts"], 0);
-    nothing_is_left(&env);
+    until_it_is_gone(&the_agent(&env));
     env.let_the_agent_go_on();
     env.run(&["work", "--until-idle"]).ends_with(0);
 }
@@ -111,6 +111,7 @@ fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
     work.finish().ends_with(-9);
     // Its supervisor is killed, too, and so there is nobody to go on with.
     kill_the_supervisor(&env);
+    let left = the_agent(&env);
     assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is working
     - implementer has worked on it for [TIME] (run [RUN-01], worker [UUID])
@@ -119,7 +120,7 @@ fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
     ");
     let next = env.start(&["work", "--until-idle"]);
     next.until_it_says("was left by a dead worker");
-    nothing_is_left(&env);
+    until_it_is_gone(&left);
     env.let_the_agent_go_on();
     next.finish().ends_with(0).says("were still alive and were ended").says("1 task done");
     env.run(&["doctor", "--store"]).ends_with(0);
@@ -128,17 +129,19 @@ fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
 /// Ends the parent of the agent that waits, which is the parent of the shell that it waits in.
 fn kill_the_supervisor(env: &TestEnv) {
     let parent = |pid: &str| {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().to_owned()
     };
-    let shell = std::fs::read_to_string(env.scratch.join("agent/pid")).unwrap();
-    let supervisor = parent(&parent(&shell)).parse().unwrap();
+    let supervisor = parent(&parent(&the_agent(env))).parse().unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
 }
 
-/// The agent and what it started are gone.
-fn nothing_is_left(env: &TestEnv) {
-    let pid = std::fs::read_to_string(env.scratch.join("agent/pid")).unwrap();
-    let process = format!("/proc/{}", pid.trim());
+/// The shell in which the agent waits that began last.
+fn the_agent(env: &TestEnv) -> String {
+    std::fs::read_to_string(env.scratch.join("agent/pid")).unwrap().trim().to_owned()
+}
+
+fn until_it_is_gone(process: &str) {
+    let process = format!("/proc/{process}");
     wait_until("the end of the agent", || !std::path::Path::new(&process).exists());
 }

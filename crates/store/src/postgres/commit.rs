@@ -1,7 +1,5 @@
 //! One commit: begin, change, commit; and what to make of a connection that breaks in the last of them.
 
-use std::time::{Duration, Instant};
-
 use rehearsal_core::{Actor, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -11,7 +9,8 @@ use super::patience::Patience;
 use super::server::Turn;
 use super::{PostgresStore, TimeSource};
 use crate::link::{FirstRead, Link, values};
-use crate::tables::commit::{NOW, Writing, first_read};
+use crate::tables::commit::{NOW, Writing, Written, first_read};
+use crate::tables::log::{self, Trace};
 use crate::{Change, CommitError, Committed, StoreError};
 
 /// The server's clock, in milliseconds.
@@ -21,9 +20,6 @@ macro_rules! server_time {
     };
 }
 pub(crate) use server_time;
-
-/// More than two clocks can differ in the time that a commit takes.
-const CLOCKS_DIFFER: Duration = Duration::from_millis(20);
 
 /// How a transaction ended.
 enum Ending {
@@ -52,7 +48,6 @@ impl PostgresStore {
         doubt: Option<&Doubt>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
-        let began = Instant::now();
         let Begun { at, transaction, read } = self.begin(&mut turn, at, &changes).await?;
         let link = Link::postgres_after(&mut turn.connection, read);
         let mut writing = Writing::new(link, &self.flows, actor, at, transaction);
@@ -72,18 +67,18 @@ impl PostgresStore {
             }
         };
         let ended = writing.commit().await;
-        let (has_written, transaction) = (writing.has_written(), writing.into_transaction());
+        let written = writing.into_written();
         if let Err(error) = ended {
             drop(turn);
             self.server.heed(&error);
-            return match self.ending_of(transaction.as_deref(), began).await {
+            return match self.ending_of(written.as_ref()).await {
                 Ending::Committed => Ok(committed),
                 Ending::RolledBack => Err(error.into()),
                 Ending::Unknown => Err(CommitError::OutcomeUnknown),
             };
         }
         // What was committed is committed, whether others hear of it or not.
-        if !has_written || self.hints.tell(&mut turn).await.is_ok() {
+        if written.is_none() || self.hints.tell(&mut turn).await.is_ok() {
             turn.keep();
         }
         Ok(committed)
@@ -121,27 +116,20 @@ impl PostgresStore {
         Ok(Begun { at, transaction, read: first.map(|first| (first, rows)) })
     }
 
-    /// Asks the server how a transaction ended whose last word was lost. One without a number wrote nothing.
-    ///
-    /// A server that crashes forgets the numbers that it had not written down, and gives them out again: after that a number
-    /// which was committed may be somebody else's.
-    async fn ending_of(&self, transaction: Option<&str>, began: Instant) -> Ending {
-        let Some(transaction) = transaction else {
+    /// Asks the server how a transaction ended whose last word was lost.
+    async fn ending_of(&self, written: Option<&Written>) -> Ending {
+        let Some(Written { trace, transaction }) = written else {
             return Ending::Committed;
+        };
+        let Some(transaction) = transaction else {
+            return Ending::Unknown;
         };
         let mut patience = Patience::new();
         loop {
-            let trouble = match self.status_of(transaction).await {
-                Ok((Some(status), up)) if status == "committed" => {
-                    let is_ours = up > began.elapsed() + CLOCKS_DIFFER;
-                    return if is_ours { Ending::Committed } else { Ending::Unknown };
-                }
-                Ok((Some(status), _)) if status == "aborted" => return Ending::RolledBack,
+            let trouble = match self.look_for(trace, transaction).await {
+                Ok(Some(ending)) => return ending,
                 // The server has not noticed yet that we are gone, or is still at it.
-                Ok((Some(_), _)) => {
-                    StoreError::Unreachable { what: "a transaction is still under way".to_owned() }
-                }
-                Ok((None, _)) => return Ending::Unknown,
+                Ok(None) => StoreError::Unreachable { what: "a transaction is still under way".to_owned() },
                 Err(error) => error,
             };
             self.server.heed(&trouble);
@@ -151,14 +139,24 @@ impl PostgresStore {
         }
     }
 
-    /// How a transaction stands, and for how long the server runs.
-    async fn status_of(&self, transaction: &str) -> Result<(Option<String>, Duration), StoreError> {
-        const STATUS: &str = "SELECT pg_xact_status($1::xid8),
-                                     (extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000)::bigint";
+    /// How a transaction ended, if it has; by what it wrote. Its number alone does not tell: a server that crashes forgets the
+    /// numbers that it had not written down, and gives them out again.
+    async fn look_for(&self, trace: &Trace, transaction: &str) -> Result<Option<Ending>, StoreError> {
+        // A number that was not given out yet, which nobody may ask for, was forgotten.
+        const IS_UNDER_WAY: &str = "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()
+                                           THEN coalesce(pg_xact_status($1::xid8) = 'in progress', false)
+                                           ELSE false END";
         let mut turn = self.server.turn().await?;
-        let (status, up): (Option<String>, i64) = turn.link().one(STATUS, values![transaction]).await?;
+        let mut link = turn.link();
+        let (is_under_way,): (bool,) = link.one(IS_UNDER_WAY, values![transaction]).await?;
+        // Only now: what ends between two looks is seen by the second.
+        let is_there = log::is_there(&mut link, trace, transaction).await?;
         turn.keep();
-        Ok((status, Duration::from_millis(up.try_into().unwrap_or(0))))
+        Ok(match (is_there, is_under_way) {
+            (true, _) => Some(Ending::Committed),
+            (false, true) => None,
+            (false, false) => Some(Ending::RolledBack),
+        })
     }
 }
 

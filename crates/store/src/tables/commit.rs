@@ -10,7 +10,7 @@ mod tested;
 use rehearsal_core::{Actor, EventKind, RunId, SessionName, TaskId, Timestamp};
 
 use super::flows::FlowCache;
-use super::log::{About, run_of};
+use super::log::{About, Trace, run_of};
 use crate::json::to_json;
 use crate::link::{FirstRead, Link, Value};
 use crate::{Change, CommitError, Committed, StoreError};
@@ -29,9 +29,18 @@ pub(crate) struct Writing<'a> {
     at: Timestamp,
     /// Which change it is, counted from 0.
     index: usize,
-    has_written: bool,
+    /// The last event that was written.
+    trace: Option<Trace>,
     /// PostgreSQL's number of the transaction, by which its outcome can be asked for.
     transaction: Option<String>,
+}
+
+/// What a transaction wrote.
+pub(crate) struct Written {
+    /// Its last event.
+    pub(crate) trace: Trace,
+    /// Its number, on PostgreSQL.
+    pub(crate) transaction: Option<String>,
 }
 
 /// One event.
@@ -61,17 +70,12 @@ impl<'a> Writing<'a> {
         at: Timestamp,
         transaction: Option<String>,
     ) -> Self {
-        Self { link, flows, actor, at, index: 0, has_written: false, transaction }
+        Self { link, flows, actor, at, index: 0, trace: None, transaction }
     }
 
-    /// Whether there is anything new. A claim that found nothing to do is no news.
-    pub(crate) fn has_written(&self) -> bool {
-        self.has_written
-    }
-
-    /// PostgreSQL's number of the transaction. One without wrote nothing.
-    pub(crate) fn into_transaction(self) -> Option<String> {
-        self.transaction
+    /// What was written, if anything was: a claim that found nothing to do is no news.
+    pub(crate) fn into_written(self) -> Option<Written> {
+        self.trace.map(|trace| Written { trace, transaction: self.transaction })
     }
 
     /// All changes and the end of the transaction.
@@ -133,8 +137,19 @@ impl<'a> Writing<'a> {
     /// Writes one event.
     async fn append(&mut self, about: About<'_>, kind: &EventKind) -> Result<(), StoreError> {
         self.link.execute(APPEND, &self.event(about, kind)?).await?;
-        self.has_written = true;
+        self.leaves(about, kind.name());
         Ok(())
+    }
+
+    /// Remembers an event that is written.
+    fn leaves(&mut self, about: About<'_>, kind: &'static str) {
+        self.trace = Some(Trace {
+            at: self.at,
+            kind,
+            task: about.task.cloned(),
+            session: about.session.cloned(),
+            run: about.run.or(run_of(self.actor)).cloned(),
+        });
     }
 
     /// The parameters of an event, `$1` to `$7`.

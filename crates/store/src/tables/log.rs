@@ -15,6 +15,16 @@ pub(crate) struct About<'a> {
     pub(crate) run: Option<&'a RunId>,
 }
 
+/// An event that was written, by what it can be found.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace {
+    pub(crate) at: Timestamp,
+    pub(crate) kind: &'static str,
+    pub(crate) task: Option<TaskId>,
+    pub(crate) session: Option<SessionName>,
+    pub(crate) run: Option<RunId>,
+}
+
 /// The run that an actor is.
 pub(crate) fn run_of(actor: &Actor) -> Option<&RunId> {
     match actor {
@@ -42,6 +52,48 @@ macro_rules! events_where {
              ORDER BY seq LIMIT $5 + 0"
         )
     };
+}
+
+/// An event as a transaction of PostgreSQL left it, `$6`.
+macro_rules! trace_where {
+    ($condition:literal) => {
+        concat!(
+            "SELECT count(*) FROM events WHERE ",
+            $condition,
+            " AND xmin = ($6::xid8)::xid AND at = $4 AND kind = $5
+               AND task_id IS NOT DISTINCT FROM $1
+               AND session IS NOT DISTINCT FROM $2
+               AND run_id IS NOT DISTINCT FROM $3"
+        )
+    };
+}
+
+/// Whether an event is there, from the transaction with this number. Only PostgreSQL has such numbers.
+pub(crate) async fn is_there(
+    link: &mut Link<'_>,
+    trace: &Trace,
+    transaction: &str,
+) -> Result<bool, StoreError> {
+    let sql = if trace.run.is_some() {
+        trace_where!("run_id = $3")
+    } else if trace.task.is_some() {
+        trace_where!("task_id = $1")
+    } else if trace.session.is_some() {
+        trace_where!("session = $2")
+    } else {
+        // Of lanes and tests. Hardly ever asked for: the whole log is read.
+        trace_where!("TRUE")
+    };
+    let values = values![
+        trace.task.as_ref().map(TaskId::as_str),
+        trace.session.as_ref().map(SessionName::as_str),
+        trace.run.as_ref().map(RunId::as_str),
+        trace.at.0,
+        trace.kind,
+        transaction,
+    ];
+    let (count,): (i64,) = link.one(sql, values).await?;
+    Ok(count > 0)
 }
 
 pub(crate) async fn events(link: &mut Link<'_>, events: &EventQuery) -> Result<Vec<Event>, StoreError> {

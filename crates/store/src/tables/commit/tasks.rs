@@ -92,7 +92,10 @@ impl<'a> Writing<'a> {
         let run = run_of(self.actor).map(RunId::as_str);
         let values = values![&rows, self.at.0, to_json(self.actor)?, run];
         self.link.execute(INSERT_ADDED, values).await?;
-        self.has_written = true;
+        if let Some(task) = tasks.last() {
+            let about = About { task: Some(&task.id), session: task.session.as_ref(), run: None };
+            self.leaves(about, ADDED);
+        }
         Ok(())
     }
 
@@ -238,7 +241,7 @@ impl<'a> Writing<'a> {
         let sql = update_of(&TaskColumns::of(before), &TaskColumns::of(task));
         let sql = Write { sqlite: [sql, APPEND_IF_CHANGED], postgres: UPDATE_AND_APPEND };
         self.link.later(sql, values).await?;
-        self.has_written = true;
+        self.leaves(event_of(before, task), kind.name());
         Ok(())
     }
 
@@ -254,9 +257,7 @@ impl<'a> Writing<'a> {
     where
         'a: 'v,
     {
-        let run = claiming_run(before).or_else(|| claiming_run(task));
-        let about = About { task: Some(&task.id), session: task.session.as_ref(), run };
-        let mut values: Vec<Value<'v>> = self.event(about, kind)?.into();
+        let mut values: Vec<Value<'v>> = self.event(event_of(before, task), kind)?.into();
         let new = TaskColumns::of(task);
         values.extend_from_slice(values![
             task.id.as_str(),
@@ -394,7 +395,10 @@ const INSERT_TASKS: Sql = Sql {
                          created_at bigint, updated_at bigint, fence bigint, doc text)",
 };
 
-/// The event is `EventKind::TaskAdded`, made of the same document.
+/// The name of `EventKind::TaskAdded`.
+const ADDED: &str = "task_added";
+
+/// The event is made of the same document.
 const INSERT_ADDED: Sql = Sql {
     sqlite: insert_event!(
         "SELECT $2, $3, 'task_added', value ->> '$.id', value ->> '$.session', $4,
@@ -471,6 +475,12 @@ fn update_of(old: &TaskColumns, new: &TaskColumns) -> &'static str {
         (false, true) => UPDATE_PLACE,
         (false, false) => UPDATE_CLAIM,
     }
+}
+
+/// Whom the event of a change is about.
+fn event_of<'t>(before: &'t Task, task: &'t Task) -> About<'t> {
+    let run = claiming_run(before).or_else(|| claiming_run(task));
+    About { task: Some(&task.id), session: task.session.as_ref(), run }
 }
 
 fn claiming_run(task: &Task) -> Option<&RunId> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::EdgeName;
-use crate::{Outcome, OutcomeName, Timestamp};
+use crate::{Outcome, OutcomeName, RunId, Timestamp};
 
 /// What lasting effects a task's work has outside. Each is proof that a step was done; a step compares these with
 /// the world, never mere existence.
@@ -25,6 +25,9 @@ pub struct Delivery {
     /// What the remote's branch was last moved to by us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pushed: Option<String>,
+    /// Commits that it may have been moved to since: each was about to be, and nobody came to say what became of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<String>,
     /// The tree that passed the tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested_tree: Option<String>,
@@ -37,6 +40,13 @@ pub struct Delivery {
     /// Whether the base moved in a way that the work does not fit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needs_rebase: bool,
+}
+
+impl Delivery {
+    /// Whether the remote's branch can stand at this commit by our doing.
+    pub fn may_have_pushed(&self, commit: &str) -> bool {
+        self.pushed.as_deref() == Some(commit) || self.offered.iter().any(|offered| offered == commit)
+    }
 }
 
 /// Which pull request.
@@ -53,6 +63,9 @@ pub struct PullRequestRef {
 pub struct PendingSteps {
     /// How the agent's run ended: the edge to take when all steps are done.
     pub outcome: Outcome,
+    /// The run of the agent; none where no agent works first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// The next one, counted from 0.
     pub next: u32,
     /// How often it was tried in vain, through no fault of the task.

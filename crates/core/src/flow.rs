@@ -257,7 +257,7 @@ impl Flow {
     /// The steps that are to be done as soon as a task comes into a state: all of them, where no agent works first.
     pub fn steps_alone(&self, state: &StateName) -> Option<PendingSteps> {
         let alone = matches!(self.states.get(state), Some(State::Work { agent: None, .. }));
-        alone.then_some(PendingSteps { outcome: Outcome::Done, next: 0, tries: 0 })
+        alone.then_some(PendingSteps { outcome: Outcome::Done, run: None, next: 0, tries: 0 })
     }
 
     /// Whether the steps of a state follow this end of its agent's run. What a reviewer has not approved is not let

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::End;
+use crate::flow::{End, Flow, Step};
 use crate::{
     AgentName, Delivery, Feedback, Fence, FlowName, Outcome, OutcomeName, PendingSteps, RunId, SessionName,
     StateName, TaskId, Timestamp, WorkerId,
@@ -249,7 +249,7 @@ pub struct TaskEdit {
 
 impl Task {
     /// A new task at the start of a flow.
-    pub fn new(new: NewTask, id: TaskId, flow: &crate::flow::Flow, at: Timestamp) -> Self {
+    pub fn new(new: NewTask, id: TaskId, flow: &Flow, at: Timestamp) -> Self {
         Self {
             id,
             session: new.session,
@@ -292,6 +292,18 @@ impl Task {
     /// The agent that has to work on it next; none while only steps are left to do.
     pub fn next_agent(&self) -> Option<&AgentName> {
         self.agent.as_ref().filter(|_| self.pending.is_none())
+    }
+
+    /// The branch that its work goes to.
+    pub fn branch(&self) -> String {
+        self.delivery.branch.clone().unwrap_or_else(|| format!("rehearsal/{}", self.id))
+    }
+
+    /// The newest commit of its work in its state, as far as the steps that are done have told.
+    pub fn newest_commit(&self, flow: &Flow) -> Option<&str> {
+        let done = self.pending.as_ref()?.next as usize;
+        let is_told = flow.steps_of(&self.state).iter().take(done).any(Step::tells_head);
+        self.delivery.head.as_deref().filter(|_| is_told)
     }
 
     /// Whether its next run goes on where the last one stopped.

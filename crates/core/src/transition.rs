@@ -16,7 +16,7 @@ use crate::{
     Blame, Claim, Delivery, Feedback, Fence, Outcome, PendingSteps, RunId, Standing, StateName, StepFailure,
     Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId,
 };
-use steps::{step_done, step_failed};
+use steps::{offer, step_done, step_failed};
 
 /// What can happen to a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +64,15 @@ pub enum TaskInput {
         from: WorkerId,
         /// The new process.
         by: WorkerId,
+    },
+    /// The remote's branch is about to be moved to a commit. Whoever finds it there later knows that it was us.
+    Offer {
+        /// The fence of the claim.
+        fence: Fence,
+        /// Which step does it, counted from 0.
+        step: u32,
+        /// The commit.
+        commit: String,
     },
     /// A step of its state is done, and its effect was seen to last.
     StepDone {
@@ -250,6 +259,10 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
             let claim = check_holder(task, *fence, from)?;
             next.standing = Standing::Claimed(Claim { worker: by.clone(), ..claim.clone() });
         }
+        TaskInput::Offer { fence, step, commit } => {
+            check_fence(task, *fence)?;
+            offer(&mut next, *step, commit)?;
+        }
         TaskInput::StepDone { fence, step, delivery } => {
             check_fence(task, *fence)?;
             step_done(&mut next, *step, delivery, flow)?;
@@ -260,8 +273,8 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         }
         TaskInput::Decide { approve, comment } => decide::decide(&mut next, *approve, comment, flow)?,
         TaskInput::EndRun { fence, outcome } => {
-            check_fence(task, *fence)?;
-            end_run(&mut next, outcome, flow, now)?;
+            let run = check_fence(task, *fence)?.run.clone();
+            end_run(&mut next, run, outcome, flow, now)?;
         }
         TaskInput::Release { fence } => {
             check_fence(task, *fence)?;
@@ -359,7 +372,13 @@ fn leave_to_a_human(task: &mut Task, from: &str, reason: String) {
     task.standing = Standing::Waiting(Wait { wait_for: WaitFor::Human, reason, until: None });
 }
 
-fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> Result<(), Refusal> {
+fn end_run(
+    task: &mut Task,
+    run: RunId,
+    outcome: &Outcome,
+    flow: &Flow,
+    now: Timestamp,
+) -> Result<(), Refusal> {
     // Told twice, because the first answer was lost: it counts once, and the steps do not begin again.
     if task.pending.is_some() {
         return Err(Refusal::RunOver { task: task.id.to_string() });
@@ -370,7 +389,7 @@ fn end_run(task: &mut Task, outcome: &Outcome, flow: &Flow, now: Timestamp) -> R
     count(task, outcome);
     if flow.steps_follow(&task.state, outcome.name()) {
         // The same worker goes on with the steps, under the same claim.
-        task.pending = Some(PendingSteps { outcome: outcome.clone(), next: 0, tries: 0 });
+        task.pending = Some(PendingSteps { outcome: outcome.clone(), run: Some(run), next: 0, tries: 0 });
         return Ok(());
     }
     release_claim(task);
@@ -495,8 +514,8 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
     task.edges_taken.clear();
     task.feedback = None;
     // The branch stays its own, and where it stands must be known to move it; the rest was another time's work.
-    let Delivery { branch, pushed, .. } = std::mem::take(&mut task.delivery);
-    task.delivery = Delivery { branch, pushed, ..Delivery::default() };
+    let Delivery { branch, pushed, offered, .. } = std::mem::take(&mut task.delivery);
+    task.delivery = Delivery { branch, pushed, offered, ..Delivery::default() };
     move_to(task, &flow.start, flow);
     task.came_from = None;
 }

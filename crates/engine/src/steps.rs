@@ -69,11 +69,6 @@ impl Scene<'_> {
         let until = self.desk.now().plus(time);
         Err(StepFailure::Pending { reason: format!("{} have to pass", HumanDuration(time)), until })
     }
-
-    /// The branch that the work goes to.
-    fn branch(&self) -> String {
-        self.task.delivery.branch.clone().unwrap_or_else(|| format!("rehearsal/{}", self.task.id))
-    }
 }
 
 pub(super) fn red(verdict: RedVerdict, reason: impl Into<String>) -> StepFailure {
@@ -95,7 +90,7 @@ pub(crate) fn of_git(error: &GitError) -> StepFailure {
     }
 }
 
-pub(super) fn of_remote(error: &RemoteError) -> StepFailure {
+pub(crate) fn of_remote(error: &RemoteError) -> StepFailure {
     of_class(error.class(), error.to_string())
 }
 

@@ -14,6 +14,7 @@ mod heart;
 mod holds;
 mod moment;
 mod patient;
+mod place;
 mod presence;
 mod recover;
 mod slot;

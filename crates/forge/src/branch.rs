@@ -199,14 +199,14 @@ impl Work {
         Ok(split_nul(&said).collect())
     }
 
-    /// Moves a branch of the remote to a commit, from the one that it was last known to have (none: it must be new).
-    /// Already there is done. A branch that anyone else moved is never written over.
+    /// Moves a branch of the remote to a commit, from one that it may have by our doing (none: it is not there). Already
+    /// there is done. A branch that anyone else moved is never written over.
     pub async fn push(
         &self,
         remote: &str,
         branch: &str,
         commit: &Oid,
-        expected: Option<&Oid>,
+        expected: &[Option<Oid>],
     ) -> Result<Pushed, PushError> {
         push(&self.git, remote, branch, commit, expected).await
     }
@@ -218,18 +218,21 @@ pub(crate) async fn push(
     remote: &str,
     branch: &str,
     commit: &Oid,
-    expected: Option<&Oid>,
+    expected: &[Option<Oid>],
 ) -> Result<Pushed, PushError> {
-    let moved = |found| PushError::Moved { branch: branch.to_owned(), expected: expected.cloned(), found };
-    let found = remote_head(git, remote, branch).await?;
-    if found.as_ref() == Some(commit) {
+    let moved = |found| {
+        let expected = expected.first().cloned().flatten();
+        PushError::Moved { branch: branch.to_owned(), expected, found }
+    };
+    let before = remote_head(git, remote, branch).await?;
+    if before.as_ref() == Some(commit) {
         return Ok(Pushed::Already);
     }
-    if found.as_ref() != expected {
-        return Err(moved(found));
+    if !expected.contains(&before) {
+        return Err(moved(before));
     }
     let name = format!("refs/heads/{branch}");
-    let lease = format!("--force-with-lease={name}:{}", expected.map_or("", Oid::as_str));
+    let lease = format!("--force-with-lease={name}:{}", before.as_ref().map_or("", Oid::as_str));
     let refspec = format!("{commit}:{name}");
     let args = ["push", "--quiet", "--no-verify", &lease, "--", remote, &refspec];
     let Err(error) = git.remotely().run(&args).await else {
@@ -239,7 +242,7 @@ pub(crate) async fn push(
     let found = remote_head(git, remote, branch).await?;
     match error {
         _ if found.as_ref() == Some(commit) => Ok(Pushed::Now),
-        _ if found.as_ref() != expected => Err(moved(found)),
+        _ if found != before => Err(moved(found)),
         GitError::Failed { stderr, .. }
             if stderr.contains("remote rejected") || stderr.contains("declined") =>
         {

@@ -98,7 +98,8 @@ impl Candidate {
         if *tested != self.tree {
             return Err(LandError::OtherTree { tested: tested.clone(), tree: self.tree.clone() });
         }
-        push(git, remote, branch, &self.commit, Some(&self.base)).await.map_err(|error| match error {
+        push(git, remote, branch, &self.commit, &[Some(self.base.clone())]).await.map_err(|error| match error
+        {
             PushError::Moved { branch, found, .. } => LandError::BaseMoved { branch, found },
             error => LandError::Push(error),
         })

@@ -7,6 +7,7 @@
 //! Everything else is mended around the work.
 
 mod admin;
+mod bring;
 mod gc;
 mod include;
 mod prepare;
@@ -93,8 +94,15 @@ pub enum Origin {
     Warm,
     /// As the task's last attempt left it.
     Reused,
+    /// Moved to what the task came to in another place.
+    Brought {
+        /// Where the files are that were here, and nowhere else.
+        set_aside: Option<Utf8PathBuf>,
+    },
     /// Its directory was gone or broken: checked out anew at the last commit that is known.
     Rebuilt {
+        /// Whether that is its own; otherwise it begins at the base again.
+        is_own: bool,
         /// Where the files are that were found in its place.
         set_aside: Option<Utf8PathBuf>,
     },

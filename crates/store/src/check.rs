@@ -35,6 +35,7 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
         | TaskInput::Lose { .. }
         | TaskInput::Redo { .. }
         | TaskInput::Adopt { .. }
+        | TaskInput::Offer { .. }
         | TaskInput::StepDone { .. }
         | TaskInput::StepFailed { .. }
         | TaskInput::EndRun { .. }

@@ -87,6 +87,11 @@ impl Step {
         }
     }
 
+    /// Whether it tells which commit is the newest of the work.
+    pub const fn tells_head(&self) -> bool {
+        matches!(self, Self::CommitLeftovers | Self::Rebase | Self::PushBranch)
+    }
+
     /// The edge that its red verdict takes; none if it can only fail through the system.
     pub const fn needs_edge(&self) -> Option<EdgeName> {
         match self {

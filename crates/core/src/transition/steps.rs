@@ -9,6 +9,15 @@ use crate::{
 /// Times that one step may fail through no fault of its task before a human looks.
 const MOST_TRIES: u32 = 10;
 
+/// The next step is about to move the remote's branch.
+pub(super) fn offer(task: &mut Task, step: u32, commit: &str) -> Result<(), Refusal> {
+    expected(task, step)?;
+    if !task.delivery.may_have_pushed(commit) {
+        task.delivery.offered.push(commit.to_owned());
+    }
+    Ok(())
+}
+
 /// The next step is done: its effect is remembered, and after the last one the agent's edge is taken.
 pub(super) fn step_done(task: &mut Task, step: u32, delivery: &Delivery, flow: &Flow) -> Result<(), Refusal> {
     let mut pending = expected(task, step)?;

@@ -179,6 +179,7 @@ fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
             step,
             delivery: Box::default()
         }),
+        1 => (0u32..6).prop_map(|step| TaskInput::Offer { fence: Fence(-1), step, commit: "c1".into() }),
         2 => (0u32..6, failures).prop_map(|(step, failure)| TaskInput::StepFailed {
             fence: Fence(-1),
             step,
@@ -203,6 +204,7 @@ fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
 fn with_present_fence(mut input: TaskInput, task: &Task) -> TaskInput {
     if let TaskInput::EndRun { fence, .. }
     | TaskInput::Release { fence }
+    | TaskInput::Offer { fence, .. }
     | TaskInput::StepDone { fence, .. }
     | TaskInput::StepFailed { fence, .. }
     | TaskInput::Adopt { fence, .. }
@@ -219,7 +221,10 @@ fn with_present_fence(mut input: TaskInput, task: &Task) -> TaskInput {
 /// Whether whoever holds the task may go on holding it.
 fn keeps_the_claim(input: &TaskInput, next: &Task) -> bool {
     match input {
-        TaskInput::Edit { .. } | TaskInput::Adopt { .. } | TaskInput::StepDone { .. } => true,
+        TaskInput::Edit { .. }
+        | TaskInput::Adopt { .. }
+        | TaskInput::Offer { .. }
+        | TaskInput::StepDone { .. } => true,
         TaskInput::EndRun { .. } => next.pending.is_some(),
         _ => false,
     }
@@ -565,4 +570,21 @@ fn a_task_that_begins_anew_knows_where_its_branch_stands() {
         (branch.as_deref(), pushed.as_deref(), head.as_deref()),
         (Some("rehearsal/t"), Some("abc"), None)
     );
+}
+
+#[test]
+fn what_was_about_to_be_pushed_is_known_to_be_ours_until_a_push_is_told_of() {
+    let mut story = Story::of(FLOWS[1]);
+    let offer = |step, commit: &str| TaskInput::Offer { fence: Fence(-1), step, commit: commit.into() };
+    story.works(Outcome::Done).steps(3).told(offer(3, "abc")).told(offer(3, "abc"));
+    assert_eq!(story.task.delivery.offered, ["abc"]);
+    story.told(TaskInput::Redo { fence: Fence(-1) }).told(TaskInput::Cancel).told(TaskInput::Retry);
+    assert!(story.task.delivery.may_have_pushed("abc"));
+    assert!(!story.task.delivery.may_have_pushed("def"));
+    story.works(Outcome::Done);
+    let too_late = transition(&story.task, &offer(3, "def"), &story.flow, Timestamp(0));
+    assert!(matches!(too_late, Err(Refusal::Stale { .. })), "a fence of another time");
+    let wrong = with_present_fence(offer(3, "def"), &story.task);
+    let wrong = transition(&story.task, &wrong, &story.flow, Timestamp(0)).unwrap_err();
+    assert_eq!(wrong.to_string(), "step 3 of task `10000000` cannot be told: step 0 is next");
 }

@@ -174,7 +174,7 @@ impl Simulation {
             }
             Ask::Tell(tell) => self.take(*tell)?,
             Ask::Intend { task, fence, step, head } => {
-                Answer::Intended(self.store.intend(task, fence, step, head))
+                Answer::Intended(self.store.intend(task, fence, step, head, now)?)
             }
             Ask::RunOut => Answer::RunOut(self.store.run_out(now)),
             Ask::Sweep { task, seen } => {

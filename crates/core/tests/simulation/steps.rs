@@ -238,10 +238,14 @@ impl Simulation {
         let head = job.head().unwrap_or(self.forge.git.base);
         let found = self.forge.git.branches[job.task];
         if found == Some(head) {
-            return job.done(|delivery| delivery.pushed = Some(head.to_string()));
+            return job.done(|delivery| {
+                delivery.pushed = Some(head.to_string());
+                delivery.offered.clear();
+            });
         }
         let recorded: Option<Oid> = job.delivery.pushed.as_ref().and_then(|oid| oid.parse().ok());
-        let is_ours = |oid: Oid| recorded == Some(oid) || self.store.own_commits.contains(&(job.task, oid));
+        let known = &self.store.rows[job.task].task.delivery;
+        let is_ours = |oid: Oid| known.may_have_pushed(&oid.to_string());
         match found {
             Some(oid) if !is_ours(oid) && !self.has(Defect::PushesByForce) => {
                 Outlook::Failed(StepFailure::Unknown { reason: "someone else pushed to the branch".into() })

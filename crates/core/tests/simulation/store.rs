@@ -67,8 +67,6 @@ pub(crate) struct Store {
     pub(crate) limits: Limits,
     runs: BTreeSet<RunId>,
     intents: BTreeSet<Key>,
-    /// Commits that steps were about to push: whatever the answer was, they are ours.
-    pub(crate) own_commits: BTreeSet<(usize, usize)>,
 }
 
 /// A worker's wish.
@@ -101,7 +99,6 @@ impl Store {
             limits,
             runs: BTreeSet::new(),
             intents: BTreeSet::new(),
-            own_commits: BTreeSet::new(),
         }
     }
 
@@ -326,16 +323,26 @@ impl Store {
         fence: Fence,
         step: u32,
         head: Option<usize>,
-    ) -> Option<bool> {
+        now: i64,
+    ) -> Result<Option<bool>, Violation> {
         let row = &self.rows[index];
-        if row.task.fence != fence || !matches!(row.task.standing, Standing::Claimed(_)) {
-            return None;
+        let (pass, Standing::Claimed(claim)) = (row.pass, &row.task.standing) else { return Ok(None) };
+        if row.task.fence != fence {
+            return Ok(None);
         }
         if self.has(Defect::NoIntent) {
-            return Some(false);
+            return Ok(Some(false));
         }
-        self.own_commits.extend(head.map(|head| (index, head)));
-        Some(!self.intents.insert(Key { task: index, pass: row.pass, step }))
+        // Whatever becomes of it, what is about to be pushed is ours.
+        if let Some(head) = head {
+            let (writer, commit) = (Writer::Run(claim.run.clone()), head.to_string());
+            match self.commit(index, TaskInput::Offer { fence, step, commit }, &writer, now) {
+                Ok(()) => {}
+                Err(Denied::Refused(_)) => return Ok(None),
+                Err(Denied::Broken(violation)) => return Err(violation),
+            }
+        }
+        Ok(Some(!self.intents.insert(Key { task: index, pass, step })))
     }
 
     /// A lane rests for a while.

@@ -39,13 +39,20 @@ impl Scene<'_> {
         if is_behind {
             return Err(red(RedVerdict::NoChanges, "there are no commits that could go out"));
         }
-        let (branch, outlet) = (self.branch(), &self.desk.worker.outlet);
-        let expected = self.task.delivery.pushed.as_deref().and_then(|oid| Oid::new(oid).ok());
-        match self.work().push(&outlet.remote, &branch, &head, expected.as_ref()).await {
+        let (branch, outlet, delivery) = (self.task.branch(), &self.desk.worker.outlet, &self.task.delivery);
+        if !delivery.may_have_pushed(head.as_str()) {
+            let reason = format!("{head:.10} came to the work while it was about to go out");
+            return Err(StepFailure::Transient { reason });
+        }
+        let last = delivery.pushed.as_deref().and_then(|oid| Oid::new(oid).ok());
+        let offered = delivery.offered.iter().filter_map(|oid| Oid::new(oid.as_str()).ok());
+        let expected: Vec<Option<Oid>> = std::iter::once(last).chain(offered.map(Some)).collect();
+        match self.work().push(&outlet.remote, &branch, &head, &expected).await {
             Ok(_) => Ok(Delivery {
                 branch: Some(branch),
                 head: Some(head.to_string()),
                 pushed: Some(head.to_string()),
+                offered: Vec::new(),
                 ..self.delivery()
             }),
             Err(PushError::Remote(error)) => Err(of_remote(&error)),

@@ -18,7 +18,7 @@ const LOOK_AT_CHECKS: Duration = Duration::from_secs(30);
 impl Scene<'_> {
     pub(super) async fn create_pr(&self) -> Result<Delivery, StepFailure> {
         let outlet = &self.desk.worker.outlet;
-        let head = self.branch();
+        let head = self.task.branch();
         if self.has_one_open(&head).await {
             return Ok(self.delivery());
         }

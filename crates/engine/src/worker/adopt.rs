@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{outcome_of, report_of};
 use super::heart::Kept;
-use super::slot::{Begin, Early, Slot, of_worktree, work_in};
+use super::place::of_worktree;
+use super::slot::{Begin, Early, Slot, work_in};
 use super::{Desk, Role, WorkError, WorkEvent};
 
 /// Where the agents of a machine are to be found whose workers may have died: away from the directories of their runs,

@@ -129,7 +129,7 @@ impl Slot<'_> {
     }
 
     /// Whether the agent of this state is asked for a decision, and for nothing else.
-    fn only_decides(&self) -> bool {
+    pub(super) fn only_decides(&self) -> bool {
         use rehearsal_core::flow::State;
         matches!(self.flow.states.get(&self.task.state), Some(State::Work { on, .. }) if on.decides())
     }

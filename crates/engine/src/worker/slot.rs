@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Blame, OutcomeName, RunId, Standing, StateName, StepFailure, Task, Wait};
-use rehearsal_forge::{Occupied, Oid, Origin, Worktree, fetch};
+use rehearsal_core::{Blame, Delivery, RunId, Standing, StateName, StepFailure, Task, Wait};
+use rehearsal_forge::{Occupied, Work, Worktree};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ pub(super) struct Slot<'a> {
     /// Ends whatever is under way: the claim is lost, or the worker is to stop now.
     pub(super) cancel: CancellationToken,
     /// Whether the agent had done its part before this claim.
-    only_steps: bool,
+    pub(super) only_steps: bool,
     /// Where the work is, from when it is prepared until the claim is over.
     pub(super) place: OnceCell<(Worktree, Occupied)>,
 }
@@ -175,13 +176,8 @@ impl Slot<'_> {
                 return self.change(TaskInput::Redo { fence: self.task.fence }).await;
             }
             Ok(worktree) => {
-                let scene = Scene {
-                    desk: self.desk,
-                    task: &self.task,
-                    worktree: &worktree.path,
-                    cancel: &self.cancel,
-                };
-                steps::take(&step, &scene).await
+                let path = worktree.path.clone();
+                self.take(&step, &path).await?
             }
             Err(failure) => Err(failure),
         };
@@ -205,6 +201,35 @@ impl Slot<'_> {
         }
     }
 
+    /// Does a step in the task's place.
+    async fn take(
+        &mut self,
+        step: &Step,
+        worktree: &Utf8Path,
+    ) -> Result<Result<Delivery, StepFailure>, Early> {
+        if *step == Step::PushBranch
+            && let Err(failure) = self.offer(worktree).await?
+        {
+            return Ok(Err(failure));
+        }
+        let scene = Scene { desk: self.desk, task: &self.task, worktree, cancel: &self.cancel };
+        Ok(steps::take(step, &scene).await)
+    }
+
+    /// Writes down what is about to be pushed: if we do not come to say that it was, it is known to be ours all the same.
+    async fn offer(&mut self, worktree: &Utf8Path) -> Result<Result<(), StepFailure>, Early> {
+        let head = match Work::at(worktree).head().await {
+            Ok(head) => head,
+            Err(error) => return Ok(Err(steps::of_git(&error))),
+        };
+        let step = self.task.pending.as_ref().map_or(0, |pending| pending.next);
+        if !self.task.delivery.may_have_pushed(head.as_str()) {
+            let (fence, commit) = (self.task.fence, head.to_string());
+            self.change(TaskInput::Offer { fence, step, commit }).await?;
+        }
+        Ok(Ok(()))
+    }
+
     async fn step_failed(&mut self, step: &Step, number: u32, failure: StepFailure) -> Result<(), Early> {
         let told = failure.clone();
         let systemic = match &failure {
@@ -218,84 +243,6 @@ impl Slot<'_> {
             self.desk.stop_the_line_after_steps(outcome, reason).await?;
         }
         Ok(())
-    }
-
-    /// The task's worktree, made if it is not there.
-    pub(super) async fn worktree(&self) -> Result<&Worktree, StepFailure> {
-        let place = self.place.get_or_try_init(|| self.prepare()).await?;
-        Ok(&place.0)
-    }
-
-    async fn prepare(&self) -> Result<(Worktree, Occupied), StepFailure> {
-        let worker = &self.desk.worker;
-        // What is there needs no base, and a remote that is asked takes its time.
-        let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
-        let base = base.as_ref().map_or("HEAD", Oid::as_str);
-        let fence = self.task.fence;
-        let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
-        let worktree = prepared.map_err(|error| of_worktree(&error))?;
-        let occupied = worker.worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
-        let worktree = match (&worktree.origin, &self.task.delivery.pushed) {
-            (Origin::Fresh | Origin::Warm | Origin::Rebuilt { .. }, Some(pushed)) => {
-                self.bring_what_was_pushed(worktree, pushed).await?
-            }
-            _ => worktree,
-        };
-        Ok((worktree, occupied))
-    }
-
-    /// The work was done in another place: what was pushed of it is brought here.
-    async fn bring_what_was_pushed(&self, worktree: Worktree, pushed: &str) -> Result<Worktree, StepFailure> {
-        let (outlet, delivery) = (&self.desk.worker.outlet, &self.task.delivery);
-        let git = rehearsal_forge::Git::at(worktree.path.clone());
-        let branch = delivery.branch.as_deref().unwrap_or_default();
-        let found = fetch(&git, &outlet.remote, branch).await;
-        // A branch that is gone was merged and deleted, and one that others moved is not ours to take.
-        let head = match found {
-            Ok(head) if head.as_str() == pushed => head,
-            Ok(_) | Err(_) => return Ok(worktree),
-        };
-        let moved = git.run(&["reset", "--quiet", "--hard", head.as_str()]).await;
-        moved.map_err(|error| steps::of_git(&error))?;
-        Ok(Worktree { head, ..worktree })
-    }
-
-    /// Whether what the agent did is not here.
-    fn is_gone(&self, worktree: &Worktree) -> bool {
-        let is_new = matches!(worktree.origin, Origin::Fresh | Origin::Warm);
-        is_new && self.only_steps && self.task.agent.is_some() && self.task.delivery.pushed.is_none()
-    }
-
-    /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.
-    async fn base(&self) -> Result<Oid, StepFailure> {
-        let worker = &self.desk.worker;
-        let git = rehearsal_forge::Git::at(worker.worktrees.root());
-        let outlet = &worker.outlet;
-        match fetch(&git, &outlet.remote, &outlet.base).await {
-            Ok(base) => Ok(base),
-            Err(error) => match git.commit(&format!("refs/heads/{}", outlet.base)).await {
-                Ok(base) => Ok(base),
-                Err(_) => Err(StepFailure::Transient { reason: error.to_string() }),
-            },
-        }
-    }
-
-    pub(super) fn tell_prepared(&self, worktree: &Worktree) {
-        let origin = match &worktree.origin {
-            Origin::Fresh => "fresh",
-            Origin::Warm => "warm",
-            Origin::Reused => "reused",
-            Origin::Rebuilt { .. } => "rebuilt",
-        };
-        self.desk.tell(WorkEvent::Prepared {
-            task: self.task.id.clone(),
-            worktree: worktree.path.to_string(),
-            origin: origin.to_owned(),
-        });
-        if let Origin::Rebuilt { set_aside: Some(path) } = &worktree.origin {
-            self.desk
-                .warn(format!("the worktree of task {} was broken; its files are in `{path}`", self.task.id));
-        }
     }
 
     /// Moves the task, in the name of its run.
@@ -339,44 +286,6 @@ impl Slot<'_> {
 
     async fn reach_step(&self, moment: Moment, step: &Step) -> Result<(), Early> {
         Ok(self.desk.reach(moment, &self.task.id, Some(step.name())).await?)
-    }
-}
-
-impl Desk {
-    /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
-    pub(super) async fn give_worktree_back(&self, task: &Task) {
-        let delivery = &task.delivery;
-        let saved = [&delivery.pushed, &delivery.merged];
-        let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
-        let mut saved: Vec<Oid> = saved
-            .into_iter()
-            .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
-            .collect();
-        if !is_out {
-            // Nothing came of it, and it stands where the base stood: that is the remote's.
-            let (outlet, git) = (&self.worker.outlet, rehearsal_forge::Git::at(self.worker.worktrees.root()));
-            saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
-        }
-        let released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
-        if let Err(error) = released {
-            self.warn(format!("the worktree of task {} stays: {error}", task.id));
-        }
-    }
-}
-
-/// What it means that there is no worktree. None of it is the agent's fault.
-pub(super) fn of_worktree(error: &rehearsal_forge::WorktreeError) -> StepFailure {
-    use rehearsal_forge::WorktreeError;
-    let reason = error.to_string();
-    match error {
-        WorktreeError::Git(error) => steps::of_git(error),
-        WorktreeError::Busy { .. } | WorktreeError::Superseded { .. } => StepFailure::Transient { reason },
-        WorktreeError::Setup { .. }
-        | WorktreeError::IncludesTooMuch { .. }
-        | WorktreeError::Unsaved { .. } => StepFailure::Unknown { reason },
-        WorktreeError::Inside { .. } => {
-            StepFailure::Systemic { outcome: OutcomeName::PermissionDenied, reason }
-        }
     }
 }
 

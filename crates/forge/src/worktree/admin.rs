@@ -85,6 +85,13 @@ impl Admin {
         }
     }
 
+    /// Whether a commit was ever checked out here.
+    pub(crate) fn has_logged(&self, commit: &Oid) -> bool {
+        let log = std::fs::read_to_string(self.dir.join("logs/HEAD")).unwrap_or_default();
+        // Of every line, the second word is the commit that HEAD moved to.
+        log.lines().any(|line| line.split(' ').nth(1) == Some(commit.as_str()))
+    }
+
     /// Forgets all that was done in the worktree but its commit and its index.
     pub(crate) fn forget_work(&self) -> io::Result<()> {
         for entry in self.dir.read_dir_utf8()?.flatten() {

@@ -16,12 +16,12 @@ use crate::lock::FileLock;
 use crate::policy::{LOCK_PAUSE, REPOSITORY_LOCK_LIMIT};
 
 /// A slot that is ours to work on, and what it was before.
-struct Taken {
-    slot: Slot,
-    owner: Owner,
-    was: Option<Record>,
+pub(super) struct Taken {
+    pub(super) slot: Slot,
+    pub(super) owner: Owner,
+    pub(super) was: Option<Record>,
     /// Around all that happens in the slot until it is ready.
-    busy: FileLock,
+    pub(super) busy: FileLock,
 }
 
 impl Taken {
@@ -47,7 +47,7 @@ impl Worktrees {
             }
             (Some(Record::Ready { .. }), None) => self.rebuild(&taken, &base, repository).await,
             (Some(Record::Preparing { from: Some(from), .. }), _) => {
-                self.anew(&taken, from, Origin::Rebuilt { set_aside: None }, repository).await
+                self.anew(&taken, from, Origin::Rebuilt { is_own: true, set_aside: None }, repository).await
             }
             (Some(Record::Free { .. }), Some(admin)) => {
                 drop(repository);
@@ -136,11 +136,12 @@ impl Worktrees {
         // Only now is there nothing left to keep in the slot.
         let now = Record::Preparing { owner: taken.owner.clone(), from: from.clone() };
         slot.write(&now).map_err(GitError::io(format!("take `{path}`")))?;
-        self.anew(taken, from.as_ref().unwrap_or(base), Origin::Rebuilt { set_aside }, repository).await
+        let origin = Origin::Rebuilt { is_own: from.is_some(), set_aside };
+        self.anew(taken, from.as_ref().unwrap_or(base), origin, repository).await
     }
 
     /// Moves what is in a slot's place out of the way, if it is more than nothing.
-    fn set_aside(&self, slot: &Slot) -> Result<Option<Utf8PathBuf>, GitError> {
+    pub(super) fn set_aside(&self, slot: &Slot) -> Result<Option<Utf8PathBuf>, GitError> {
         let path = slot.path();
         let files = path.read_dir_utf8().into_iter().flatten().flatten();
         if files.filter(|entry| entry.file_name() != ".git").count() == 0 {
@@ -179,7 +180,7 @@ impl Worktrees {
     }
 
     /// A new checkout, in place of whatever a crash left.
-    async fn anew(
+    pub(super) async fn anew(
         &self,
         taken: &Taken,
         base: &Oid,

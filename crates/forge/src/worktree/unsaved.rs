@@ -143,12 +143,10 @@ async fn stashed(git: &Git, admin: &Admin) -> Result<Option<Unsaved>, GitError> 
     if said.is_empty() {
         return Ok(None);
     }
-    let log = std::fs::read_to_string(admin.dir.join("logs/HEAD")).unwrap_or_default();
     let is_ours = |entry: &String| {
-        let base = entry.split(' ').next().unwrap_or_default();
+        let base = entry.split(' ').next().and_then(|base| Oid::new(base).ok());
         (entry.contains("on (no branch)") || entry.contains("On (no branch)"))
-            // Of every line, the second word is the commit that HEAD moved to.
-            && log.lines().any(|line| line.split(' ').nth(1) == Some(base))
+            && base.is_some_and(|base| admin.has_logged(&base))
     };
     let entries = split_nul(&said).filter(is_ours).count();
     Ok((entries > 0).then_some(Unsaved::Stashed { entries }))

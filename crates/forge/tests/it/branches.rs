@@ -132,15 +132,15 @@ async fn a_push_compares_what_is_there() {
     let work = Work::at(&worktree.path);
     let first = agent_commits(&worktree.path, "a.txt", "a\n");
     let push = async |commit, expected| work.push("origin", "agent/t1", commit, expected).await;
-    assert_eq!(push(&first, None).await.unwrap(), Pushed::Now);
-    assert_eq!(push(&first, None).await.unwrap(), Pushed::Already);
+    assert_eq!(push(&first, &[None]).await.unwrap(), Pushed::Now);
+    assert_eq!(push(&first, &[None]).await.unwrap(), Pushed::Already);
     git(&worktree.path, &["commit", "--quiet", "--amend", "-m", "after a rebase"]);
     let second = head(&worktree.path);
     let error = push(&second, None).await.unwrap_err();
     let told =
         format!("the branch `agent/t1` was moved by someone else: expected no branch, found {first:.10}");
     assert_eq!((error.to_string(), error.class()), (told, ErrorClass::Task));
-    assert_eq!(push(&second, Some(&first)).await.unwrap(), Pushed::Now);
+    assert_eq!(push(&second, &[Some(first.clone())]).await.unwrap(), Pushed::Now);
     assert_eq!(remote_head(work.git(), "origin", "agent/t1").await.unwrap(), Some(second));
     assert_eq!(remote_head(work.git(), "origin", "t1").await.unwrap(), None);
 }
@@ -151,7 +151,7 @@ async fn a_push_that_lost_a_race_is_told() {
     let worktree = env.worktree("t1").await;
     let work = Work::at(&worktree.path);
     let first = agent_commits(&worktree.path, "a.txt", "a\n");
-    work.push("origin", "agent/t1", &first, None).await.unwrap();
+    work.push("origin", "agent/t1", &first, &[None]).await.unwrap();
     // The remote lets someone else in between our look and our push.
     let other = head(&env.repo);
     let hook = env.remote.join("hooks/pre-receive");
@@ -159,7 +159,7 @@ async fn a_push_that_lost_a_race_is_told() {
     fs_err::write(&hook, steal).unwrap();
     fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let second = agent_commits(&worktree.path, "a.txt", "b\n");
-    let error = work.push("origin", "agent/t1", &second, Some(&first)).await.unwrap_err();
+    let error = work.push("origin", "agent/t1", &second, &[Some(first.clone())]).await.unwrap_err();
     let told =
         format!("the branch `agent/t1` was moved by someone else: expected {first:.10}, found {other:.10}");
     assert_eq!(error.to_string(), told);
@@ -173,7 +173,7 @@ async fn rules_of_the_remote_are_told_in_its_words() {
     fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let worktree = env.worktree("t1").await;
     let commit = agent_commits(&worktree.path, "a.txt", "a\n");
-    let error = Work::at(&worktree.path).push("origin", "agent/t1", &commit, None).await.unwrap_err();
+    let error = Work::at(&worktree.path).push("origin", "agent/t1", &commit, &[None]).await.unwrap_err();
     assert!(error.to_string().starts_with("the remote refused `agent/t1`: "), "{error}");
     assert!(error.to_string().contains("no friday deploys"), "{error}");
 }
@@ -184,7 +184,7 @@ async fn a_remote_that_is_gone_is_not_a_race_lost() {
     let worktree = env.worktree("t1").await;
     let commit = agent_commits(&worktree.path, "a.txt", "a\n");
     fs_err::rename(&env.remote, env.root.join("moved.git")).unwrap();
-    let error = Work::at(&worktree.path).push("origin", "agent/t1", &commit, None).await.unwrap_err();
+    let error = Work::at(&worktree.path).push("origin", "agent/t1", &commit, &[None]).await.unwrap_err();
     assert!(error.to_string().starts_with("the remote `origin` is not there: "), "{error}");
     assert_eq!(error.class(), ErrorClass::Systemic);
     git(&env.repo, &["remote", "set-url", "origin", "http://127.0.0.1:1/x.git"]);

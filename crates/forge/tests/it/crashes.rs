@@ -131,7 +131,7 @@ async fn work_survives_the_loss_of_its_directory() {
     let error = worktrees.release(&task("t1"), Fence(1), &[]).await.unwrap_err();
     assert!(error.to_string().contains("1 commit that nothing else has"), "{error}");
     let second = worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
-    assert_eq!((second.head, second.origin), (commit, Origin::Rebuilt { set_aside: None }));
+    assert_eq!((second.head, second.origin), (commit, Origin::Rebuilt { is_own: true, set_aside: None }));
     assert_eq!(status(&second.path).await, "");
 }
 
@@ -145,7 +145,7 @@ async fn files_survive_the_loss_of_their_entry() {
     let error = worktrees.release(&task("t1"), Fence(1), &[]).await.unwrap_err();
     assert!(error.to_string().ends_with("it cannot be read: git has lost its entry"), "{error}");
     let second = worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
-    let Origin::Rebuilt { set_aside: Some(aside) } = second.origin else { panic!("{:?}", second.origin) };
+    let Origin::Rebuilt { set_aside: Some(aside), .. } = second.origin else { panic!("{:?}", second.origin) };
     assert_eq!(fs_err::read_to_string(aside.join("a.txt")).unwrap(), "not committed\n");
     assert_eq!(status(&second.path).await, "");
 }

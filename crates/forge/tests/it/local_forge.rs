@@ -11,7 +11,7 @@ use crate::env::{TestEnv, agent_commits, git, head};
 pub(crate) async fn pushed(env: &TestEnv, name: &str, file: &str, content: &str) -> Oid {
     let worktree = env.worktree(name).await;
     let commit = agent_commits(&worktree.path, file, content);
-    Work::at(&worktree.path).push("origin", &format!("agent/{name}"), &commit, None).await.unwrap();
+    Work::at(&worktree.path).push("origin", &format!("agent/{name}"), &commit, &[None]).await.unwrap();
     commit
 }
 

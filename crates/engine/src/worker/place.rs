@@ -1,0 +1,155 @@
+//! Where a task is worked on, and whether the newest of its work is there.
+
+use rehearsal_core::{OutcomeName, StepFailure, Task};
+use rehearsal_forge::{Git, Occupied, Oid, Origin, RemoteError, Worktree, fetch};
+
+use super::slot::Slot;
+use super::{Desk, WorkEvent};
+use crate::steps;
+
+impl Slot<'_> {
+    /// The task's worktree, made if it is not there.
+    pub(super) async fn worktree(&self) -> Result<&Worktree, StepFailure> {
+        let place = self.place.get_or_try_init(|| self.prepare()).await?;
+        Ok(&place.0)
+    }
+
+    async fn prepare(&self) -> Result<(Worktree, Occupied), StepFailure> {
+        let worker = &self.desk.worker;
+        // What is there needs no base, and a remote that is asked takes its time.
+        let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
+        let base = base.as_ref().map_or("HEAD", Oid::as_str);
+        let fence = self.task.fence;
+        let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
+        let worktree = prepared.map_err(|error| of_worktree(&error))?;
+        let occupied = worker.worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
+        Ok((self.catch_up(worktree).await?, occupied))
+    }
+
+    /// Brings what was pushed from another place, if that is not here.
+    async fn catch_up(&self, worktree: Worktree) -> Result<Worktree, StepFailure> {
+        if !self.is_behind(&worktree).await? {
+            return Ok(worktree);
+        }
+        let (worker, delivery) = (&self.desk.worker, &self.task.delivery);
+        let git = Git::at(worktree.path.clone());
+        let found = match fetch(&git, &worker.outlet.remote, &self.task.branch()).await {
+            Ok(found) if delivery.may_have_pushed(found.as_str()) => found,
+            // A branch that others moved is not ours to take, and one that is gone was merged and deleted.
+            Ok(_) | Err(RemoteError::NoBranch { .. }) => return Ok(worktree),
+            Err(error) => return Err(steps::of_remote(&error)),
+        };
+        if !self.only_decides() && has_seen(&worktree, &found).await? {
+            return Ok(worktree);
+        }
+        worker.worktrees.bring(&worktree, &found).await.map_err(|error| of_worktree(&error))
+    }
+
+    /// Whether something was pushed, or may have been, that this place does not know. Who decides on the work must see it as
+    /// it will be merged.
+    async fn is_behind(&self, worktree: &Worktree) -> Result<bool, StepFailure> {
+        let delivery = &self.task.delivery;
+        if self.only_decides() {
+            return Ok(delivery.pushed.as_ref().is_some_and(|pushed| *pushed != worktree.head.as_str()));
+        }
+        for commit in delivery.pushed.iter().chain(&delivery.offered) {
+            if let Ok(commit) = Oid::new(commit.as_str())
+                && !has_seen(worktree, &commit).await?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether what the agent did, whose steps are to be done, is not here.
+    pub(super) fn is_gone(&self, worktree: &Worktree) -> bool {
+        let Some(pending) = self.task.pending.as_ref().filter(|_| self.only_steps) else { return false };
+        if self.task.agent.is_none() || self.only_decides() {
+            return false;
+        }
+        let is_left = matches!(worktree.origin, Origin::Reused | Origin::Rebuilt { is_own: true, .. });
+        let was_here = pending.run.as_ref().is_some_and(|run| self.desk.run_dir(run).is_dir());
+        let is_newest = self.task.newest_commit(&self.flow) == Some(worktree.head.as_str());
+        !(is_left && was_here) && !is_newest
+    }
+
+    /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.
+    async fn base(&self) -> Result<Oid, StepFailure> {
+        let worker = &self.desk.worker;
+        let git = Git::at(worker.worktrees.root());
+        let outlet = &worker.outlet;
+        match fetch(&git, &outlet.remote, &outlet.base).await {
+            Ok(base) => Ok(base),
+            Err(error) => match git.commit(&format!("refs/heads/{}", outlet.base)).await {
+                Ok(base) => Ok(base),
+                Err(_) => Err(StepFailure::Transient { reason: error.to_string() }),
+            },
+        }
+    }
+
+    pub(super) fn tell_prepared(&self, worktree: &Worktree) {
+        let origin = match &worktree.origin {
+            Origin::Fresh => "fresh",
+            Origin::Warm => "warm",
+            Origin::Reused => "reused",
+            Origin::Brought { .. } => "brought",
+            Origin::Rebuilt { .. } => "rebuilt",
+        };
+        self.desk.tell(WorkEvent::Prepared {
+            task: self.task.id.clone(),
+            worktree: worktree.path.to_string(),
+            origin: origin.to_owned(),
+        });
+        let what = match &worktree.origin {
+            Origin::Rebuilt { set_aside: Some(path), .. } => format!("was broken; its files are in `{path}`"),
+            Origin::Brought { set_aside: Some(path) } => {
+                format!("was left behind by work in another place; what only it had is in `{path}`")
+            }
+            _ => return,
+        };
+        self.desk.warn(format!("the worktree of task {} {what}", self.task.id));
+    }
+}
+
+async fn has_seen(worktree: &Worktree, commit: &Oid) -> Result<bool, StepFailure> {
+    worktree.has_seen(commit).await.map_err(|error| steps::of_git(&error))
+}
+
+impl Desk {
+    /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
+    pub(super) async fn give_worktree_back(&self, task: &Task) {
+        let delivery = &task.delivery;
+        let saved = [&delivery.pushed, &delivery.merged];
+        let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
+        let mut saved: Vec<Oid> = saved
+            .into_iter()
+            .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
+            .collect();
+        if !is_out {
+            // Nothing came of it, and it stands where the base stood: that is the remote's.
+            let (outlet, git) = (&self.worker.outlet, Git::at(self.worker.worktrees.root()));
+            saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
+        }
+        let released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
+        if let Err(error) = released {
+            self.warn(format!("the worktree of task {} stays: {error}", task.id));
+        }
+    }
+}
+
+/// What it means that there is no worktree. None of it is the agent's fault.
+pub(super) fn of_worktree(error: &rehearsal_forge::WorktreeError) -> StepFailure {
+    use rehearsal_forge::WorktreeError;
+    let reason = error.to_string();
+    match error {
+        WorktreeError::Git(error) => steps::of_git(error),
+        WorktreeError::Busy { .. } | WorktreeError::Superseded { .. } => StepFailure::Transient { reason },
+        WorktreeError::Setup { .. }
+        | WorktreeError::IncludesTooMuch { .. }
+        | WorktreeError::Unsaved { .. } => StepFailure::Unknown { reason },
+        WorktreeError::Inside { .. } => {
+            StepFailure::Systemic { outcome: OutcomeName::PermissionDenied, reason }
+        }
+    }
+}

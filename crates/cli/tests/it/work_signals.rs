@@ -126,6 +126,48 @@ fn what_a_killed_worker_left_is_put_in_order_by_the_next_one() {
     env.run(&["doctor", "--store"]).ends_with(0);
 }
 
+/// A flow whose step waits for a word, in a shell of its own, and has printed a lot before.
+fn a_waiting_step() -> TestEnv {
+    let env = a_team();
+    let there = env.scratch.join("agent");
+    let waits = format!(
+        "head -c 3000000 /dev/zero | tr \\0 x; echo last words; (echo $$ > {there}/pid; touch {there}/ready; until [ -e {there}/go ]; do sleep 0.02; done); exit 3"
+    );
+    let flow = format!(
+        "name: waits\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    steps: [{{ command: '{waits}' }}]\n    on: {{ done: done, command_failed: failed, crashed: failed, needs_continuation: failed, failed: failed, blocked: failed }}\n    otherwise: failed\n  done: {{ end: success }}\n  failed: {{ end: failure }}\n"
+    );
+    env.file(".rehearsal/flows/waits.yaml", flow);
+    env.task_of("waits", "Say hello", &[])
+}
+
+#[test]
+fn a_command_ends_with_the_worker_that_is_killed_and_is_run_again_by_the_next_one() {
+    let env = a_waiting_step();
+    let work = env.start(&["work"]);
+    env.until_the_agent_waits();
+    let left = the_agent(&env);
+    work.signal(Signal::KILL);
+    work.finish().ends_with(-9);
+    until_it_is_gone(&left);
+    env.let_the_agent_go_on();
+    env.run(&["work", "--until-idle"]).ends_with(6);
+    let why = env.run(&["why", &env.task_id(1)]);
+    assert!(why.to_string().contains("last words"), "{why}");
+}
+
+#[test]
+fn a_command_ends_when_its_worker_is_stopped() {
+    let env = a_waiting_step();
+    let work = env.start(&["work"]);
+    env.until_the_agent_waits();
+    work.signal(Signal::INT);
+    work.until_it_says("nothing new is begun");
+    work.signal(Signal::INT);
+    work.finish().ends_with(130);
+    until_it_is_gone(&the_agent(&env));
+    assert_eq!(env.task_now(1)["task"]["state"], "todo");
+}
+
 /// Ends the parent of the agent that waits, which is the parent of the shell that it waits in.
 fn kill_the_supervisor(env: &TestEnv) {
     let parent = |pid: &str| {

@@ -71,7 +71,7 @@ impl Slot<'_> {
         let is_left = matches!(worktree.origin, Origin::Reused | Origin::Rebuilt { is_own: true, .. });
         let was_here = pending.run.as_ref().is_some_and(|run| self.desk.run_dir(run).is_dir());
         let is_newest = self.task.newest_commit(&self.flow) == Some(worktree.head.as_str());
-        !(is_left && was_here) && !is_newest
+        !(is_newest || is_left && was_here)
     }
 
     /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::admin::{Admin, remove_tree};
 use super::include::copy_included;
 use super::print::print_of;
-use super::setup::run_setup;
+use super::setup::{end_what_is_left, run_setup};
 use super::slot::{Owner, Record, Slot};
 use super::spotless::is_spotless;
 use super::{Origin, Worktree, WorktreeError, Worktrees};
@@ -39,6 +39,9 @@ impl Worktrees {
         self.repository.heal().await;
         let base = self.repository.git().commit(base).await?;
         let (taken, repository) = self.take(task, fence).await?;
+        if matches!(taken.was, Some(Record::Preparing { .. })) {
+            end_what_is_left(&taken.slot.path());
+        }
         let whole = Admin::of(&taken.slot.path());
         match (&taken.was, whole) {
             (Some(Record::Ready { .. }), Some(admin)) => {

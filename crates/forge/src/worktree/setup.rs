@@ -1,6 +1,7 @@
 //! The command that makes a checkout ready for work: installs dependencies, makes a database.
 
 use camino::Utf8Path;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 
 use super::WorktreeError;
@@ -10,6 +11,35 @@ use crate::policy::SETUP_LIMIT;
 
 /// What is shown of a command that failed.
 const SHOWN: usize = 2 << 10;
+/// How often to look for processes that others start while they are killed.
+const LOOKS: usize = 100;
+
+/// Ends the command that a worker which was killed had begun in a place, and all that it started: nobody else may be there while
+/// it is made anew. They are known by what they were told of the place.
+pub(super) fn end_what_is_left(worktree: &Utf8Path) {
+    let told = format!("TASK_WORKTREE={worktree}");
+    for _ in 0..LOOKS {
+        let left = processes_told(&told);
+        if left.is_empty() {
+            return;
+        }
+        for pid in left {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Every process with this in its environment. Those of other users are not ours to see.
+fn processes_told(variable: &str) -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_told = |pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
+    };
+    pids.filter(is_told).filter_map(Pid::from_raw).collect()
+}
 
 pub(super) async fn run_setup(
     command_line: &str,

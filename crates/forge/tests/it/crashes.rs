@@ -14,6 +14,8 @@ use crate::env::{TestEnv, agent_commits, git, head, status, task};
 
 /// Tells the helper which place to prepare.
 const HELPER: &str = "REHEARSAL_TEST_PREPARE";
+/// The setup command of the helper.
+const SETUP: &str = "REHEARSAL_TEST_FORGE_SETUP";
 
 /// A slot as a crash in the middle of `prepare` leaves it, and one thing more that is wrong.
 async fn heals(name: &str, damage: impl Fn(&TestEnv, &Utf8Path, &Utf8Path)) {
@@ -162,12 +164,12 @@ async fn a_killed_git_of_the_last_attempt_does_not_stop_the_next() {
     assert_eq!(second.origin, Origin::Reused);
 }
 
-/// Not a test of its own: what the next one kills.
+/// Not a test of its own: what the next ones kill.
 #[tokio::test]
 async fn helper_prepares_and_clears() {
     let Ok(root) = std::env::var(HELPER) else { return };
     let root = Utf8PathBuf::from(root);
-    let settings = WorktreeSettings { setup: None, keep_warm: 1 };
+    let settings = WorktreeSettings { setup: std::env::var(SETUP).ok(), keep_warm: 1 };
     let worktrees = Worktrees::open(&root.join("repo"), &root.join("worktrees"), settings).await.unwrap();
     for fence in 1.. {
         worktrees.prepare(&task("t1"), Fence(fence), "main").await.unwrap();
@@ -179,14 +181,44 @@ async fn helper_prepares_and_clears() {
 }
 
 fn start_helper(env: &TestEnv) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    helper(env).spawn().unwrap()
+}
+
+fn helper(env: &TestEnv) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", "crashes::helper_prepares_and_clears", "--nocapture"])
         .env(HELPER, env.root.as_str())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap()
+        .process_group(0);
+    command
+}
+
+#[tokio::test]
+async fn a_setup_that_outlives_its_worker_is_ended_before_the_place_is_made_anew() {
+    let env = TestEnv::new();
+    let there = &env.root;
+    // In a shell of its own, as package managers have them.
+    let setup = format!("(echo $$ >> {there}/begun; [ -e {there}/go ] || sleep 600; touch {there}/over)");
+    let mut helper = helper(&env).env(SETUP, &setup).spawn().unwrap();
+    let begun = || fs_err::read_to_string(there.join("begun")).unwrap_or_default();
+    while !begun().ends_with('\n') {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let left = descendants(helper.id());
+    helper.kill().unwrap();
+    helper.wait().unwrap();
+    fs_err::write(there.join("go"), "").unwrap();
+    let worktrees = env.worktrees_with(WorktreeSettings { setup: Some(setup), keep_warm: 1 }).await;
+    worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
+    assert_eq!(begun().lines().count(), 2);
+    assert!(left.len() >= 2, "{left:?}");
+    let is_alive = |pid: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.contains("State:") && !status.contains("State:\tZ")
+    };
+    assert_eq!(left.into_iter().filter(is_alive).collect::<Vec<_>>(), Vec::<i32>::new());
 }
 
 /// Every process that descends from one, itself not.

@@ -337,3 +337,61 @@ async fn eight_at_once_all_succeed() {
     }
     assert_eq!(env.leftover_locks(), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_place_is_brought_to_what_was_done_in_another_one() {
+    let env = TestEnv::new();
+    let worktrees = env.worktrees().await;
+    let mut here = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
+    let elsewhere = env.lands("a.txt", "from elsewhere\n");
+    assert!(here.has_seen(&here.head).await.unwrap());
+    assert!(!here.has_seen(&elsewhere).await.unwrap());
+    here.origin = Origin::Reused;
+    let brought = worktrees.bring(&here, &elsewhere).await.unwrap();
+    assert_eq!((&brought.path, &brought.head), (&here.path, &elsewhere));
+    assert_eq!(brought.origin, Origin::Brought { set_aside: None });
+    assert_eq!((status(&here.path).await, head(&here.path)), (String::new(), elsewhere.clone()));
+    // What was once checked out is known, whatever came after it.
+    let again = worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
+    git(&again.path, &["reset", "--quiet", "--hard", here.head.as_str()]);
+    let again = worktrees.prepare(&task("t1"), Fence(3), "main").await.unwrap();
+    assert_eq!((&again.head, &again.origin), (&here.head, &Origin::Reused));
+    assert!(again.has_seen(&elsewhere).await.unwrap());
+}
+
+#[tokio::test]
+async fn what_only_a_place_has_is_set_aside_before_it_is_brought_elsewhere() {
+    let env = TestEnv::new();
+    let worktrees = env.worktrees().await;
+    let here = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
+    agent_commits(&here.path, "mine.txt", "never pushed\n");
+    fs_err::write(here.path.join("half.txt"), "not committed\n").unwrap();
+    let here = worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
+    let elsewhere = env.lands("a.txt", "from elsewhere\n");
+    let brought = worktrees.bring(&here, &elsewhere).await.unwrap();
+    let Origin::Brought { set_aside: Some(aside) } = &brought.origin else { panic!("{:?}", brought.origin) };
+    assert_eq!(fs_err::read_to_string(aside.join("mine.txt")).unwrap(), "never pushed\n");
+    assert_eq!(fs_err::read_to_string(aside.join("half.txt")).unwrap(), "not committed\n");
+    assert_eq!((status(&brought.path).await, head(&brought.path)), (String::new(), elsewhere));
+    assert!(!brought.path.join("half.txt").exists());
+}
+
+#[tokio::test]
+async fn a_rebase_that_was_begun_does_not_lead_back() {
+    let env = TestEnv::new();
+    let worktrees = env.worktrees().await;
+    let here = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
+    let mine = agent_commits(&here.path, "README.md", "mine\n");
+    let theirs = env.lands("README.md", "theirs\n");
+    let rebase =
+        ["-c", "user.name=A", "-c", "user.email=a@example.org", "rebase", "--quiet", theirs.as_str()];
+    assert!(!crate::env::try_git(&here.path, &rebase).status.success());
+    git(&here.path, &["checkout", "--quiet", "--force", theirs.as_str()]);
+    // Somebody has it: on a branch.
+    git(&env.repo, &["branch", "kept", mine.as_str()]);
+    let here = worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
+    let brought = worktrees.bring(&here, &theirs).await.unwrap();
+    assert_eq!(brought.origin, Origin::Brought { set_aside: None });
+    let rebased = rehearsal_forge::Work::at(&brought.path).rebase(&theirs).await.unwrap();
+    assert_eq!(rebased, rehearsal_forge::Rebased::Already(theirs));
+}

@@ -279,7 +279,10 @@ impl Slot<'_> {
         });
         let Some(task) = written.own else { return Err(Early::Lost) };
         self.has_become(task);
-        desk.hold_after(&start.agent, &outcome, &self.task).await?;
+        // A place that is not to be had now says nothing about the agent, who was not asked.
+        if report.tries > 0 || !outcome.name().passes_with_time() {
+            desk.hold_after(&start.agent, &outcome, &self.task).await?;
+        }
         Ok(())
     }
 }

@@ -23,7 +23,12 @@ impl Slot<'_> {
         let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
         let worktree = prepared.map_err(|error| of_worktree(&error))?;
         let occupied = worker.worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
-        Ok((self.catch_up(worktree).await?, occupied))
+        let worktree = self.catch_up(worktree).await?;
+        if self.is_elsewhere(&worktree).await? {
+            let reason = "its work is in a place of another machine, from which it was not pushed".to_owned();
+            return Err(StepFailure::Transient { reason });
+        }
+        Ok((worktree, occupied))
     }
 
     /// Brings what was pushed from another place, if that is not here.
@@ -60,6 +65,19 @@ impl Slot<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether what is to be decided on, or to go out, is not here, and cannot be brought.
+    async fn is_elsewhere(&self, worktree: &Worktree) -> Result<bool, StepFailure> {
+        let delivery = &self.task.delivery;
+        let is_work_of_others = self.only_decides() || self.task.agent.is_none();
+        match delivery.head.as_deref().filter(|head| is_work_of_others && !delivery.may_have_pushed(head)) {
+            Some(head) => match Oid::new(head) {
+                Ok(head) => Ok(!has_seen(worktree, &head).await?),
+                Err(_) => Ok(false),
+            },
+            None => Ok(false),
+        }
     }
 
     /// Whether what the agent did, whose steps are to be done, is not here.

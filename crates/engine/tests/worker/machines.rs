@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
+use rehearsal_core::flow::parse;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{AgentName, Hold, HoldCause, Lane, NewTask, Outcome, Standing, TaskId};
-use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError};
+use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError, WorkEvent};
 use rehearsal_store::Change;
 
 use crate::studio::{Studio, play, writes};
@@ -214,4 +215,40 @@ async fn let_only(role: &str, studio: &Studio) {
     let hold = Hold { cause: HoldCause::Person, reason: "elsewhere".into(), until: None };
     let changes = vec![Change::FreeLane { lane: lane(role) }, Change::HoldLane { lane: lane(other), hold }];
     studio.commit(changes).await;
+}
+
+/// Nothing of it is pushed before the review.
+const LATE: &str = "name: late\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    steps: [commit_leftovers]\n    on: { done: review }\n    otherwise: failed\n  review:\n    agent: gatekeeper\n    steps: [rebase, run_tests, push_branch, create_pr, merge_pr]\n    on: { approved: done }\n    otherwise: failed\n  done: { end: success }\n  failed: { end: failure }\n";
+
+#[test]
+fn what_was_not_pushed_is_left_to_the_machine_that_has_it() {
+    play(async |studio| {
+        studio.agent("implementer", ScriptedAgent::new().then(writes("b.txt", "two\n")));
+        let gatekeeper = studio.agent(
+            "gatekeeper",
+            ScriptedAgent::new().then(ScriptedRun::of(Outcome::Approved).effect(|request| {
+                assert_eq!(fs_err::read_to_string(request.working_dir.join("b.txt")).unwrap(), "two\n");
+            })),
+        );
+        studio.add_to("t1", parse(LATE).unwrap(), NewTask::default()).await;
+        let_only("implementer", studio).await;
+        studio.work().await;
+        studio.machine = "there";
+        let_only("gatekeeper", studio).await;
+        studio.once = true;
+        studio.work().await;
+        gatekeeper.assert_call_count(0);
+        let task = studio.task("t1").await;
+        let Standing::Waiting(wait) = &task.standing else { panic!("{:?}", task.standing) };
+        let why = "unreachable: its work is in a place of another machine, from which it was not pushed";
+        assert_eq!(wait.reason, why);
+        let is_held = |event: &WorkEvent| matches!(event, WorkEvent::Held { .. });
+        assert!(!studio.told().iter().any(is_held), "other tasks go on");
+        studio.machine = "here";
+        studio.once = false;
+        let id = task.id.clone();
+        studio.commit(vec![Change::ChangeTask { id, input: TaskInput::Unblock }]).await;
+        studio.work().await;
+        assert_eq!((studio.status("t1").await.as_str(), studio.on_main("b.txt").as_str()), ("done", "two\n"));
+    });
 }

@@ -29,6 +29,8 @@ pub(crate) struct Studio {
     pub(crate) stop: StopSwitch,
     pub(crate) moments: Arc<dyn Moments>,
     pub(crate) at_once: u32,
+    /// Only one task, and once.
+    pub(crate) once: bool,
     pub(crate) limits: Limits,
     /// Each has worktrees and run directories of its own; the store and the remote are everyone's.
     pub(crate) machine: &'static str,
@@ -60,6 +62,7 @@ impl Studio {
             stop: StopSwitch::default(),
             moments: Arc::new(Undisturbed),
             at_once: 1,
+            once: false,
             limits: Limits::default(),
             machine: "here",
             agents: BTreeMap::new(),
@@ -107,7 +110,11 @@ impl Studio {
     }
 
     pub(crate) async fn add(&self, id: &str, flow: &str, task: NewTask) -> Task {
-        let flow = Arc::new(Flow::shipped(flow).unwrap());
+        self.add_to(id, Flow::shipped(flow).unwrap(), task).await
+    }
+
+    pub(crate) async fn add_to(&self, id: &str, flow: Flow, task: NewTask) -> Task {
+        let flow = Arc::new(flow);
         let task = Box::new(NewTask { title: format!("task {id}"), ..task });
         let add = Change::AddTask { task, id: TaskId::new(id).unwrap(), flow };
         self.commit(vec![add]).await.into_iter().next().unwrap().task().unwrap()
@@ -162,7 +169,7 @@ impl Studio {
                 agents: None,
                 session: None,
                 until_idle: true,
-                once: false,
+                once: self.once,
                 lease: Duration::from_secs(90),
                 limits: self.limits.clone(),
                 max_cost: None,

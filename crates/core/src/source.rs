@@ -97,10 +97,16 @@ pub fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     let message = message.split(", set DuplicateKeyPolicy").next().unwrap_or(message);
     let message = message.strip_prefix("invalid ").and_then(number_expected).unwrap_or(message);
     let error = SourceError::at(place, message);
-    match near_hint(message) {
+    match near_hint(message).or_else(|| missing_hint(message)) {
         Some(hint) => error.hint(hint),
         None => error,
     }
+}
+
+/// ``missing field `start` `` is told of the whole mapping.
+fn missing_hint(message: &str) -> Option<String> {
+    let name = message.strip_prefix("missing field `")?.strip_suffix('`')?;
+    Some(format!("add `{name}: …` to what begins here"))
 }
 
 /// The library names its own types.

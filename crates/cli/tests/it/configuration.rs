@@ -229,6 +229,14 @@ fn flows_are_checked_and_drawn() {
     hint: a flow has `name`, `start` and `states`: `rehearsal flow graph pull-request` draws one, `rehearsal schema flow` has all it can say
     [exit 2]
     ");
+    env.file(".rehearsal/flows/review.yaml", "name: review\nstates: { done: { end: success } }\n");
+    assert_snapshot!(env.run(&["flow", "check", "review"]), @"
+    [stderr]
+    error: missing field `start`
+      --> .rehearsal/flows/review.yaml:1:1
+    hint: add `start: …` to what begins here
+    [exit 2]
+    ");
     std::fs::remove_file(env.repo.join(".rehearsal/flows/review.yaml")).unwrap();
     env.file(".rehearsal/flows/mine.yaml", "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on:\n      done: finished\n  done: { end: success }\n");
     assert_snapshot!(env.run(&["flow", "check"]), @r"

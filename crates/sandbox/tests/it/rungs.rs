@@ -99,6 +99,7 @@ fn without_a_proc_of_its_own_the_processes_of_the_machine_show() {
 #[test]
 fn bwrap_makes_the_namespaces_where_only_it_may() {
     if which::which("bwrap").is_err() {
+        println!("SKIPPED: bwrap is not installed");
         return;
     }
     let sandbox = on(Rung::Bwrap);

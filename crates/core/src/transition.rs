@@ -56,7 +56,8 @@ pub enum TaskInput {
         /// The fence of the claim.
         fence: Fence,
     },
-    /// A new process on the same machine goes on where one stopped that is proven dead; the run and the fence stay.
+    /// A new process on the same machine goes on where one stopped that is proven dead, with its agent or its steps; the
+    /// run and the fence stay.
     Adopt {
         /// The fence of the claim.
         fence: Fence,
@@ -257,7 +258,11 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
         }
         TaskInput::Adopt { fence, from, by } => {
             let claim = check_holder(task, *fence, from)?;
-            next.standing = Standing::Claimed(Claim { worker: by.clone(), ..claim.clone() });
+            // An agent has outlived its worker. A step has not: it may be what killed it.
+            if task.pending.is_none() || lose(&mut next, flow) {
+                next.fence = task.fence;
+                next.standing = Standing::Claimed(Claim { worker: by.clone(), ..claim.clone() });
+            }
         }
         TaskInput::Offer { fence, step, commit } => {
             check_fence(task, *fence)?;

@@ -588,3 +588,18 @@ fn what_was_about_to_be_pushed_is_known_to_be_ours_until_a_push_is_told_of() {
     let wrong = transition(&story.task, &wrong, &story.flow, Timestamp(0)).unwrap_err();
     assert_eq!(wrong.to_string(), "step 3 of task `10000000` cannot be told: step 0 is next");
 }
+
+#[test]
+fn steps_that_another_process_goes_on_with_may_have_killed_the_one_before() {
+    let worker = |number: u32| WorkerId::new(format!("w{number}")).unwrap();
+    let mut story = Story::of(FLOWS[1]);
+    story.works(Outcome::Done).steps(2);
+    let fence = story.task.fence;
+    for number in 1..=4 {
+        story.told(TaskInput::Adopt { fence, from: worker(number), by: worker(number + 1) });
+        assert_eq!((story.task.losses, story.task.pending.as_ref().unwrap().next), (number, 2));
+        assert_eq!(story.task.fence == fence, number < 4, "the last one gets nothing");
+    }
+    assert_eq!(story.task.status(), "blocked");
+    assert_eq!(story.task.feedback.unwrap().text, "its worker was lost 4 times");
+}

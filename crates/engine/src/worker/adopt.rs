@@ -1,4 +1,5 @@
-//! A run whose worker died while its agent went on: the next worker on the machine goes on with both.
+//! A run whose worker died: the next worker on the machine goes on with its agent, if that lives, or with its steps, for which
+//! the work is there.
 //!
 //! The agent's supervisor is found first, which lets in one at a time; then the store decides, by who held the claim
 //! until now; then the lease is prolonged. Run, fence and attempt stay what they were.
@@ -67,15 +68,18 @@ pub(super) struct Adoptee {
     scene: Surroundings,
 }
 
-/// A claim that was adopted with its agent, and is kept alive.
+/// A claim that was adopted, and is kept alive.
 pub(super) struct Adopted {
     task: Task,
+    run: RunId,
     from: WorkerId,
     kept: Kept,
-    adoptee: Adoptee,
+    /// With its agent; none: with steps that are to be done.
+    adoptee: Option<Adoptee>,
 }
 
 /// What came of a try.
+#[derive(PartialEq, Eq)]
 pub(super) enum Adoption {
     Done,
     /// Another worker has its agent.
@@ -86,8 +90,7 @@ pub(super) enum Adoption {
 
 /// Works on an adopted task until its claim is over.
 pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError> {
-    let Adopted { task, from, kept, adoptee } = adopted;
-    let run = adoptee.start.id.clone();
+    let Adopted { task, run, from, kept, adoptee } = adopted;
     desk.tell(WorkEvent::Adopted {
         task: task.id.clone(),
         title: task.title.clone(),
@@ -97,15 +100,22 @@ pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError>
         from,
     });
     let slot = Slot::new(desk, task, run, kept).await?;
-    Box::pin(work_in(slot, Begin::With(Box::new(adoptee)))).await
+    let begin = adoptee.map_or(Begin::Anew, |adoptee| Begin::With(Box::new(adoptee)));
+    Box::pin(work_in(slot, begin)).await
 }
 
 impl Desk {
-    /// Goes on with a claim of a dead worker, if its agent is still there.
+    /// Goes on with a claim of a dead worker, if its agent is still there, or only steps are left to do.
     pub(super) async fn adopt(&self, task: &Task, claim: &Claim) -> Result<Adoption, WorkError> {
         let place = place_of(&self.worker.state_dir, &claim.run);
-        // A claim of our own that we do not know of has no agent; a run that is over needs none.
-        if claim.worker == self.id || task.pending.is_some() || !place.exists() {
+        // A claim of our own that we do not know of was never worked on.
+        if claim.worker == self.id {
+            return Ok(Adoption::NotPossible);
+        }
+        if task.pending.is_some() {
+            return self.adopt_steps(task, claim).await;
+        }
+        if !place.exists() {
             return Ok(Adoption::NotPossible);
         }
         let orphan = match Orphan::find(&place, &claim.run).await {
@@ -121,6 +131,34 @@ impl Desk {
             Some(adoptee) => self.take_on(task, claim, adoptee).await,
             None => Ok(Adoption::NotPossible),
         }
+    }
+
+    /// Goes on with the steps of a dead worker, unless there is no room for it, or they are not ours to do.
+    pub(super) async fn adopt_steps(&self, task: &Task, claim: &Claim) -> Result<Adoption, WorkError> {
+        let options = &self.worker.options;
+        let is_wanted = options
+            .agents
+            .as_ref()
+            .is_none_or(|agents| task.agent.as_ref().is_some_and(|agent| agents.contains(agent)))
+            && options.session.as_ref().is_none_or(|session| task.session.as_ref() == Some(session));
+        if !is_wanted || !self.wants_more(self.held.claims().len(), false) {
+            return Ok(Adoption::NotPossible);
+        }
+        let Some((task, kept)) = self.make_ours(task, claim).await? else {
+            return Ok(Adoption::InOtherHands);
+        };
+        self.goes_on(Adopted {
+            task,
+            run: claim.run.clone(),
+            from: claim.worker.clone(),
+            kept,
+            adoptee: None,
+        });
+        Ok(Adoption::Done)
+    }
+
+    fn goes_on(&self, adopted: Adopted) {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).push(adopted);
     }
 
     /// An orphan with all that is needed to go on with it. One for which something is missing is ended.
@@ -153,8 +191,8 @@ impl Desk {
                 return Err(error);
             }
         };
-        let adopted = Adopted { task, from: claim.worker.clone(), kept, adoptee };
-        self.adopted.lock().unwrap_or_else(PoisonError::into_inner).push(adopted);
+        let (run, from) = (claim.run.clone(), claim.worker.clone());
+        self.goes_on(Adopted { task, run, from, kept, adoptee: Some(adoptee) });
         Ok(Adoption::Done)
     }
 

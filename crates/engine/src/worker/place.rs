@@ -1,7 +1,7 @@
 //! Where a task is worked on, and whether the newest of its work is there.
 
 use rehearsal_core::{OutcomeName, StepFailure, Task};
-use rehearsal_forge::{Git, Occupied, Oid, Origin, RemoteError, Worktree, fetch};
+use rehearsal_forge::{Git, Occupied, Oid, Origin, Released, RemoteError, Worktree, WorktreeError, fetch};
 
 use super::slot::Slot;
 use super::{Desk, WorkEvent};
@@ -149,16 +149,37 @@ impl Desk {
             let (outlet, git) = (&self.worker.outlet, Git::at(self.worker.worktrees.root()));
             saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
         }
-        let released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
+        let mut released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
+        if matches!(released, Err(WorktreeError::Unsaved { .. })) && is_out && task.is_done() {
+            released = self.keep_and_release(task, saved).await.unwrap_or(released);
+        }
         if let Err(error) = released {
             self.warn(format!("the worktree of task {} stays: {error}", task.id));
         }
     }
+
+    /// The task was done in another place: what was done here in vain is kept, and the place given back.
+    async fn keep_and_release(
+        &self,
+        task: &Task,
+        mut saved: Vec<Oid>,
+    ) -> Option<Result<Released, WorktreeError>> {
+        let worktrees = &self.worker.worktrees;
+        let (reference, commit) = worktrees.keep(&task.id).await.ok()??;
+        saved.push(commit);
+        let released = worktrees.release(&task.id, task.fence, &saved).await;
+        if released.is_ok() {
+            self.warn(format!(
+                "task {} was done in another place; what an earlier attempt did here is kept as `{reference}`",
+                task.id
+            ));
+        }
+        Some(released)
+    }
 }
 
 /// What it means that there is no worktree. None of it is the agent's fault.
-pub(super) fn of_worktree(error: &rehearsal_forge::WorktreeError) -> StepFailure {
-    use rehearsal_forge::WorktreeError;
+pub(super) fn of_worktree(error: &WorktreeError) -> StepFailure {
     let reason = error.to_string();
     match error {
         WorktreeError::Git(error) => steps::of_git(error),

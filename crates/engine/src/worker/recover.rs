@@ -1,6 +1,6 @@
 //! What a worker that died on this machine has left: gone on with, finished or given back, each exactly once.
 //!
-//! An agent that outlived its worker is adopted. A result that the agent came to before its worker died counts.
+//! An agent that outlived its worker is adopted, and so are its steps. A result that the agent came to before its worker died counts.
 //! Whatever else the worker was doing is begun again by whoever claims the task next: worktrees are healed, steps
 //! look first.
 
@@ -153,9 +153,10 @@ impl Desk {
         let reported = Reported::of(report, &task.id);
         let actor = Actor::Worker(self.id.clone());
         let written = ledger.write(actor, &run.start, &end, reported, Meaning::TheWholeState).await?;
-        // Its steps are still to be done, by whoever takes it now.
+        // Its steps are still to be done: by us, or by whoever takes it now.
         if let Some(own) = written.own
             && let Standing::Claimed(claim) = &own.standing
+            && self.adopt_steps(&own, claim).await? == Adoption::NotPossible
         {
             self.commit(vec![self.give_back(&own, claim)]).await?;
         }

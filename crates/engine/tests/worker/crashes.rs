@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
-use rehearsal_core::{Fence, NewTask, Outcome, TaskId};
-use rehearsal_engine::{Moment, Moments, Reaction, WorkError};
+use rehearsal_core::{Fence, NewTask, Outcome, Standing, TaskId};
+use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError, WorkEvent};
 
 use crate::studio::{Studio, commit_all, git, play};
 
@@ -136,4 +136,69 @@ fn the_checkout_of_a_gate_whose_worker_died_is_cleared_when_its_task_is_over() {
         assert_eq!(worktrees.owners(), []);
         assert!(studio.warnings().is_empty(), "{:?}", studio.warnings());
     });
+}
+
+#[test]
+fn the_next_worker_on_the_machine_goes_on_with_the_steps_that_the_dead_one_left() {
+    for (moment, step) in [(Moment::ReportKept, None), (Moment::StepBegun, Some("push_branch"))] {
+        play(async |studio| {
+            cast(studio);
+            let step = step.map(str::to_owned);
+            studio.moments = Arc::new(DiesAt { moment, step, died: AtomicBool::new(false) });
+            studio.add("t1", "pull-request", NewTask::default()).await;
+            assert!(matches!(studio.try_work().await, Err(WorkError::Died)));
+            studio.leave_traces_of_death();
+            let left = studio.task("t1").await;
+            studio.work().await;
+            let adopted: Vec<_> = studio
+                .told()
+                .into_iter()
+                .filter_map(|event| match event {
+                    WorkEvent::Adopted { run, agent, .. } => Some((run, agent)),
+                    _ => None,
+                })
+                .collect();
+            let Standing::Claimed(claim) = left.standing else { panic!("it is not held") };
+            assert_eq!(adopted, [(claim.run, None)]);
+            assert_eq!(studio.status("t1").await, "done");
+        });
+    }
+}
+
+#[test]
+fn steps_for_which_there_is_no_room_are_left_to_others() {
+    play(async |studio| {
+        let implementer = ScriptedAgent::new().with_handler(|_| {
+            ScriptedRun::of(Outcome::Done).effect(|request| {
+                fs_err::write(request.working_dir.join(format!("{}.txt", request.run)), "two\n").unwrap();
+            })
+        });
+        studio.agent("implementer", implementer);
+        studio.approving();
+        studio.at_once = 2;
+        studio.moments = Arc::new(DiesTogether(tokio::sync::Barrier::new(2)));
+        studio.add("t1", "pull-request", NewTask::default()).await;
+        studio.add("t2", "pull-request", NewTask::default()).await;
+        assert!(matches!(studio.try_work().await, Err(WorkError::Died)));
+        studio.leave_traces_of_death();
+        (studio.at_once, studio.moments) = (1, Arc::new(Undisturbed));
+        studio.work().await;
+        let adopted = studio.told().into_iter().filter(|event| matches!(event, WorkEvent::Adopted { .. }));
+        assert_eq!(adopted.count(), 1);
+        assert_eq!([studio.status("t1").await, studio.status("t2").await], ["done", "done"]);
+    });
+}
+
+/// Dies when two have come to their first step.
+struct DiesTogether(tokio::sync::Barrier);
+
+#[async_trait]
+impl Moments for DiesTogether {
+    async fn reached(&self, moment: Moment, _task: &TaskId, step: Option<&str>) -> Reaction {
+        if (moment, step) != (Moment::StepBegun, Some("commit_leftovers")) {
+            return Reaction::GoOn;
+        }
+        self.0.wait().await;
+        Reaction::Die
+    }
 }

@@ -10,7 +10,7 @@ use rehearsal_core::{AgentName, Hold, HoldCause, Lane, NewTask, Outcome, Standin
 use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError, WorkEvent};
 use rehearsal_store::Change;
 
-use crate::studio::{Studio, play, writes};
+use crate::studio::{Studio, git, play, writes};
 
 #[test]
 fn a_reviewer_on_another_machine_sees_the_work() {
@@ -250,5 +250,37 @@ fn what_was_not_pushed_is_left_to_the_machine_that_has_it() {
         studio.commit(vec![Change::ChangeTask { id, input: TaskInput::Unblock }]).await;
         studio.work().await;
         assert_eq!((studio.status("t1").await.as_str(), studio.on_main("b.txt").as_str()), ("done", "two\n"));
+    });
+}
+
+#[test]
+fn what_was_done_in_vain_is_kept_and_its_place_given_back() {
+    play(async |studio| {
+        studio.agent(
+            "implementer",
+            ScriptedAgent::new()
+                .then(ScriptedRun::of(Outcome::Done).effect(|request| {
+                    fs_err::write(request.working_dir.join("b.txt"), "in vain\n").unwrap();
+                }))
+                .then(writes("b.txt", "two\n")),
+        );
+        studio.approving();
+        studio.add("t1", "pull-request", NewTask::default()).await;
+        die(studio, Moment::StepBegun, "commit_leftovers").await;
+        studio.machine = "there";
+        studio.work().await;
+        assert_eq!(studio.on_main("b.txt"), "two\n");
+        // The lost machine is there again.
+        studio.machine = "here";
+        studio.work().await;
+        let kept = git(&studio.root(), &["for-each-ref", "--format=%(refname)", "refs/rehearsal/left"]);
+        let kept = kept.trim();
+        assert_eq!(git(&studio.root(), &["show", &format!("{kept}:b.txt")]), "in vain\n");
+        let told = format!(
+            "task t1 was done in another place; what an earlier attempt did here is kept as `{kept}`"
+        );
+        assert_eq!(studio.warnings(), [GONE.to_owned(), told]);
+        let worktrees = git(&studio.root(), &["worktree", "list", "--porcelain"]);
+        assert!(!worktrees.contains("locked rehearsal t1/"), "{worktrees}");
     });
 }

@@ -8,6 +8,7 @@ use super::slot::{Record, Slot};
 use super::spotless::{self, hides_something};
 use super::unsaved::{Look, Unsaved, look_at};
 use super::{WorktreeError, Worktrees};
+use crate::branch::{LeftoversError, Work};
 use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
 
@@ -27,6 +28,10 @@ pub enum Released {
         branch: Option<String>,
     },
 }
+
+/// Where work is kept that was done in vain, and what it is called.
+const LEFT: &str = "refs/rehearsal/left";
+const LEFT_MESSAGE: &str = "Left uncommitted by an attempt that came to nothing";
 
 impl Worktrees {
     /// Gives a task's worktree back. Refused while it has work that is nowhere else; commits in `saved` are known to
@@ -73,6 +78,27 @@ impl Worktrees {
         }
         self.remove(&slot).await?;
         Ok(Released::Removed { branch })
+    }
+
+    /// Keeps what only a task's worktree has under a reference of the repository, uncommitted files too: then it can be given
+    /// back. For a task whose work went out from another place. The reference, and the commit.
+    pub async fn keep(&self, task: &TaskId) -> Result<Option<(String, Oid)>, WorktreeError> {
+        let Some((slot, Record::Ready { .. })) = self.slot_of(task)? else { return Ok(None) };
+        let path = slot.path();
+        let Some(_busy) = slot.lock().await.map_err(GitError::io(format!("keep `{path}`")))? else {
+            return Err(WorktreeError::Busy { task: task.clone() });
+        };
+        let work = Work::at(&path);
+        let head = match work.commit_leftovers(LEFT_MESSAGE).await {
+            Ok(Some(head)) => head,
+            Ok(None) => work.head().await?,
+            Err(LeftoversError::Git(error)) => return Err(error.into()),
+            // Half of a merge is nothing that could be kept as it is.
+            Err(LeftoversError::Unmerged { .. }) => return Ok(None),
+        };
+        let reference = format!("{LEFT}/{task}/{head:.10}");
+        self.repository.git().run(&["update-ref", &reference, head.as_str()]).await?;
+        Ok(Some((reference, head)))
     }
 
     /// How many others are kept warm, or are just being cleared for it: of two at the same time each counts the other.

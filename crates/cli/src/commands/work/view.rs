@@ -113,7 +113,7 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
             of(task, styled(ODD, harmless(&text)))
         }
         WorkEvent::Adopted { task, title, state, agent, run, .. } => {
-            let who = agent.as_ref().map_or_else(String::new, ToString::to_string);
+            let who = agent.as_ref().map_or_else(|| "what is left to do".to_owned(), ToString::to_string);
             let title = one_line(title, TITLE_WIDTH);
             of(task, format!("{state}: {who} goes on (run {run}), though its worker died  {title}"))
         }

@@ -103,10 +103,10 @@ pub fn yaml_error(error: &serde_saphyr::Error) -> SourceError {
     }
 }
 
-/// ``missing field `start` `` is told of the whole mapping.
+/// ``missing field `start` `` is told at a key of the mapping that lacks it.
 fn missing_hint(message: &str) -> Option<String> {
     let name = message.strip_prefix("missing field `")?.strip_suffix('`')?;
-    Some(format!("add `{name}: …` to what begins here"))
+    Some(format!("add `{name}: …` here"))
 }
 
 /// The library names its own types.

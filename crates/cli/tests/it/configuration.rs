@@ -233,8 +233,8 @@ fn flows_are_checked_and_drawn() {
     assert_snapshot!(env.run(&["flow", "check", "review"]), @"
     [stderr]
     error: missing field `start`
-      --> .rehearsal/flows/review.yaml:1:1
-    hint: add `start: …` to what begins here
+      --> .rehearsal/flows/review.yaml:2:1
+    hint: add `start: …` here
     [exit 2]
     ");
     std::fs::remove_file(env.repo.join(".rehearsal/flows/review.yaml")).unwrap();

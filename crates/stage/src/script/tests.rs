@@ -19,7 +19,7 @@ fn a_mistake_is_shown_with_its_place_and_advice() {
     insta::assert_snapshot!(error_of("turns:\n  - fault: { status: { code: 200 } }\n"), @"2:30: 200 is no error: a status from 400 to 599 is");
     insta::assert_snapshot!(error_of("turns:\n  - fault: { stall: { after: 1, for: soon } }\n"), @"2:38: `soon` is not a duration: write `90s`, `30m`, `1h30m` or `2d`");
     insta::assert_snapshot!(error_of("turns:\n  - do: [{ tool: { name: x, text: a, arguments: {} } }]\n"), @"2:10: tool `x` has both `arguments` and `text` [`text` is for a tool that takes free text, `arguments` for all others]");
-    insta::assert_snapshot!(error_of("{}"), @"1:1: missing field `turns` [add `turns: …` to what begins here]");
+    insta::assert_snapshot!(error_of("{}"), @"1:1: missing field `turns` [add `turns: …` here]");
 }
 
 #[test]

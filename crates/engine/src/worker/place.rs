@@ -150,7 +150,7 @@ impl Desk {
             saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
         }
         let mut released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
-        if matches!(released, Err(WorktreeError::Unsaved { .. })) && is_out && task.is_done() {
+        if matches!(released, Err(WorktreeError::Unsaved { .. })) && task.is_done() {
             released = self.keep_and_release(task, saved).await.unwrap_or(released);
         }
         if let Err(error) = released {
@@ -165,7 +165,8 @@ impl Desk {
         mut saved: Vec<Oid>,
     ) -> Option<Result<Released, WorktreeError>> {
         let worktrees = &self.worker.worktrees;
-        let (reference, commit) = worktrees.keep(&task.id).await.ok()??;
+        let out = Oid::new(task.delivery.pushed.as_deref()?).ok()?;
+        let (reference, commit) = worktrees.keep(&task.id, &out).await.ok()??;
         saved.push(commit);
         let released = worktrees.release(&task.id, task.fence, &saved).await;
         if released.is_ok() {

@@ -80,11 +80,14 @@ impl Worktrees {
         Ok(Released::Removed { branch })
     }
 
-    /// Keeps what only a task's worktree has under a reference of the repository, uncommitted files too: then it can be given
-    /// back. For a task whose work went out from another place. The reference, and the commit.
-    pub async fn keep(&self, task: &TaskId) -> Result<Option<(String, Oid)>, WorktreeError> {
+    /// Keeps what only a task's worktree has under a reference of the repository, uncommitted files too, if `out` was made in
+    /// another place: then this one can be given back. The reference, and the commit.
+    pub async fn keep(&self, task: &TaskId, out: &Oid) -> Result<Option<(String, Oid)>, WorktreeError> {
         let Some((slot, Record::Ready { .. })) = self.slot_of(task)? else { return Ok(None) };
         let path = slot.path();
+        if Admin::of(&path).is_none_or(|admin| admin.has_logged(out)) {
+            return Ok(None);
+        }
         let Some(_busy) = slot.lock().await.map_err(GitError::io(format!("keep `{path}`")))? else {
             return Err(WorktreeError::Busy { task: task.clone() });
         };

@@ -227,7 +227,9 @@ impl Slot<'_> {
             limit: Some(2),
         };
         let runs = self.desk.worker.store.runs(&last).await?;
-        Ok(runs.into_iter().find_map(|run| run.end.and_then(|end| end.agent_session)))
+        // An agent keeps its sessions on its machine.
+        let here = runs.into_iter().filter(|run| self.was_here(&run.start.id));
+        Ok(here.filter_map(|run| run.end).find_map(|end| end.agent_session))
     }
 
     /// The tightest of the agent's budget and what is left of the task's.

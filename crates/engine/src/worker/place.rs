@@ -1,6 +1,6 @@
 //! Where a task is worked on, and whether the newest of its work is there.
 
-use rehearsal_core::{OutcomeName, StepFailure, Task};
+use rehearsal_core::{OutcomeName, RunId, StepFailure, Task};
 use rehearsal_forge::{Git, Occupied, Oid, Origin, Released, RemoteError, Worktree, WorktreeError, fetch};
 
 use super::slot::Slot;
@@ -87,9 +87,14 @@ impl Slot<'_> {
             return false;
         }
         let is_left = matches!(worktree.origin, Origin::Reused | Origin::Rebuilt { is_own: true, .. });
-        let was_here = pending.run.as_ref().is_some_and(|run| self.desk.run_dir(run).is_dir());
+        let was_here = pending.run.as_ref().is_some_and(|run| self.was_here(run));
         let is_newest = self.task.newest_commit(&self.flow) == Some(worktree.head.as_str());
         !(is_newest || is_left && was_here)
+    }
+
+    /// Whether a run of the task was on this machine.
+    pub(super) fn was_here(&self, run: &RunId) -> bool {
+        self.desk.run_dir(run).is_dir()
     }
 
     /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.

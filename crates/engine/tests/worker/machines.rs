@@ -284,3 +284,24 @@ fn what_was_done_in_vain_is_kept_and_its_place_given_back() {
         assert!(!worktrees.contains("locked rehearsal t1/"), "{worktrees}");
     });
 }
+
+#[test]
+fn an_agents_session_is_gone_on_with_only_where_it_is() {
+    for (machine, resumed) in [("here", Some("s1".to_owned())), ("there", None)] {
+        play(async |studio| {
+            let reason = "the turns are used up".to_owned();
+            let half = ScriptedRun::of(Outcome::NeedsContinuation { reason }).session("s1");
+            let implementer =
+                studio.agent("implementer", ScriptedAgent::new().then(half).then(writes("b.txt", "two\n")));
+            studio.approving();
+            studio.add("t1", "pull-request", NewTask::default()).await;
+            studio.once = true;
+            studio.work().await;
+            assert_eq!(studio.status("t1").await, "needs_continuation");
+            (studio.machine, studio.once) = (machine, false);
+            studio.work().await;
+            assert_eq!(implementer.calls()[1].resume, resumed, "on the machine {machine}");
+            assert_eq!(studio.status("t1").await, "done");
+        });
+    }
+}

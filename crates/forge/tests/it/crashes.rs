@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Fence;
@@ -203,7 +203,9 @@ async fn a_setup_that_outlives_its_worker_is_ended_before_the_place_is_made_anew
     let setup = format!("(echo $$ >> {there}/begun; [ -e {there}/go ] || sleep 600; touch {there}/over)");
     let mut helper = helper(&env).env(SETUP, &setup).spawn().unwrap();
     let begun = || fs_err::read_to_string(there.join("begun")).unwrap_or_default();
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !begun().ends_with('\n') {
+        assert!(Instant::now() < deadline, "the setup does not begin");
         std::thread::sleep(Duration::from_millis(1));
     }
     let left = descendants(helper.id());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rehearsal_app::outlet::Diverged;
 use rehearsal_core::{Timestamp, Tokens};
 
 /// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
@@ -45,6 +46,12 @@ fn thousands(number: u64) -> String {
 /// `1 task`, `2 tasks`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// What to do about two base branches that have diverged.
+pub(crate) fn diverged(diverged: &Diverged) -> String {
+    let Diverged { base, pull } = diverged;
+    format!("your `{base}` and the one that work goes to have gone apart; `{pull}` joins them")
 }
 
 /// How long ago, or in how long.

@@ -6,7 +6,7 @@ mod offline;
 
 use clap::Subcommand;
 use rehearsal_core::AgentName;
-use rehearsal_core::config::{Overrides, Profile};
+use rehearsal_core::config::Profile;
 use rehearsal_engine::program_of;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,7 +67,8 @@ fn found_program(profile: &Profile) -> Option<String> {
 }
 
 fn list(context: &Context) -> Done {
-    let settings = context.project()?.settings(Overrides::default())?;
+    let project = context.project()?;
+    let settings = project.settings()?;
     let view = |name: &AgentName, profile: &Profile| AgentView {
         name: name.to_string(),
         driver: profile.driver.value.to_string(),

@@ -8,13 +8,13 @@ mod show;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
+use rehearsal_app::project::DIRECTORY;
 use rehearsal_llm::cassette::{Cassette, Difference, ReadError, Secrets};
 
 use super::Done;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::DIRECTORY;
 use crate::ui::harmless;
 
 pub(crate) use diff::DiffDocument;

@@ -6,6 +6,7 @@ mod workplace;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::{DriverKind, Profile};
 use rehearsal_crew::{ChoiceError, RoleError, Roles};
 
@@ -13,7 +14,6 @@ use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 
 pub(crate) use show::{RoleDocument, RoleList};
 

@@ -7,7 +7,8 @@ mod store;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
-use rehearsal_core::config::{DriverKind, Overrides, Profile, Settings, without_password};
+use rehearsal_app::project::Project;
+use rehearsal_core::config::{DriverKind, Profile, Settings, without_password};
 use rehearsal_core::{AgentName, Run};
 use rehearsal_crew::any_vendor;
 use rehearsal_engine::LoopLock;
@@ -22,7 +23,6 @@ use super::test::{found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, harmless, styled};
 use crate::words;
 
@@ -123,7 +123,7 @@ async fn check_project(
     checks: &mut Vec<Check>,
 ) -> Option<SandboxReport> {
     checks.push(Check::ok("repository", project.root.to_string()));
-    let settings = project.settings(Overrides::default());
+    let settings = project.settings().map_err(CliError::from);
     match &settings {
         Ok(settings) => {
             let found = if project.config_path().exists() {
@@ -147,7 +147,7 @@ async fn check_project(
     }
     check_store(project, context, checks).await;
     check_disk(&project.root, checks);
-    sandbox::check(&project.root, settings.as_ref().ok(), checks)
+    sandbox::check(&project.root, settings.ok(), checks)
 }
 
 fn check_tests(root: &Utf8Path) -> Check {
@@ -259,10 +259,15 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
     let names = match project.own_flows() {
         Ok(names) => names,
         Err(error) => {
-            return checks.push(Check::bad("flows", error.in_a_line(), "check the directory's mode"));
+            return checks.push(Check::bad(
+                "flows",
+                CliError::from(error).in_a_line(),
+                "check the directory's mode",
+            ));
         }
     };
-    let broken: Vec<CliError> = names.iter().filter_map(|name| project.flow(name).err()).collect();
+    let broken: Vec<CliError> =
+        names.iter().filter_map(|name| project.flow(name).err()).map(CliError::from).collect();
     match broken.first() {
         Some(error) => {
             checks.push(Check::bad("flows", error.in_a_line(), "`rehearsal flow check` shows it whole"))

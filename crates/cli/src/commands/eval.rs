@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
-use rehearsal_core::config::Overrides;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::flow::Flow;
 use rehearsal_eval::case::{Eval, parse};
 use rehearsal_eval::grade::grade;
@@ -36,7 +37,6 @@ use super::Done;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 use asked::Vendors;
 use attempt::RealAttempts;
 pub(crate) use import::ImportDocument;
@@ -237,7 +237,7 @@ struct Found {
 
 /// The evals that are asked for.
 fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Found>, CliError> {
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?;
     let mut all = Vec::new();
     for path in files(names, project, context)? {
         let shown = project.shown(&path);
@@ -377,7 +377,7 @@ async fn attempts(
     Ok(RealAttempts {
         vendors: Vendors::of(&found.eval, mode, Arc::clone(&context.clock), variable),
         eval: found.eval.clone(),
-        settings: project.settings(Overrides::default())?,
+        settings: project.settings()?.clone(),
         clock: Arc::clone(&context.clock),
         tapes: Tapes {
             directory: project.directory().join("cassettes"),
@@ -429,7 +429,7 @@ fn show(run: &EvalRun, files: &ReportFiles, context: &Context) -> Done {
 /// The eval of a run as it was then, and its trials.
 fn read(run: &EvalRun, context: &Context) -> Result<(Eval, Vec<Record>), CliError> {
     let project = context.project()?;
-    let agent = project.settings(Overrides::default())?.agent.value;
+    let agent = project.settings()?.agent.value.clone();
     let path = run.eval_file();
     let text = read_text(&path)?.unwrap_or_default();
     let eval = parse(&text, agent.as_str())

@@ -2,8 +2,9 @@
 
 use camino::Utf8PathBuf;
 use clap::Subcommand;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::AgentName;
-use rehearsal_core::config::Overrides;
 use rehearsal_core::flow::{self, Flow, SHIPPED};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
@@ -117,20 +117,20 @@ fn all_names(project: &Project) -> Result<Vec<String>, CliError> {
 }
 
 fn list(project: &Project, context: &Context) -> Done {
-    let set = project.settings(Overrides::default())?.work.flow.value;
+    let set = &project.settings()?.work.flow.value;
     let mut flows = Vec::new();
     for name in all_names(project)? {
         let flow = match project.flow(&name) {
             Ok(flow) => flow,
             Err(mistake) => {
-                flows.push(ListedFlow::broken(name, &mistake));
+                flows.push(ListedFlow::broken(name, &mistake.into()));
                 continue;
             }
         };
         let mut agents: Vec<String> = flow.agents.iter().map(|(agent, _)| agent.to_string()).collect();
         agents.dedup();
         flows.push(ListedFlow {
-            is_default: name == set,
+            is_default: name == *set,
             own: project.flow_path(&name).exists(),
             fits_a_loop: flow.fits_a_loop().is_ok(),
             states: flow.states.keys().map(ToString::to_string).collect(),
@@ -161,7 +161,7 @@ fn check(names: &[String], project: &Project, context: &Context) -> Done {
     if names.is_empty() {
         names = all_names(project)?;
     }
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?;
     let known: Vec<AgentName> = settings.agent_names().collect();
     let (mut flows, mut mistakes) = (Vec::new(), Vec::new());
     for name in &names {
@@ -201,7 +201,7 @@ fn place_of(name: &str, project: &Project) -> String {
 
 fn find(name: &str, project: &Project, context: &Context) -> Result<Flow, CliError> {
     if !is_file(name) {
-        return project.flow(name);
+        return Ok(project.flow(name)?);
     }
     let path: Utf8PathBuf = context.directory.join(name);
     let text = read_text(&path)?.ok_or_else(|| CliError::usage(format!("there is no file `{name}`")))?;

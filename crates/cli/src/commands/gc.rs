@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_app::outlet::Destination;
+use rehearsal_app::places::open_worktrees;
+use rehearsal_app::project::Project;
+use rehearsal_core::config::Settings;
 use rehearsal_core::{Task, TaskId, WorkerId};
 use rehearsal_engine::forget_dead_workers;
 use rehearsal_forge::{Collected, GcEntry, GcMode, Git, Oid, Worktrees, remote_head, sweep_references};
@@ -12,13 +15,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
-use super::work::open_worktrees;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
-use crate::outlet::{Destination, git_error};
-use crate::project::Project;
 use crate::ui::harmless;
 use crate::words;
 
@@ -66,9 +65,9 @@ enum Fate {
 }
 
 pub(crate) async fn run(args: GcArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?;
     let store = project.store().await?;
     let mode = if args.dry_run { GcMode::DryRun } else { GcMode::Delete };
     let worktrees = open_worktrees(&settings, &project).await?;
@@ -79,7 +78,7 @@ pub(crate) async fn run(args: GcArgs, context: &Context) -> Done {
     let document = GcDocument {
         dry_run: args.dry_run,
         worktrees: entries.iter().map(view).collect(),
-        references: references.map_err(|error| git_error(&error))?,
+        references: references?,
         workers: forget_dead_workers(&*store, &project.state_dir(), mode).await?,
     };
     show(&document, context);

@@ -16,7 +16,6 @@ use super::test::{FoundTests, found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal init")]
@@ -49,7 +48,7 @@ struct Findings {
 }
 
 pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
     let path = project.config_path();
     if path.exists() && !args.force {

@@ -7,7 +7,8 @@ mod tasks;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_core::config::Overrides;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::{AgentName, FlowName, SessionName, TaskId, Tokens};
 use rehearsal_crew::plan::{Member, Plan, PlanFile};
 use rehearsal_crew::planner::Reply;
@@ -17,10 +18,9 @@ use serde::Serialize;
 use super::Done;
 use super::work::{self, WorkDocument};
 use crate::context::Context;
+use crate::context::read_stdin;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
-use crate::project::{Project, read_stdin, read_text};
 use crate::ui::{BOLD, harmless, one_line, styled, table};
 use crate::words;
 use approval::Decision;
@@ -95,9 +95,9 @@ struct AddedTask {
 }
 
 pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?;
     let members = members::of(&settings, &project)?;
     let wish = match args.wish.as_deref() {
         Some("-") => Some(read_stdin()?),

@@ -14,7 +14,6 @@ use super::rehearse::scenario_path;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal promote 7x3k --name greets-by-name")]
@@ -36,7 +35,7 @@ pub(crate) struct PromoteDocument {
 }
 
 pub(crate) async fn run(args: PromoteArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
     let store = project.store().await?;
     let run = store.find_run(&args.run).await?;

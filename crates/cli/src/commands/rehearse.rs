@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_engine::rehearsal::{Rehearsed, Scenario, parse};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +19,6 @@ use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 
 pub(crate) use starter::write_starter;
 

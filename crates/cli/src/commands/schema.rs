@@ -3,6 +3,7 @@
 use clap::Args;
 use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
+use rehearsal_app::{lanes, sessions, status, tasks};
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
@@ -18,8 +19,8 @@ use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{
-    Done, agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, lane, logs,
-    mcp, plan, promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+    Done, agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, logs, mcp,
+    plan, promote, record, rehearse, replay, run, runs, stage, test, work,
 };
 use crate::error::{CliError, ErrorDocument};
 use crate::exit::Exit;
@@ -59,22 +60,22 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("doctor-store", "doctor --store", document::<doctor::StoreDocument>),
     ("demo", "demo", document::<demo::DemoDocument>),
     ("demo-pull-request", "demo --flow pull-request", document::<demo::PullRequestDemo>),
-    ("session", "session new, show, context", document::<session::SessionDocument>),
-    ("session-list", "session list", document::<session::SessionList>),
-    ("session-progress", "session progress", document::<session::ProgressDocument>),
+    ("session", "session new, show, context", document::<sessions::SessionDocument>),
+    ("session-list", "session list", document::<sessions::SessionList>),
+    ("session-progress", "session progress", document::<sessions::ProgressDocument>),
     (
         "task",
         "task add, edit, done, block, unblock, cancel, retry; approve, reject",
-        document::<task::TaskDocument>,
+        document::<tasks::TaskDocument>,
     ),
     (
         "task-report",
         "task done, block, from inside a run that cannot see its tasks",
-        document::<task::TaskReport>,
+        document::<tasks::TaskReport>,
     ),
-    ("task-list", "task list", document::<task::TaskList>),
-    ("task-show", "task show", document::<task::TaskDetails>),
-    ("task-import", "task import", document::<task::ImportDocument>),
+    ("task-list", "task list", document::<tasks::TaskList>),
+    ("task-show", "task show", document::<tasks::TaskDetails>),
+    ("task-import", "task import", document::<tasks::ImportDocument>),
     ("plan", "a plan, as `plan --from FILE` takes it", || schema_for!(PlanFile)),
     ("plan-document", "plan", document::<plan::PlanDocument>),
     ("run", "run", document::<LoopSummary>),
@@ -82,7 +83,7 @@ pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
     ("run-dry", "run --dry-run", document::<run::DryRun>),
     ("work", "work", document::<work::WorkDocument>),
     ("work-event", "a line of work --follow", document::<WorkEvent>),
-    ("lane", "pause, resume", document::<lane::LaneDocument>),
+    ("lane", "pause, resume", document::<lanes::LaneDocument>),
     ("gc", "gc", document::<gc::GcDocument>),
     ("test", "test", document::<test::TestDocument>),
     ("test-event", "a line of test --follow", document::<test::TestEvent>),

@@ -1,7 +1,6 @@
 //! `why TASK`.
 
 use clap::Args;
-use rehearsal_core::config::Overrides;
 use rehearsal_engine::LoopLock;
 use rehearsal_engine::why::{Surroundings, why};
 
@@ -27,7 +26,7 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
     let task = store.find_task(&args.task).await?;
     let (state_dir, now) = (project.state_dir(), context.now());
     let holder = LoopLock::holder(&state_dir);
-    let limits = project.settings(Overrides::default())?.limits();
+    let limits = project.settings()?.limits();
     let around = Surroundings { now, limits: &limits, loop_holder: holder.as_deref(), state_dir: &state_dir };
     let why = why(&*store, &task, &around).await?;
     let ui = context.ui;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting, check_timeout};
+use rehearsal_core::config::{Origin, SandboxLevel, Setting, check_timeout};
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{Progress, RunEvent, RunWatcher};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::ui::one_line;
 /// The checker as the command line wants it.
 pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Checker, CliError> {
     let project = context.project()?;
-    let mut settings = project.settings(Overrides::default())?;
+    let mut settings = project.settings()?.clone();
     let testing = &mut settings.testing;
     if let Some(timeout) = args.timeout {
         check_timeout(timeout).map_err(CliError::usage)?;

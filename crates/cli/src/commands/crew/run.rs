@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::workplace::{Tools, tools};
 use super::{Done, agents_dir, choice_error, role_error, roles_in};
+use crate::context::read_stdin;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::read_stdin;
 use crate::ui::{DIM, ODD, Ui, harmless, one_line, raw_out, styled};
 
 #[derive(Debug, Args)]

@@ -12,7 +12,6 @@ use crate::commands::test::{ActionTests, Choices};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 
 /// The tools of a role, and where its report goes if nobody waits for it.
 pub(super) struct Tools {
@@ -23,7 +22,7 @@ pub(super) struct Tools {
 
 /// The tools of a role in this directory. By hand there is no run: then its report goes to a directory that is thrown away.
 pub(super) async fn tools(role: &Role, context: &Context) -> Result<Tools, CliError> {
-    let inside = InsideRun::detect();
+    let inside = context.inside_run();
     let (run_dir, scratch) = match &inside {
         Some(inside) => (inside.directory().to_owned(), None),
         None => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use camino::Utf8Path;
 use rehearsal_agent::environment::Variables;
+use rehearsal_app::file::read_text;
 use rehearsal_core::config::{HumanDuration, Profile, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, Blame, Clock, NewTask, Outcome, Run, Task, TaskId, Tokens};
@@ -23,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 use super::scene::{Scene, failed};
 use super::steps::note;
 use super::tape::TapedStage;
-use crate::project::read_text;
 
 /// The worktree of the one task that there is.
 pub(super) const FIRST_WORKTREE: &str = "rehearsal-0";
@@ -193,7 +193,7 @@ impl FlowTrial<'_> {
                 profile.timeout.value = timeout;
             }
             let template = read_text(&self.prompts.join(format!("{name}.md")))
-                .map_err(|error| failed("the prompt", &error.message))?;
+                .map_err(|error| failed("the prompt", &crate::error::CliError::from(error).message))?;
             cast.insert(name.clone(), (profile, template));
         }
         Ok(TrialRoles {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rehearsal_app::project::Project;
 use rehearsal_eval::assertion::Assertion;
 use rehearsal_eval::case::Case;
 use rehearsal_eval::grade::{Verdict, grade};
@@ -21,7 +22,6 @@ use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, harmless, one_line, styled};
 use crate::words;
 

@@ -1,5 +1,6 @@
 //! `eval oracle`: whether cases can tell good from bad.
 
+use rehearsal_app::project::Project;
 use rehearsal_eval::assertion::Assertion;
 use rehearsal_eval::case::Case;
 use rehearsal_eval::grade::{Grade, Verdict, grade};
@@ -14,7 +15,6 @@ use super::{Found, attempts, stop_on_signal};
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, harmless, one_line, styled};
 
 /// `eval oracle --json`.

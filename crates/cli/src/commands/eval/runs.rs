@@ -2,12 +2,12 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::tz::TimeZone;
+use rehearsal_app::project::Project;
 use rehearsal_core::Timestamp;
 use rehearsal_eval::report::html;
 use rehearsal_eval::summary::{Record, Summary};
 
 use crate::error::CliError;
-use crate::project::Project;
 use crate::ui::Document;
 
 /// The copy of the eval in a run.

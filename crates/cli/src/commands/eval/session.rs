@@ -2,7 +2,8 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rehearsal_core::config::Overrides;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_eval::case::parse;
 use rehearsal_eval::run::{Attempts as _, Unmade};
 use rehearsal_eval::trial::{Replay, Trial, TrialId};
@@ -20,7 +21,6 @@ use crate::commands::replay::RungName;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 use crate::ui::{harmless, one_line};
 
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Conte
     let cassette = path_of(context, &args.name)?;
     let agent = match &args.agent {
         Some(agent) => agent.clone(),
-        None => project.settings(Overrides::default())?.agent.value.to_string(),
+        None => project.settings()?.agent.value.to_string(),
     };
     let head = Git::at(project.root.clone()).line(&["rev-parse", "HEAD"]).await;
     let at = head.map_err(|error| CliError::of(Exit::Git, &error).hint("commit something first"))?;

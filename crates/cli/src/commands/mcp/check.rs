@@ -1,6 +1,6 @@
 //! The tool `check`.
 
-use rehearsal_core::config::{Overrides, SandboxLevel};
+use rehearsal_core::config::SandboxLevel;
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{CheckReport, Stage, check_page_for_agents};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
@@ -92,7 +92,7 @@ impl Arguments {
 
 async fn checker(context: &Context) -> Result<Checker, CliError> {
     let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?.clone();
     let check = settings.check.clone();
     Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
 }

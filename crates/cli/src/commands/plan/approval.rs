@@ -4,6 +4,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::TaskId;
 use rehearsal_crew::plan::{Member, Plan};
 
@@ -11,7 +13,6 @@ use super::{PlanArgs, checked, shown};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 
 /// What was decided on a plan.
 pub(super) enum Decision {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rehearsal_app::project::Project;
 use rehearsal_crew::plan::Member;
 use rehearsal_crew::planner::{Planned, PlannerError, Wish, plan};
 use rehearsal_crew::{ModelChoice, Surroundings};
@@ -13,7 +14,6 @@ use crate::commands::crew::{agents_dir, choice_error, role_error, roles_in};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 
 /// Planning is part of writing code, and done by the model that does that.
 const ROLE: &str = "code";

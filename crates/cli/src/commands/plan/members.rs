@@ -1,5 +1,6 @@
 //! Who can be given a task of a plan.
 
+use rehearsal_app::project::Project;
 use rehearsal_core::AgentName;
 use rehearsal_core::config::{Origin, PermissionMode, Profile, Settings};
 use rehearsal_crew::Roles;
@@ -7,7 +8,6 @@ use rehearsal_crew::plan::Member;
 
 use crate::commands::crew::{agents_dir, roles_in};
 use crate::error::CliError;
-use crate::project::Project;
 
 /// These decide on the work of others, and are asked when there is some.
 const DECIDERS: [&str; 4] = ["review", "qa", "reviewer", "gatekeeper"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rehearsal_core::config::Overrides;
+use rehearsal_app::project::Project;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, NewSession, NewTask, SessionName, TaskId};
 use rehearsal_crew::plan::{Plan, PlanStep};
@@ -12,7 +12,6 @@ use rehearsal_store::{Change, CommitError, FindError, Store};
 use super::AddedTask;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::project::Project;
 use crate::ui::one_line;
 
 /// The flow of tasks that change something.
@@ -38,7 +37,7 @@ pub(super) async fn add(
     project: &Project,
     context: &Context,
 ) -> Result<Added, CliError> {
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?;
     let flow = |name| {
         let flow = project.flow(name)?;
         project.check_agents(&flow, &settings)?;

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::place_of;
 use rehearsal_engine::rehearsal::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
@@ -19,7 +21,6 @@ use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 
 /// Plays all of them.
 pub(super) fn all(
@@ -241,7 +242,7 @@ fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliEr
     let scenario = &written.scenario;
     let named = |name: &str, place: Option<rehearsal_core::Place>| {
         let found = match project {
-            Some(project) => project.flow(name),
+            Some(project) => project.flow(name).map_err(CliError::from),
             None => Flow::shipped(name).ok_or_else(|| CliError::usage(format!("there is no flow `{name}`"))),
         };
         let place = place.map_or_else(|| written.file.clone(), |place| format!("{}:{place}", written.file));

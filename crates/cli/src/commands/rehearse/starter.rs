@@ -1,12 +1,12 @@
 //! A few scenarios to begin with.
 
+use rehearsal_app::project::Project;
+
 use super::super::Done;
 use super::{StarterDocument, scenario_path};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
-use crate::project::Project;
 
 /// Name and text of each.
 const STARTER: [(&str, &str); 3] = [
@@ -16,7 +16,7 @@ const STARTER: [(&str, &str); 3] = [
 ];
 
 pub(super) fn run(project: &Project, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let written = write_starter(project)?;
     for path in &written {
         context.ui.say(format!("{path} is written"));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use camino::Utf8Path;
+use rehearsal_app::file::read_text;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Place, SourceError};
 use rehearsal_crew::{TestRunError, TestRunner};
@@ -20,8 +21,8 @@ use super::setup::{Choices, tester, unless_refused};
 use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
+use crate::context::read_stdin;
 use crate::error::CliError;
-use crate::project::{read_stdin, read_text};
 use crate::ui::{Document, emit};
 
 pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) -> Done {

@@ -1,7 +1,6 @@
 //! `test history|flaky|slow`: what earlier runs tell.
 
 use rehearsal_core::TestRun;
-use rehearsal_core::config::Overrides;
 use rehearsal_store::TestQuery;
 use rehearsal_testing::{Standing, TestHistory, TestRecord, histories};
 use schemars::JsonSchema;
@@ -69,7 +68,7 @@ pub(super) async fn slow(context: &Context) -> Done {
 
 async fn all(context: &Context) -> Result<Vec<TestHistory>, CliError> {
     // A broken configuration is told before an empty answer is given.
-    context.project()?.settings(Overrides::default())?;
+    context.project()?.settings()?;
     let store = context.store().await?;
     let mut records = Vec::new();
     for tested in store.test_runs(&TestQuery::default()).await? {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use rehearsal_app::project::Project;
 use rehearsal_core::config::{
-    HumanDuration, Origin, Overrides, SandboxLevel, Setting, Settings, Written, check_timeout,
+    HumanDuration, Origin, SandboxLevel, Setting, Settings, Written, check_timeout,
 };
 use rehearsal_engine::{Tested, Tester};
 use rehearsal_testing::Framework;
@@ -11,7 +12,6 @@ use rehearsal_testing::Framework;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 
 /// What is asked for beyond the configuration. What is left out stays as it is configured.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Choices {
 /// The tester of the repository around.
 pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester, CliError> {
     let project = context.project()?;
-    let mut all = project.settings(Overrides::default())?;
+    let mut all = project.settings()?.clone();
     let settings = &mut all.testing;
     let flag = |given| Setting { value: given, origin: Origin::Flag };
     if let Some(framework) = choices.framework {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use rehearsal_agent::environment::Variables;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::{PermissionMode, Profile, Settings};
 use rehearsal_core::{AgentName, Clock};
 use rehearsal_engine::prompt::check_task_template;
@@ -16,7 +18,6 @@ use crate::commands::crew::check_role;
 use crate::commands::run::check_permission;
 use crate::context::{Context, variables};
 use crate::error::CliError;
-use crate::project::{Project, read_text};
 
 /// All agents that a flow may name.
 pub(super) struct ConfiguredRoles {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rehearsal_app::project::Project;
 use rehearsal_core::TestStatus;
-use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_core::config::Settings;
 use rehearsal_eval::case::RepositoryFile;
 use rehearsal_eval::import::{Mined, history};
 use rehearsal_eval::run::Unmade;
@@ -23,7 +24,6 @@ use crate::commands::eval::{stop_on_signal, tested};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::one_line;
 use crate::words;
 
@@ -74,7 +74,7 @@ pub(super) async fn run(args: &ImportArgs, target: &Target, project: &Project, c
     let stop = stop_on_signal()?;
     let miner = Miner {
         git: Git::at(project.root.clone()),
-        settings: project.settings(Overrides::default())?,
+        settings: project.settings()?.clone(),
         store: project.store().await?,
         project,
         context,

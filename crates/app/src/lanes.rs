@@ -2,13 +2,13 @@
 
 use rehearsal_core::{Hold, HoldCause, Lane, Timestamp};
 use rehearsal_store::Change;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::project::{Project, ProjectError};
 
 /// A lane that stands still.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldLane {
     /// Which.
     pub lane: Lane,
@@ -17,7 +17,8 @@ pub struct HeldLane {
 }
 
 /// `pause --json` and `resume --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaneDocument {
     /// Which lane was paused or goes on.
     pub lane: Lane,

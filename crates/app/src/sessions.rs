@@ -3,7 +3,6 @@
 use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::{Lane, NewSession, ProgressEntry, Session, SessionEdit, SessionName};
 use rehearsal_store::{Change, Counts, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::caller::{Caller, ReportError};
@@ -11,7 +10,8 @@ use crate::lanes::{HeldLane, held};
 use crate::project::{Project, ProjectError};
 
 /// How many tasks a session has.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskCounts {
     /// Tasks that are not over.
     pub open: u64,
@@ -30,7 +30,8 @@ impl From<Counts> for TaskCounts {
 }
 
 /// A session with its counts.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionView {
     /// The session.
     #[serde(flatten)]
@@ -40,14 +41,16 @@ pub struct SessionView {
 }
 
 /// `session list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionList {
     /// By name.
     pub sessions: Vec<SessionView>,
 }
 
 /// `session show --json`, and what `new` and `context` answer.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionDocument {
     /// The session.
     pub session: SessionView,
@@ -59,7 +62,8 @@ pub struct SessionDocument {
 }
 
 /// `session progress --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressDocument {
     /// Oldest first.
     pub progress: Vec<ProgressEntry>,

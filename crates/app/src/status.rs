@@ -3,14 +3,14 @@
 use rehearsal_core::{Run, Standing, Task, Timestamp};
 use rehearsal_engine::LoopLock;
 use rehearsal_store::{Counts, Scope};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lanes::{HeldLane, held};
 use crate::project::{Project, ProjectError};
 
 /// `status --json`.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// The process of the loop that runs here now.
     pub loop_process: Option<String>,
@@ -29,7 +29,8 @@ pub struct Status {
 }
 
 /// A session in numbers.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionStatus {
     /// Its name; `-` for the tasks of none.
     pub name: String,
@@ -44,7 +45,8 @@ pub struct SessionStatus {
 }
 
 /// A task in work.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InWork {
     /// The task's id.
     pub task: String,
@@ -65,7 +67,8 @@ pub struct InWork {
 }
 
 /// A run under no lease.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunningView {
     /// Its id.
     pub run: String,

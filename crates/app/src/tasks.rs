@@ -7,7 +7,6 @@ mod list;
 
 use rehearsal_core::Task;
 use rehearsal_store::Committed;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::caller::ReportError;
@@ -20,7 +19,8 @@ pub use import::{ImportDocument, ImportRequest, import};
 pub use list::{FlowNow, TaskDetails, TaskFilter, TaskList, list, show};
 
 /// A task as an answer: what commands that change one print with `--json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskDocument {
     /// The task as it is now.
     pub task: Task,
@@ -31,7 +31,8 @@ pub struct TaskDocument {
 }
 
 /// What an agent reported of a task that cannot be looked at from inside its run.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskReport {
     /// As it was given.
     pub id: String,

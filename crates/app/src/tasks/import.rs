@@ -7,7 +7,6 @@ use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{FlowName, NewTask, SessionName, TaskId};
 use rehearsal_engine::random_bits;
 use rehearsal_store::{Change, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::TaskError;
@@ -29,7 +28,8 @@ pub struct ImportRequest {
 }
 
 /// `task import --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportDocument {
     /// The new tasks, in the order of the file.
     pub added: Vec<TaskId>,

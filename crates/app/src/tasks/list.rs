@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rehearsal_core::flow::{Flow, SHIPPED};
 use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, nearest};
 use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, StoreError, TaskQuery};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::TaskError;
@@ -34,7 +33,8 @@ pub struct TaskFilter {
 }
 
 /// `task list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskList {
     /// Most urgent first.
     pub tasks: Vec<Task>,
@@ -43,7 +43,8 @@ pub struct TaskList {
 }
 
 /// `task show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskDetails {
     /// The task.
     pub task: Task,

@@ -1,7 +1,6 @@
 //! `config show`.
 
 use clap::{Args, Subcommand};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -27,12 +26,14 @@ pub(crate) struct ShowArgs {
 }
 
 /// `config show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ConfigDocument {
     settings: Vec<SettingView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SettingView {
     /// Its name in the file.
     key: String,

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use show::{RoleDocument, RoleList};
 
 #[derive(Debug, Subcommand)]

@@ -12,7 +12,6 @@ use clap::Args;
 use rehearsal_app::file::read_text;
 use rehearsal_app::project::Project;
 use rehearsal_engine::rehearsal::{Rehearsed, Scenario, parse};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -70,7 +69,8 @@ enum StoreKind {
 }
 
 /// `rehearse --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RehearseDocument {
     /// How many are as expected.
     passed: usize,
@@ -81,7 +81,8 @@ pub(crate) struct RehearseDocument {
 }
 
 /// One scenario that was played.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Played {
     /// The file it is in.
     file: String,
@@ -93,7 +94,8 @@ struct Played {
 }
 
 /// `rehearse --init --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StarterDocument {
     /// The files that were written.
     written: Vec<String>,

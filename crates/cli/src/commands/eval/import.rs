@@ -9,7 +9,6 @@ use rehearsal_app::file::read_all;
 use rehearsal_app::project::Project;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_eval::import::{Format, Imported, Note, NoteKind, Wanted, promptfoo, safe_name, swe_bench};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::Done;
@@ -75,7 +74,8 @@ enum FormatName {
 }
 
 /// `eval import --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ImportDocument {
     /// The name of the eval.
     eval: String,

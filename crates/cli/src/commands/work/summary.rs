@@ -13,7 +13,6 @@ use rehearsal_core::{
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
 use rehearsal_store::{Scope, StatusFilter, TaskQuery};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Worked;
@@ -24,7 +23,8 @@ use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled, table};
 use crate::words;
 
 /// `work --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WorkDocument {
     /// Why it ended.
     end: WorkEnd,
@@ -53,7 +53,8 @@ pub(crate) struct WorkDocument {
 }
 
 /// A task, and what came of it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct WorkedTask {
     id: TaskId,
     title: String,

@@ -10,6 +10,9 @@ const LONGEST_FILE: u64 = 4 << 20;
 /// Why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
+    /// It is not there.
+    #[error("there is no file `{0}`")]
+    Missing(Utf8PathBuf),
     /// A directory is in its place.
     #[error("`{0}` is a directory")]
     Directory(Utf8PathBuf),
@@ -25,7 +28,7 @@ pub enum FileError {
         limit: u64,
     },
     /// What it says is wrong.
-    #[error("{file}: {}", error.message)]
+    #[error("{}: {}", located(file, error), error.message)]
     Wrong {
         /// The file, as messages show it.
         file: String,
@@ -41,6 +44,10 @@ impl FileError {
     pub(crate) fn wrong(error: SourceError, file: impl Into<String>) -> Self {
         Self::Wrong { file: file.into(), error }
     }
+}
+
+fn located(file: &str, error: &SourceError) -> String {
+    error.place.map_or_else(|| file.to_owned(), |place| format!("{file}:{place}"))
 }
 
 /// A text file that a person wrote; none if it is not there.

@@ -7,13 +7,22 @@
 //! **Invariant:** nothing is printed, no argument is read, no process is ended. The environment is an argument. Errors are
 //! typed and have no hints: those who talk to people word them.
 
+pub mod agents;
 pub mod caller;
+pub mod crew;
 pub mod file;
+pub mod flows;
+pub mod gc;
 mod ids;
 pub mod lanes;
+pub mod logs;
 pub mod outlet;
 pub mod places;
+pub mod plan;
 pub mod project;
+pub mod runs;
 pub mod sessions;
 pub mod status;
 pub mod tasks;
+pub mod testing;
+pub mod text;

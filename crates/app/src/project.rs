@@ -73,7 +73,7 @@ pub enum ProjectError {
         near: Option<String>,
     },
     /// A flow's name differs from its file's name, so two files could claim to be the same flow.
-    #[error("the flow calls itself `{name}`")]
+    #[error("{file}: the flow calls itself `{name}`")]
     MisnamedFlow {
         /// The file, as messages show it.
         file: String,

@@ -1,5 +1,7 @@
 //! What went wrong, in words: first what, then where, then what to do. Made once, here, from typed errors.
 
+mod crew;
+mod outlet;
 mod project;
 
 use std::fmt::Write as _;

@@ -7,7 +7,9 @@ mod store;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
+use rehearsal_app::crew::check_role;
 use rehearsal_app::project::Project;
+use rehearsal_app::testing;
 use rehearsal_core::config::{DriverKind, Profile, Settings, without_password};
 use rehearsal_core::{AgentName, Run};
 use rehearsal_crew::any_vendor;
@@ -17,8 +19,6 @@ use rehearsal_store::{OpenError, StoreError, StoreLocation};
 use serde::Serialize;
 
 use super::Done;
-use super::crew::check_role;
-use super::test::{found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -154,7 +154,7 @@ async fn check_project(
 }
 
 fn check_tests(root: &Utf8Path) -> Check {
-    match in_words(&found_tests(root)) {
+    match words::tests(&testing::found(root)) {
         Some(found) => Check::ok("tests", found),
         None => Check::note("tests", "none found", "set `command:` under `testing:` in the configuration"),
     }
@@ -233,7 +233,7 @@ fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>)
 fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
     let what = format!("agent {name}");
     if let Err(error) = check_role(profile, project) {
-        return Check::bad(&what, error.in_a_line(), "`rehearsal crew list` shows the roles");
+        return Check::bad(&what, CliError::from(error).in_a_line(), "`rehearsal crew list` shows the roles");
     }
     let role = profile.role.value.as_deref().unwrap_or_default();
     if any_vendor(|name| std::env::var(name).ok()) {

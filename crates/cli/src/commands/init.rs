@@ -5,16 +5,17 @@ use std::fmt::Write as _;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::git;
+use rehearsal_app::testing::{self, FoundTests};
 use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
 use serde::Serialize;
 
 use super::Done;
 use super::rehearse::write_starter;
-use super::test::{FoundTests, found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::words;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal init")]
@@ -66,7 +67,7 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none found".into());
     let agents: Vec<&str> = found.agents.iter().map(|kind| kind.as_str()).collect();
     ui.say(format!("base branch: {}", or_none(&found.base_branch)));
-    ui.say(format!("tests: {}", or_none(&in_words(&found.tests))));
+    ui.say(format!("tests: {}", or_none(&words::tests(&found.tests))));
     ui.say(format!("agents: {}", if agents.is_empty() { "none found".into() } else { agents.join(", ") }));
     for path in &scenarios {
         ui.say(format!("{path} is written, a scenario to begin with"));
@@ -86,7 +87,7 @@ async fn look(root: &Utf8Path) -> Findings {
     };
     Findings {
         base_branch: git::base_branch(root).await.ok(),
-        tests: found_tests(root),
+        tests: testing::found(root),
         agents: DriverKind::ALL.into_iter().filter(is_here).collect(),
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::process::{self, SpawnError};
+use rehearsal_app::crew::check_role;
 use rehearsal_app::project::Project;
 use rehearsal_app::sessions::the_session;
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, TestingSettings};
@@ -19,7 +20,6 @@ use rehearsal_engine::{
 use serde::Serialize;
 
 use super::Done;
-use super::crew::check_role;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;

@@ -2,13 +2,11 @@
 
 use rehearsal_app::caller::{InsideRunError, ReportError};
 use rehearsal_app::file::FileError;
-use rehearsal_app::outlet::OutletError;
-use rehearsal_app::places::WorktreesError;
+use rehearsal_app::logs::LogError;
 use rehearsal_app::project::{DIRECTORY, ProjectError};
 use rehearsal_app::sessions::SessionError;
 use rehearsal_app::tasks::TaskError;
 use rehearsal_core::flow::SHIPPED;
-use rehearsal_forge::{GitError, WorktreeError};
 
 use super::CliError;
 use crate::exit::Exit;
@@ -18,9 +16,10 @@ impl From<FileError> for CliError {
         match error {
             FileError::Wrong { file, error } => Self::in_file(error, &file),
             FileError::Io(error) => error.into(),
-            FileError::Directory(_) | FileError::NotRegular(_) | FileError::TooLarge { .. } => {
-                Self::usage(error.to_string())
-            }
+            FileError::Missing(_)
+            | FileError::Directory(_)
+            | FileError::NotRegular(_)
+            | FileError::TooLarge { .. } => Self::usage(error.to_string()),
         }
     }
 }
@@ -57,7 +56,9 @@ impl From<ProjectError> for CliError {
                 format!("shipped: {shipped}; your own go to `{DIRECTORY}/flows/NAME.yaml`")
             }),
             ProjectError::MisnamedFlow { file, expected, name } => {
-                this.at(&file).hint(format!("write `name: {expected}`, or call the file `{name}.yaml`"))
+                Self::usage(format!("the flow calls itself `{name}`"))
+                    .at(&file)
+                    .hint(format!("write `name: {expected}`, or call the file `{name}.yaml`"))
             }
             ProjectError::LoopFlow { .. } => {
                 this.hint(format!("see `{DIRECTORY}/flows/loop.yaml`; without that file the shipped one is used"))
@@ -109,61 +110,14 @@ impl From<TaskError> for CliError {
     }
 }
 
-impl From<OutletError> for CliError {
-    fn from(error: OutletError) -> Self {
-        let this = Self::of(Exit::Git, &error);
+impl From<LogError> for CliError {
+    fn from(error: LogError) -> Self {
         match error {
-            OutletError::NoBaseBranch(_) => this.hint("set `base_branch:` in .rehearsal/config.yaml"),
-            OutletError::UnknownRemote { .. } => {
-                this.exiting(Exit::Usage).hint("`git remote -v` lists those that there are")
+            LogError::NoLog { ref run } => {
+                let hint = format!("`rehearsal runs show {run}` says how it ended");
+                Self::usage(error.to_string()).hint(hint)
             }
-            OutletError::NoRemote { .. } => this
-                .exiting(Exit::Usage)
-                .hint("`git remote add` makes one; `kind: local` under `forge:` needs none"),
-            OutletError::UnknownHost { .. } => this
-                .exiting(Exit::Forge)
-                .hint("set `kind: local` under `forge:` in .rehearsal/config.yaml: work is merged into a repository on this machine")
-                .hint("set `kind: github` if it is a GitHub of your own that `gh` is logged in to"),
-            OutletError::NoGh { .. } => this
-                .exiting(Exit::Forge)
-                .hint("install it from https://cli.github.com and run `gh auth login`")
-                .hint("set `kind: local` under `forge:` in .rehearsal/config.yaml to work without GitHub"),
-            OutletError::NoBase { .. } => {
-                this.hint("commit something first, or set `base_branch:` in .rehearsal/config.yaml")
-            }
-            OutletError::NoBaseThere { remote, base } => {
-                this.hint(format!("`git push {remote} {base}` brings it there"))
-            }
-            OutletError::CheckedOut { .. } => this.hint(
-                "use a bare repository as the remote (`git clone --bare`), or check out another branch there",
-            ),
-            OutletError::Remote(_) => this.hint("`git remote -v` shows where it points"),
-            OutletError::NotUtf8(_) => this.exiting(Exit::Usage),
-            OutletError::Git(_) => this,
-            OutletError::Project(error) => error.into(),
-            OutletError::Io(error) => error.into(),
-        }
-    }
-}
-
-impl From<GitError> for CliError {
-    fn from(error: GitError) -> Self {
-        Self::of(Exit::Git, &error)
-    }
-}
-
-impl From<WorktreesError> for CliError {
-    fn from(error: WorktreesError) -> Self {
-        match error {
-            WorktreesError::Project(error) => error.into(),
-            WorktreesError::Worktree(error) => {
-                let this = Self::of(Exit::Git, &error);
-                match error {
-                    WorktreeError::Inside { .. } => this
-                        .hint("set `directory:` under `worktrees:` to a directory outside of the repository"),
-                    _ => this,
-                }
-            }
+            LogError::Project(error) => error.into(),
         }
     }
 }

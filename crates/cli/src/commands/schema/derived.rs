@@ -4,7 +4,7 @@
 
 use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
-use rehearsal_app::{lanes, sessions, status, tasks};
+use rehearsal_app::{agents, crew, flows, gc, lanes, logs, runs, sessions, status, tasks, testing};
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
@@ -21,8 +21,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, logs, mcp, plan,
-    promote, record, rehearse, replay, run, runs, stage, test, work,
+    agent, cassette, check, config, demo, doctor, eval, generate, init, mcp, plan, promote, record, rehearse,
+    replay, run, stage, test, work,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -70,11 +70,11 @@ const DERIVED: &[(&str, Derive)] = &[
     ("test", document::<test::TestDocument>),
     ("test-event", document::<test::TestEvent>),
     ("test-explain", document::<test::ExplainDocument>),
-    ("test-history", document::<test::HistoryDocument>),
-    ("test-list", document::<test::TestsDocument>),
+    ("test-history", document::<testing::HistoryDocument>),
+    ("test-list", document::<testing::TestsDocument>),
     ("check", document::<CheckReport>),
     ("check-explain", document::<check::CheckExplanation>),
-    ("test-history-tool", document::<mcp::TestHistoryDocument>),
+    ("test-history-tool", document::<testing::TestHistoryDocument>),
     ("mcp-run_tests", || schema_for!(mcp::RunTestsArguments)),
     ("mcp-check", || schema_for!(mcp::CheckArguments)),
     ("mcp-check-answer", document::<mcp::CheckAnswer>),
@@ -100,7 +100,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("why", document::<Why>),
     ("runs", document::<runs::RunList>),
     ("runs-show", document::<runs::RunDocument>),
-    ("agent-list", document::<agent::AgentList>),
+    ("agent-list", document::<agents::AgentList>),
     ("agent-check", document::<agent::CheckDocument>),
     ("agent-explain", || schema_for!(rehearsal_agent::driver::Explanation)),
     ("crew-run", document::<CrewLine>),
@@ -114,9 +114,9 @@ const DERIVED: &[(&str, Derive)] = &[
     ("cassette-doctor", document::<cassette::CassetteDoctorDocument>),
     ("cassette-redact", document::<cassette::RedactDocument>),
     ("config-show", document::<config::ConfigDocument>),
-    ("flow-list", document::<flow::FlowList>),
-    ("flow-check", document::<flow::FlowCheck>),
-    ("flow-graph", document::<flow::FlowGraph>),
+    ("flow-list", document::<flows::FlowList>),
+    ("flow-check", document::<flows::FlowCheck>),
+    ("flow-graph", document::<flows::FlowGraph>),
     ("schema-list", document::<SchemaNames>),
     ("generate", document::<generate::Generated>),
     ("completions", document::<generate::Completions>),

@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_app::file::read_text;
 use rehearsal_app::project::Project;
-use rehearsal_engine::rehearsal::{Rehearsed, Scenario, parse};
+use rehearsal_scenario::{Rehearsed, Scenario, parse};
 use serde::Serialize;
 
 use super::Done;

@@ -9,11 +9,14 @@
 
 pub mod agents;
 pub mod caller;
+pub mod cassettes;
 pub mod crew;
+pub mod doctor;
 pub mod file;
 pub mod flows;
 pub mod gc;
 mod ids;
+pub mod init;
 pub mod lanes;
 pub mod logs;
 pub mod outlet;
@@ -21,6 +24,7 @@ pub mod places;
 pub mod plan;
 pub mod project;
 pub mod runs;
+pub mod scenarios;
 pub mod sessions;
 pub mod status;
 pub mod tasks;

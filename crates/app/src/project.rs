@@ -23,7 +23,7 @@ pub struct Project {
     /// Who asks.
     pub caller: Caller,
     state: Utf8PathBuf,
-    settings: OnceLock<Settings>,
+    settings: OnceLock<Arc<Settings>>,
     store: OnceCell<Arc<dyn Store>>,
 }
 
@@ -242,7 +242,7 @@ impl Project {
             return Ok(settings);
         }
         let settings = self.settings_with(Overrides::default())?;
-        Ok(self.settings.get_or_init(|| settings))
+        Ok(self.settings.get_or_init(|| Arc::new(settings)))
     }
 
     /// All settings: files, environment, and the flags of one request.

@@ -4,6 +4,8 @@ mod add;
 mod change;
 mod import;
 mod list;
+#[cfg(test)]
+mod tests;
 
 use rehearsal_core::Task;
 use rehearsal_store::Committed;

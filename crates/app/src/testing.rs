@@ -86,14 +86,24 @@ pub fn found(root: &Utf8Path) -> Vec<FoundTests> {
 
 /// Who runs the tests, as the settings and the caller want it.
 pub async fn tester(project: &Project, choices: Choices) -> Result<Tester, TestingError> {
-    tester_with(project, settings(project, choices)?).await
+    Ok(checker(project, choices).await?.tester)
 }
 
 /// Who builds, lints and tests, as the settings and the caller want it.
 pub async fn checker(project: &Project, choices: Choices) -> Result<Checker, TestingError> {
+    let store = project.store_of_tests().await?;
     let settings = settings(project, choices)?;
-    let check = settings.check.clone();
-    Ok(Checker { tester: tester_with(project, settings).await?, settings: check })
+    let tester = Tester {
+        root: project.root.clone(),
+        settings: settings.testing,
+        base_branch: settings.base_branch.value,
+        keep: project.state_dir().join("tests"),
+        variables: project.caller.environment.clone(),
+        store,
+        clock: Arc::clone(&project.caller.clock),
+        draws: Draws::random(),
+    };
+    Ok(Checker { tester, settings: settings.check })
 }
 
 fn settings(project: &Project, choices: Choices) -> Result<Settings, TestingError> {
@@ -115,19 +125,6 @@ fn settings(project: &Project, choices: Choices) -> Result<Settings, TestingErro
     settings.retries.value = choices.retries.unwrap_or(settings.retries.value);
     settings.sandbox.level.value = choices.sandbox.unwrap_or(settings.sandbox.level.value);
     Ok(all)
-}
-
-async fn tester_with(project: &Project, settings: Settings) -> Result<Tester, TestingError> {
-    Ok(Tester {
-        root: project.root.clone(),
-        settings: settings.testing,
-        base_branch: settings.base_branch.value,
-        keep: project.state_dir().join("tests"),
-        variables: project.caller.environment.clone(),
-        store: project.store_of_tests().await?,
-        clock: Arc::clone(&project.caller.clock),
-        draws: Draws::random(),
-    })
 }
 
 /// Runs the tests.

@@ -9,7 +9,6 @@ use rehearsal_app::caller::Caller;
 use rehearsal_app::file::read_input;
 use rehearsal_app::project::Project;
 use rehearsal_engine::SystemClock;
-use rehearsal_store::Store;
 
 use crate::error::CliError;
 use crate::ui::Ui;
@@ -46,11 +45,6 @@ impl Context {
     /// The repository around.
     pub(crate) fn project(&self) -> Result<Project, CliError> {
         Ok(Project::open(self)?)
-    }
-
-    /// The store of the repository around.
-    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        Ok(self.project()?.store().await?)
     }
 }
 

@@ -3,6 +3,7 @@
 mod crew;
 mod outlet;
 mod project;
+mod recording;
 
 use std::fmt::Write as _;
 

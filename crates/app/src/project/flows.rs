@@ -69,7 +69,7 @@ impl Project {
     /// The flow that a loop takes tasks through.
     pub fn loop_flow(&self) -> Result<Flow, ProjectError> {
         let flow = self.flow("loop")?;
-        flow.fits_a_loop().map_err(|why| ProjectError::LoopFlow { why: why.to_string() })?;
+        flow.fits_a_loop().map_err(|why| ProjectError::LoopFlow { why })?;
         Ok(flow)
     }
 

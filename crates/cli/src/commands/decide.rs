@@ -33,10 +33,10 @@ pub(crate) struct RejectArgs {
 
 pub(crate) async fn approve(args: ApproveArgs, context: &Context) -> Done {
     let task = tasks::approve(&context.project()?, &args.task, args.comment).await?;
-    changed(task, "is approved", context)
+    Ok(changed(task, "is approved", context))
 }
 
 pub(crate) async fn reject(args: RejectArgs, context: &Context) -> Done {
     let task = tasks::reject(&context.project()?, &args.task, args.comment).await?;
-    changed(task, "is rejected", context)
+    Ok(changed(task, "is rejected", context))
 }

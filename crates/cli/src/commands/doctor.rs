@@ -35,9 +35,6 @@ pub(crate) struct DoctorArgs {
     store: bool,
 }
 
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use store::StoreDocument;
-
 /// `doctor --json`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

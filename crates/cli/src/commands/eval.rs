@@ -252,7 +252,7 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
         let eval = parse(&text, settings.agent.value.as_str()).map_err(|error| {
             CliError::in_file(error, &shown).hint("`rehearsal schema eval` has the form of the file")
         })?;
-        asked::check_names(&eval, &settings)?;
+        asked::check_names(&eval, settings)?;
         all.push(Found { eval, text, path });
     }
     let is_file = |name: &&String| name.ends_with(".yaml") || name.ends_with(".yml");

@@ -2,6 +2,7 @@
 
 use rehearsal_app::caller::{InsideRunError, ReportError};
 use rehearsal_app::file::FileError;
+use rehearsal_app::init::InitError;
 use rehearsal_app::logs::LogError;
 use rehearsal_app::project::{DIRECTORY, ProjectError};
 use rehearsal_app::sessions::SessionError;
@@ -118,6 +119,17 @@ impl From<LogError> for CliError {
                 Self::usage(error.to_string()).hint(hint)
             }
             LogError::Project(error) => error.into(),
+        }
+    }
+}
+
+impl From<InitError> for CliError {
+    fn from(error: InitError) -> Self {
+        match error {
+            InitError::Exists { .. } => Self::usage(error.to_string()).hint(
+                "`rehearsal config show --origin` shows what it says; `rehearsal init --force` writes it anew",
+            ),
+            InitError::Project(error) => error.into(),
         }
     }
 }

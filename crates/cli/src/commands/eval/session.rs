@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_app::cassettes::path_of;
 use rehearsal_app::file::read_text;
 use rehearsal_app::project::Project;
 use rehearsal_eval::case::parse;
@@ -15,7 +16,6 @@ use super::attempt::RealAttempts;
 use super::tape::{Mode, says_something};
 use super::{Found, attempts, stop_on_signal};
 use crate::commands::Done;
-use crate::commands::cassette::path_of;
 use crate::commands::replay::RungName;
 use crate::context::Context;
 use crate::error::CliError;

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use rehearsal_core::Clock;
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{Replay, Source};
-use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder};
+use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder, Secrets};
 use rehearsal_llm::chat::{ChatRequest, ChatResponse};
 use rehearsal_llm::model::{ChatModel, ChatStream, ModelError};
 use rehearsal_llm::recording::RecordingModel;
@@ -16,7 +16,6 @@ use rehearsal_llm::wire::Dialect;
 
 use super::scene::failed;
 use super::tape::{Mode, open_to_play, replay};
-use crate::commands::cassette::secrets;
 
 /// Where what a model says is kept, and whether it is made or played.
 pub(super) struct ModelTape<'a> {
@@ -43,7 +42,8 @@ impl<M: ChatModel> TapedModel<M> {
         live: impl FnOnce() -> Result<M, Unmade>,
     ) -> Result<Self, Unmade> {
         let ModelTape { path, who, place, clock, .. } = tape;
-        let secrets = secrets();
+        let variables = crate::context::variables();
+        let secrets = Secrets::of(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         match tape.mode {
             Mode::StandIns => Ok(Self::Asked(live()?, Source::Scripted)),
             Mode::Live => Ok(Self::Asked(live()?, Source::Live)),

@@ -4,7 +4,9 @@
 
 use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
-use rehearsal_app::{agents, crew, flows, gc, lanes, logs, runs, sessions, status, tasks, testing};
+use rehearsal_app::{
+    agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, sessions, status, tasks, testing,
+};
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
@@ -21,8 +23,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    agent, cassette, check, config, demo, doctor, eval, generate, init, mcp, plan, promote, record, rehearse,
-    replay, run, stage, test, work,
+    agent, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, run,
+    stage, test, work,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -47,7 +49,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("error", document::<ErrorDocument>),
     ("init", document::<init::InitDocument>),
     ("doctor", document::<doctor::DoctorDocument>),
-    ("doctor-store", document::<doctor::StoreDocument>),
+    ("doctor-store", document::<rehearsal_app::doctor::StoreDocument>),
     ("demo", document::<demo::DemoDocument>),
     ("demo-pull-request", document::<demo::PullRequestDemo>),
     ("session", document::<sessions::SessionDocument>),
@@ -83,7 +85,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("run-tests-answer", document::<RunTestsAnswer>),
     ("testing", || schema_for!(TestingFile)),
     ("stage", document::<stage::StageEvent>),
-    ("promote", document::<promote::PromoteDocument>),
+    ("promote", document::<scenarios::PromoteDocument>),
     ("rehearse", document::<rehearse::RehearseDocument>),
     ("rehearse-init", document::<rehearse::StarterDocument>),
     ("eval", || schema_for!(EvalFile)),
@@ -108,11 +110,11 @@ const DERIVED: &[(&str, Derive)] = &[
     ("crew-show", document::<crew::RoleDocument>),
     ("record", document::<record::RecordDocument>),
     ("replay", document::<replay::ReplayDocument>),
-    ("cassette-show", document::<cassette::ShowDocument>),
-    ("cassette-diff", document::<cassette::DiffDocument>),
-    ("cassette-lint", document::<cassette::LintDocument>),
+    ("cassette-show", document::<cassettes::ShowDocument>),
+    ("cassette-diff", document::<cassettes::DiffDocument>),
+    ("cassette-lint", document::<cassettes::LintDocument>),
     ("cassette-doctor", document::<cassette::CassetteDoctorDocument>),
-    ("cassette-redact", document::<cassette::RedactDocument>),
+    ("cassette-redact", document::<cassettes::RedactDocument>),
     ("config-show", document::<config::ConfigDocument>),
     ("flow-list", document::<flows::FlowList>),
     ("flow-check", document::<flows::FlowCheck>),

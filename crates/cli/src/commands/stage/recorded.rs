@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_app::cassettes::{open_to_play, path_of, secrets};
 use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder, Written};
 use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
 use serde::Serialize;
 
 use super::{StageArgs, StageEvent, perform};
 use crate::commands::Done;
-use crate::commands::cassette::{open_to_play, path_of, secrets};
 use crate::commands::performance::place;
 use crate::commands::record::{failed, nothing_asked};
 use crate::commands::replay::ReplayReport;
@@ -44,7 +44,7 @@ pub(super) async fn record(
     };
     let path = path_of(context, cassette)?;
     let internal = |error: &dyn std::error::Error| CliError::of(Exit::Internal, error);
-    let secrets = secrets();
+    let secrets = secrets(context);
     let rules = AgentPack::named(&args.agent).rules();
     let normaliser = Normaliser::new(&rules, &here(context), &secrets).map_err(|error| internal(&error))?;
     let recorder = Recorder::create(path.as_std_path(), &args.agent, None, normaliser, &secrets)
@@ -71,7 +71,7 @@ pub(super) async fn replay(
     address: SocketAddr,
     context: &Context,
 ) -> Done {
-    let secrets = secrets();
+    let secrets = secrets(context);
     let cassette = open_to_play(context, cassette, &secrets)?;
     let player = Player::new(cassette, args.how.matching(), &here(context), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;

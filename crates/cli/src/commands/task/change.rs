@@ -59,23 +59,23 @@ pub(crate) struct EditArgs {
 }
 
 pub(super) async fn done(args: OneTask, context: &Context) -> Done {
-    note(tasks::finish(context, &args.task).await?, "is done", context)
+    Ok(note(tasks::finish(context, &args.task).await?, "is done", context))
 }
 
 pub(super) async fn block(args: BlockArgs, context: &Context) -> Done {
-    note(tasks::block(context, &args.task, args.reason).await?, "waits for a human", context)
+    Ok(note(tasks::block(context, &args.task, args.reason).await?, "waits for a human", context))
 }
 
 pub(super) async fn unblock(args: OneTask, context: &Context) -> Done {
-    changed(tasks::unblock(&context.project()?, &args.task).await?, "goes on", context)
+    Ok(changed(tasks::unblock(&context.project()?, &args.task).await?, "goes on", context))
 }
 
 pub(crate) async fn cancel(args: OneTask, context: &Context) -> Done {
-    changed(tasks::cancel(&context.project()?, &args.task).await?, "is cancelled", context)
+    Ok(changed(tasks::cancel(&context.project()?, &args.task).await?, "is cancelled", context))
 }
 
 pub(crate) async fn retry(args: OneTask, context: &Context) -> Done {
-    changed(tasks::retry(&context.project()?, &args.task).await?, "begins anew", context)
+    Ok(changed(tasks::retry(&context.project()?, &args.task).await?, "begins anew", context))
 }
 
 pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
@@ -90,11 +90,11 @@ pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
         max_cost: args.max_cost,
         touches: args.touches,
     };
-    changed(tasks::edit(&project, &args.task, request).await?, "is changed", context)
+    Ok(changed(tasks::edit(&project, &args.task, request).await?, "is changed", context))
 }
 
 /// From inside a run the command reports; from outside it acts.
-fn note(noted: Noted, what: &str, context: &Context) -> Done {
+fn note(noted: Noted, what: &str, context: &Context) -> Exit {
     match noted {
         Noted::Changed(task) => return changed(task, what, context),
         Noted::Reported(document) => {
@@ -107,11 +107,11 @@ fn note(noted: Noted, what: &str, context: &Context) -> Done {
             context.ui.document(report);
         }
     }
-    Ok(Exit::Ok)
+    Exit::Ok
 }
 
 /// Says what became of a task.
-pub(crate) fn changed(changed: Changed, what: &str, context: &Context) -> Done {
+pub(crate) fn changed(changed: Changed, what: &str, context: &Context) -> Exit {
     let task = &changed.document.task;
     context.ui.say(format!("{} {what}: {}", task.id, harmless(&task.title)));
     if let Some(run) = &changed.superseded {
@@ -120,5 +120,5 @@ pub(crate) fn changed(changed: Changed, what: &str, context: &Context) -> Done {
             .say(format!("its run {run} counts no more: `rehearsal work` stops it, a loop lets it end"));
     }
     context.ui.document(changed.document);
-    Ok(Exit::Ok)
+    Exit::Ok
 }

@@ -16,7 +16,7 @@ use rehearsal_store::{Durability, OpenError, PostgresStore, SqliteStore, Store, 
 
 use super::progress::Progress;
 use super::{Played, RehearseArgs, StoreKind, Written, absolute, millis, report};
-use crate::context::{Context, variables};
+use crate::context::{Context, own_program, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::{Project, read_text};
@@ -258,9 +258,4 @@ fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliEr
         }
     }
     Ok(Flows { usual, others })
-}
-
-fn own_program() -> Result<Utf8PathBuf, CliError> {
-    Utf8PathBuf::from_path_buf(std::env::current_exe()?)
-        .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))
 }

@@ -6,7 +6,6 @@ use camino::Utf8Path;
 use rehearsal_core::TestStatus;
 use rehearsal_forge::{Git, GitError};
 use rehearsal_testing::is_test_file;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +32,8 @@ pub struct MiningLimits {
 }
 
 /// What was looked at.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MiningStats {
     /// Commits.
     pub commits: u64,

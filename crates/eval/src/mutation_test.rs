@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +14,8 @@ use crate::summary::Record;
 use crate::trial::{Trial, Variant};
 
 /// `eval mutate --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MutateDocument {
     /// Whether every assertion that was tried can fail.
     holds: bool,
@@ -37,7 +37,8 @@ impl MutateDocument {
 }
 
 /// One case.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MutatedCase {
     /// The eval.
     pub eval: String,
@@ -54,7 +55,8 @@ pub struct MutatedCase {
 }
 
 /// What was mutated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// Trials that passed in the last run.

@@ -1,6 +1,5 @@
 //! Checks the cases themselves: the known patch must pass, and doing nothing must fail.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +11,8 @@ use crate::run::TrialError;
 use crate::trial::Trial;
 
 /// `eval oracle --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OracleDocument {
     /// Whether every case that can be tried tells good from bad.
     holds: bool,
@@ -32,7 +32,8 @@ impl OracleDocument {
 }
 
 /// One case.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckedCase {
     /// The eval.
     pub eval: String,
@@ -45,7 +46,8 @@ pub struct CheckedCase {
 }
 
 /// The result of the known patch or of doing nothing.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlResult {
     /// The verdict.
     pub verdict: Verdict,

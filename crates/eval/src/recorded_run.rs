@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_llm::cassette::Matching;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +14,8 @@ use crate::run::{Attempts as _, TrialError};
 use crate::trial::{Replay, Trial, TrialId};
 
 /// `eval record --json`, `eval replay --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionDocument {
     /// The recording.
     cassette: String,

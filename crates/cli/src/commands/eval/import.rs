@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_eval::import::{Format, Imported, Note, NoteKind, Wanted, promptfoo, safe_name, swe_bench};
 use rehearsal_eval::mining::MiningStats;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::Done;
@@ -75,7 +74,8 @@ enum FormatName {
 }
 
 /// `eval import --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ImportDocument {
     /// The name of the eval.
     eval: String,

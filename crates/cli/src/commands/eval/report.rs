@@ -10,7 +10,6 @@ use rehearsal_eval::run::{Archive, EvalRun, Progress};
 use rehearsal_eval::statistics::{Comparison, Method};
 use rehearsal_eval::summary::{Cell, Record, Summary};
 use rehearsal_eval::trial::Source;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Found, HOW_TO_BEGIN, ReportFiles};
@@ -22,7 +21,8 @@ use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled, table};
 use crate::words;
 
 /// `eval run --json`, `eval show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct EvalDocument {
     /// The name of the run.
     run: String,
@@ -35,14 +35,16 @@ pub(crate) struct EvalDocument {
 }
 
 /// `eval list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct EvalListDocument {
     evals: Vec<EvalView>,
     /// The runs, the oldest first.
     runs: Vec<String>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct EvalView {
     name: String,
     about: String,
@@ -51,7 +53,8 @@ struct EvalView {
 }
 
 /// `eval compare --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CompareDocument {
     first: String,
     second: String,

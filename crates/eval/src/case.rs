@@ -5,9 +5,9 @@ mod read;
 use std::collections::BTreeMap;
 
 use rehearsal_core::config::HumanDuration;
+use rehearsal_core::yaml::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 pub use read::parse;
 

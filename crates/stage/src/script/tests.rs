@@ -41,7 +41,7 @@ fn every_key_can_be_written() {
 
 /// What is wrong with a script by its schema, as an editor would tell it.
 fn wrong_by_schema(text: &str) -> Vec<String> {
-    let script: serde_json::Value = serde_saphyr::from_str(text).unwrap();
+    let script: serde_json::Value = rehearsal_core::yaml::from_str(text).unwrap();
     let schema = schemars::schema_for!(StageScriptFile).to_value();
     let validator = jsonschema::validator_for(&schema).unwrap();
     validator.iter_errors(&script).map(|error| error.to_string()).collect()

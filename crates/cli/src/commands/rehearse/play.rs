@@ -8,7 +8,6 @@ use std::time::Instant;
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
-use rehearsal_core::place_of;
 use rehearsal_engine::rehearsal::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
 use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Scratch, ScratchError};
@@ -249,12 +248,12 @@ fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliEr
     };
     let usual = match scenario.inline_flow() {
         Some(flow) => flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file))?,
-        None => named(&scenario.flow.value, place_of(&scenario.flow))?,
+        None => named(&scenario.flow.value, scenario.flow.place)?,
     };
     let mut others = BTreeMap::new();
     for task in &scenario.tasks {
         if let Some(name) = &task.value.flow {
-            others.insert(name.clone(), named(name, place_of(task))?);
+            others.insert(name.clone(), named(name, task.place)?);
         }
     }
     Ok(Flows { usual, others })

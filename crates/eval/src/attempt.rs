@@ -380,7 +380,7 @@ impl AgentTrials {
         let after = self.tests(case, workspace, cancel).await?;
         let commands = commands(case, workspace, cancel).await?;
         let tests = before.zip(after).map(|(before, after)| Tested { before, after });
-        Ok(Trial { changes, diff, commands, tests, ..trial })
+        Ok(Trial { changes, diff, tests, commands, ..trial })
     }
 
     /// Asks the judges about a trial, unless it says nothing about the agent.

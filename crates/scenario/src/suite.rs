@@ -12,10 +12,10 @@ use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Scratch, ScratchError};
 use rehearsal_store::{Durability, OpenError, PostgresStore, SqliteStore, Store, TimeSource};
 
+use crate::environment::ScenarioError;
 use crate::faulty_store::OpensStore;
 use crate::rehearsal::{Performance, Rehearsal, Rehearsed};
 use crate::scenario::Scenario;
-use crate::environment::ScenarioError;
 
 /// How scenarios are played.
 pub struct Suite {

@@ -4,7 +4,7 @@ use rehearsal_llm::chat::{Arguments, ChatRequest, Json, ToolDefinition, ToolInpu
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::client::{offers_code, working_directory};
+use crate::client::offers_code;
 use crate::clip::start_of;
 use crate::schema::smallest;
 use crate::script::{ActionFile, ToolFile};
@@ -37,7 +37,7 @@ const COMMAND: [&str; 3] = ["command", "cmd", "commands"];
 
 /// What to call for an action, or why nothing can be.
 pub(crate) fn call_for(action: &ActionFile, chat: &ChatRequest, values: &Values<'_>) -> Result<Call, String> {
-    let at = |path: &str| absolute(&values.fill(path), chat);
+    let at = |path: &str| absolute(&values.fill(path), values);
     match action {
         ActionFile::Tool(tool) => Ok(exact(tool, values)),
         ActionFile::Run(command) => run(&values.fill(command), chat).ok_or_else(|| nothing_for("run", chat)),
@@ -130,11 +130,11 @@ fn in_code(command: &str) -> Call {
 }
 
 /// Some agents refuse a path that is not absolute.
-fn absolute(path: &str, chat: &ChatRequest) -> String {
+fn absolute(path: &str, values: &Values<'_>) -> String {
     if path.starts_with('/') {
         return path.to_owned();
     }
-    working_directory(chat).map_or_else(|| path.to_owned(), |directory| format!("{directory}/{path}"))
+    (values.built_in)("cwd").map_or_else(|| path.to_owned(), |directory| format!("{directory}/{path}"))
 }
 
 /// For an agent that has nothing but a shell.
@@ -161,7 +161,7 @@ mod tests {
 
     /// The tools of an agent: a name, and its schema's properties and requirements.
     fn offering(tools: &[(&str, &str)]) -> ChatRequest {
-        let mut chat = ChatRequest::new("m", vec![Message::system("Working directory: /repo\n")]);
+        let mut chat = ChatRequest::new("m", vec![Message::user("hi")]);
         chat.tools = tools
             .iter()
             .map(|(name, properties)| {
@@ -182,7 +182,11 @@ mod tests {
         )
         .unwrap();
         let (vars, captured) = (BTreeMap::new(), BTreeMap::new());
-        let values = Values { vars: &vars, captured: &captured, built_in: &|_| None };
+        let values = Values {
+            vars: &vars,
+            captured: &captured,
+            built_in: &|name| (name == "cwd").then(|| "/repo".to_owned()),
+        };
         let told = script.turns[0].actions.iter().map(|action| match call_for(action, chat, &values) {
             Ok(call) => format!("{} {}", call.name, call.arguments.as_str()),
             Err(message) => message,

@@ -8,7 +8,7 @@ use rehearsal_llm::wire::Dialect;
 
 use crate::action::call_for;
 use crate::body::{Body, Frames};
-use crate::client::{Request, working_directory};
+use crate::client::Request;
 use crate::ids::Seeded;
 use crate::pace::{Framed, steps};
 use crate::play::Answer;
@@ -31,7 +31,7 @@ pub(crate) fn response(
     seeded: &mut Seeded,
 ) -> Result<ChatResponse, String> {
     let built_in = |name: &str| match name {
-        "cwd" => working_directory(&request.chat),
+        "cwd" => request.clients.working_directory(&request.chat),
         "model" => Some(request.chat.model.clone()),
         "lane" => Some(request.lane.clone()),
         "prompt" => Some(request.chat.last_user_text()),

@@ -12,7 +12,7 @@
 //! use rehearsal_stage::{Script, ScriptedPlay, Stage};
 //!
 //! let script = Script::parse("turns:\n  - say: Hello.\n")?;
-//! let play = std::sync::Arc::new(ScriptedPlay::new(script));
+//! let play = std::sync::Arc::new(ScriptedPlay::new(script, &[]));
 //! let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone())?;
 //! println!("ANTHROPIC_BASE_URL=http://{}", stage.address());
 //! stage.close().await;
@@ -41,7 +41,6 @@ mod schema;
 mod script;
 mod scripted;
 mod server;
-pub mod setup;
 mod side;
 mod template;
 

@@ -1,7 +1,7 @@
 //! `schema NAME`.
 
 use clap::Args;
-use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;

@@ -172,7 +172,8 @@ async fn what_was_recorded_over_http_is_played_in_process() {
             let cassette = proxy.finish().await;
 
             let player =
-                Player::new(cassette, Matching::Strict, &place("/spot/here"), &Secrets::default()).unwrap();
+                Player::new(cassette, Matching::Strict, &[], &place("/spot/here"), &Secrets::default())
+                    .unwrap();
             let clock = Arc::new(VirtualClock::starting_at(NOW));
             let replaying = ReplayingModel::new(player, dialect, clock);
             assert_eq!(work(&replaying, stream).await, given, "{dialect:?}");

@@ -182,7 +182,7 @@ impl RealAttempts {
         let profile = known.ok_or_else(|| Unmade::Skipped(format!("no agent `{name}` is configured")))?;
         // Any program can be a stand-in; an agent CLI is one only with the user's word, because it spends money.
         let driver = profile.driver.value;
-        if self.mode == Mode::StandIns && driver != DriverKind::Command {
+        if self.mode == Mode::StandIns && driver != DriverKind::COMMAND {
             return Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live")));
         }
         check_permission(&profile, self.trust)

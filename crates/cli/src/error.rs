@@ -6,7 +6,6 @@ use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
 use rehearsal_engine::{LockError, LoopError, TesterError, WorkError};
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -23,12 +22,14 @@ pub(crate) struct CliError {
 }
 
 /// An error as a document.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ErrorDocument {
     error: ErrorBody,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ErrorBody {
     /// The exit code.
     code: u8,

@@ -4,7 +4,6 @@ use std::io::{self, Read};
 
 use rehearsal_core::config::DriverKind;
 use rehearsal_core::{Blame, Evidence, Exit, GitFacts, Timestamp, Verdict, WireReport, judge};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ACTIVITY_TEXT, keep_ends};
@@ -25,7 +24,8 @@ pub struct ExplainFacts {
 }
 
 /// How a run ended, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The version of this form.
     pub schema_version: u32,

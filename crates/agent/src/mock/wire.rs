@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{Timestamp, Tokens};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -137,7 +136,8 @@ pub enum Tool {
 }
 
 /// How a tool call ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEnd {
     /// It works.
@@ -202,7 +202,8 @@ pub struct Fault {
 }
 
 /// What goes wrong. Not every agent has every one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum FaultKind {

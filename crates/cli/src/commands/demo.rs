@@ -11,7 +11,6 @@ use clap::{Args, ValueEnum};
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
 use rehearsal_engine::LoopSummary;
 use rehearsal_store::{Change, RunQuery, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -48,10 +47,12 @@ enum DemoFlow {
     PullRequest,
 }
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use pull_request::PullRequestDemo;
 
 /// `demo --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DemoDocument {
     /// The tests before the loop.
     before: TestResult,
@@ -64,7 +65,8 @@ pub(crate) struct DemoDocument {
 }
 
 /// What the little test script said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TestResult {
     passed: usize,
     failed: usize,

@@ -13,7 +13,6 @@ use rehearsal_crew::any_vendor;
 use rehearsal_engine::LoopLock;
 use rehearsal_sandbox::SandboxReport;
 use rehearsal_store::{OpenError, StoreError, StoreLocation};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -36,10 +35,12 @@ pub(crate) struct DoctorArgs {
     store: bool,
 }
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use store::StoreDocument;
 
 /// `doctor --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DoctorDocument {
     /// Whether all that is needed works.
     healthy: bool,
@@ -48,7 +49,8 @@ pub(crate) struct DoctorDocument {
     sandbox: Option<SandboxReport>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Check {
     /// What was looked at.
     what: String,
@@ -59,7 +61,8 @@ struct Check {
     hint: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Health {
     /// It works.

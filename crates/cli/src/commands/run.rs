@@ -15,7 +15,6 @@ use rehearsal_engine::{
     AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reach, Reporter, SessionLoop,
     SetupError, StopSwitch, random_bits,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -82,7 +81,8 @@ pub(crate) struct RunArgs {
 }
 
 /// `run --dry-run --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DryRun {
     /// The task that would be worked on.
     task: String,

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::source::nearest;
@@ -85,13 +84,14 @@ impl<'de> Deserialize<'de> for DriverKind {
     }
 }
 
-impl JsonSchema for DriverKind {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DriverKind {
     fn schema_name() -> Cow<'static, str> {
         "DriverKind".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let one = |(name, what): (&str, &str)| json_schema!({ "type": "string", "const": name, "description": what });
-        json_schema!({ "description": "The kinds of agents.", "oneOf": DRIVERS.map(one) })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let one = |(name, what): (&str, &str)| schemars::json_schema!({ "description": what, "type": "string", "const": name });
+        schemars::json_schema!({ "description": "The kinds of agents.", "oneOf": DRIVERS.map(one) })
     }
 }

@@ -3,11 +3,11 @@
 use rehearsal_core::{
     Activity, AgentName, Outcome, RunId, SessionName, Task, TaskId, Timestamp, Tokens, WaitFor,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened in a loop. Reporters are told of all of them, in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LoopEvent {
     /// The loop begins.
@@ -96,7 +96,8 @@ pub enum LoopEvent {
 }
 
 /// Why a loop ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum LoopEnd {
     /// The session has no tasks, or none that is open: the agent was not called.
@@ -152,7 +153,8 @@ pub enum LoopEnd {
 }
 
 /// What a loop came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoopSummary {
     /// Which session.
     pub session: SessionName,

@@ -4,11 +4,11 @@ use rehearsal_core::{
     Activity, AgentName, Hold, Lane, Outcome, RunId, StateName, StepFailure, Task, TaskId, Timestamp,
     WorkerId,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened in a worker. Reporters are told of all of them, in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkEvent {
     /// The worker begins.
@@ -155,7 +155,8 @@ pub enum WorkEvent {
 }
 
 /// Why a worker ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorkEnd {
     /// There was nothing more to do, or only what waits for a person.
@@ -169,7 +170,8 @@ pub enum WorkEnd {
 }
 
 /// What a worker came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkSummary {
     /// Which worker.
     pub worker: WorkerId,

@@ -5,7 +5,6 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, WireEnd, WireReport};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentCli, Endpoint, StageModel, StageSetup};
@@ -105,7 +104,8 @@ fn stage(endpoint: &Endpoint<'_>) -> StageSetup {
 }
 
 /// A line of the crew's output: what it does as it does it, and at last one report.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CrewLine {
     /// Something that it did.

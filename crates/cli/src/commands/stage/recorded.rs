@@ -7,7 +7,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::clis::KNOWN;
 use rehearsal_llm::cassette::{Normaliser, Place, Player, Recorder, Rule, Written};
 use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{StageArgs, StageEvent, perform};
@@ -22,7 +21,8 @@ use crate::exit::Exit;
 use crate::words::count;
 
 /// What was recorded.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RecordedDocument {
     /// The file.
     cassette: String,

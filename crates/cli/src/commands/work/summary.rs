@@ -11,7 +11,6 @@ use rehearsal_core::{
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
 use rehearsal_store::{Scope, StatusFilter, TaskQuery};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Worked;
@@ -23,7 +22,8 @@ use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled, table};
 use crate::words;
 
 /// `work --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WorkDocument {
     /// Why it ended.
     end: WorkEnd,
@@ -52,7 +52,8 @@ pub(crate) struct WorkDocument {
 }
 
 /// A task, and what came of it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct WorkedTask {
     id: TaskId,
     title: String,
@@ -85,7 +86,8 @@ struct WorkedTask {
 }
 
 /// A lane that stands still.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct HeldLane {
     pub(crate) lane: Lane,
     pub(crate) hold: Hold,

@@ -37,7 +37,7 @@ pub(crate) static PARROT: AgentCli = AgentCli {
     stage,
     keys: &[("PARROT_KEY", "PARROT_KEY")],
     requests: Some(ModelClient {
-        working_directory: &[("My perch is ", '.')],
+        working_directory: &[("My perch is ", '\n')],
         varying_fields: &[("metadata", "⟦metadata⟧")],
         rewrites: &[Rewrite {
             find: r"Feather \d+",
@@ -164,7 +164,7 @@ fn fly() -> std::io::Result<()> {
     let mut prompt = String::new();
     std::io::stdin().read_to_string(&mut prompt)?;
     let perch = std::env::current_dir()?;
-    let system = format!("My perch is {}. Feather {}", perch.display(), std::process::id());
+    let system = format!("My perch is {}\nFeather {}", perch.display(), std::process::id());
     let tool = json!({ "name": "write_file", "description": "", "input_schema": { "type": "object", "properties": {
         "path": { "type": "string" }, "content": { "type": "string" } } } });
     ask(json!({ "system": "Give it a name", "messages": [{ "role": "user", "content": prompt }] }))?;

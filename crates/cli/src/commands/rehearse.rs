@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rehearsal_engine::rehearsal::{Rehearsed, Scenario, parse};
+use rehearsal_scenario::{Rehearsed, Scenario, parse};
 use serde::Serialize;
 
 use super::Done;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::place_of;
-use rehearsal_engine::rehearsal::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
+use rehearsal_scenario::{Beginnings, OpensStore, Performance, Rehearsal, Scenario, StageError};
 use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Scratch, ScratchError};
 use rehearsal_store::{Durability, OpenError, PostgresStore, SqliteStore, Store, TimeSource};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::TestStatus;
-use rehearsal_engine::rehearsal::{Happening, Mismatch, Rehearsed};
+use rehearsal_scenario::{Happening, Mismatch, Rehearsed};
 use rehearsal_testing::{Framework, TestCase, TestReport};
 
 use super::Played;

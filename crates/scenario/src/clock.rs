@@ -19,7 +19,7 @@ const ROUNDS: u32 = 6;
 
 /// Whoever does something: a worker by its number, or the world around them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Who {
+pub(crate) enum Who {
     /// People, remotes, the machine.
     World,
     /// The agents' processes of a worker: they live while it is frozen.
@@ -29,11 +29,11 @@ pub(super) enum Who {
 
 /// The right to a turn. It is given back while its owner sleeps, and regained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ticket(u64);
+pub(crate) struct Ticket(u64);
 
 /// The clock itself. Copies show the same time.
 #[derive(Debug, Clone)]
-pub(super) struct StageClock {
+pub(crate) struct StageClock {
     state: Arc<Mutex<State>>,
     changed: Arc<Notify>,
 }
@@ -80,7 +80,7 @@ struct Sleeper {
 
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Someone is at it.
     Busy,
     /// All wait; the next one wakes then.
@@ -88,7 +88,7 @@ pub(super) enum Next {
 }
 
 impl StageClock {
-    pub(super) fn starting_at(now: Timestamp, seed: u64) -> Self {
+    pub(crate) fn starting_at(now: Timestamp, seed: u64) -> Self {
         let (holder, waiting, sleeping, frozen) = Default::default();
         let state = State {
             now,
@@ -104,12 +104,12 @@ impl StageClock {
         Self { state: Arc::new(Mutex::new(state)), changed: Arc::new(Notify::new()) }
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.state().now
     }
 
     /// The time on a clock that stands still while the machine sleeps, as the limits of agents are kept by.
-    pub(super) fn awake(&self) -> Timestamp {
+    pub(crate) fn awake(&self) -> Timestamp {
         let state = self.state();
         Timestamp(state.now.0.saturating_sub(i64::try_from(state.slept.as_millis()).unwrap_or(i64::MAX)))
     }
@@ -119,7 +119,7 @@ impl StageClock {
     }
 
     /// Gives the turn to the next who wants it, once everything that can run has run.
-    pub(super) async fn settle(&self) -> Next {
+    pub(crate) async fn settle(&self) -> Next {
         for _ in 0..ROUNDS {
             tokio::task::yield_now().await;
         }
@@ -140,12 +140,12 @@ impl StageClock {
     }
 
     /// Returns when someone gave the turn back, or wants it.
-    pub(super) async fn change(&self) {
+    pub(crate) async fn change(&self) {
         self.changed.notified().await;
     }
 
     /// Moves on to a moment, and wakes the first who sleeps until then.
-    pub(super) fn advance(&self, to: Timestamp) {
+    pub(crate) fn advance(&self, to: Timestamp) {
         let mut state = self.state();
         state.now = state.now.max(to);
         let now = state.now;
@@ -162,36 +162,36 @@ impl StageClock {
     }
 
     /// The machine sleeps: time goes on, and nobody notices.
-    pub(super) fn jump(&self, by: Duration) {
+    pub(crate) fn jump(&self, by: Duration) {
         let mut state = self.state();
         state.now = state.now.plus(by);
         state.slept += by;
     }
 
     /// A worker stands still; its agents do not, for as long as its leases last.
-    pub(super) fn freeze(&self, worker: usize, by: Duration, lease: Duration) {
+    pub(crate) fn freeze(&self, worker: usize, by: Duration, lease: Duration) {
         let mut state = self.state();
         let (until, agents_at) = (state.now.plus(by), state.now.plus(lease));
         state.frozen.insert(worker, Frozen { until, agents_at });
     }
 
     /// Whether a worker that stands still is to come back.
-    pub(super) fn has_frozen(&self) -> bool {
+    pub(crate) fn has_frozen(&self) -> bool {
         !self.state().frozen.is_empty()
     }
 
     /// A worker that is gone is not frozen.
-    pub(super) fn forget(&self, worker: usize) {
+    pub(crate) fn forget(&self, worker: usize) {
         self.state().frozen.remove(&worker);
     }
 
     /// Who has the turn now.
-    pub(super) fn holder(&self) -> Option<Ticket> {
+    pub(crate) fn holder(&self) -> Option<Ticket> {
         self.state().holder
     }
 
     /// Waits for the turn.
-    pub(super) async fn take(&self, who: Who) -> Ticket {
+    pub(crate) async fn take(&self, who: Who) -> Ticket {
         let ticket = {
             let mut state = self.state();
             state.drawn += 1;
@@ -202,7 +202,7 @@ impl StageClock {
     }
 
     /// Gives the turn back, if it is this one's.
-    pub(super) fn give_back(&self, ticket: Ticket) {
+    pub(crate) fn give_back(&self, ticket: Ticket) {
         let mut state = self.state();
         if state.holder == Some(ticket) {
             state.holder = None;
@@ -211,7 +211,7 @@ impl StageClock {
     }
 
     /// Waits until the turn is this one's again.
-    pub(super) async fn regain(&self, ticket: Ticket, who: Who) {
+    pub(crate) async fn regain(&self, ticket: Ticket, who: Who) {
         let (waiting, number) = {
             let mut state = self.state();
             if state.holder == Some(ticket) {
@@ -231,14 +231,14 @@ impl StageClock {
     }
 
     /// Lets others have the turn first.
-    pub(super) async fn yield_turn(&self, who: Who) {
+    pub(crate) async fn yield_turn(&self, who: Who) {
         let Some(ticket) = self.holder() else { return };
         self.give_back(ticket);
         self.regain(ticket, who).await;
     }
 
     /// Sleeps without a turn.
-    pub(super) async fn sleep_until(&self, until: Timestamp) {
+    pub(crate) async fn sleep_until(&self, until: Timestamp) {
         let (woken, number) = {
             let mut state = self.state();
             if until <= state.now {
@@ -257,7 +257,7 @@ impl StageClock {
     }
 
     /// Sleeps with a turn, which others have meanwhile.
-    pub(super) async fn sleep_inside(&self, ticket: Ticket, who: Who, until: Timestamp) {
+    pub(crate) async fn sleep_inside(&self, ticket: Ticket, who: Who, until: Timestamp) {
         self.give_back(ticket);
         self.sleep_until(until).await;
         self.regain(ticket, who).await;
@@ -337,9 +337,9 @@ impl Drop for Here<'_> {
 
 /// The clock as a worker has it.
 #[derive(Debug, Clone)]
-pub(super) struct WorkerClock {
-    pub(super) stage: StageClock,
-    pub(super) worker: usize,
+pub(crate) struct WorkerClock {
+    pub(crate) stage: StageClock,
+    pub(crate) worker: usize,
 }
 
 #[async_trait]
@@ -361,7 +361,7 @@ impl Clock for WorkerClock {
 
 /// The clock for whoever is called by one that has the turn: it is given back while they sleep.
 #[derive(Debug, Clone)]
-pub(super) struct InsideClock(pub(super) WorkerClock);
+pub(crate) struct InsideClock(pub(crate) WorkerClock);
 
 #[async_trait]
 impl Clock for InsideClock {

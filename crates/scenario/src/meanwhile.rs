@@ -11,17 +11,17 @@ use serde_saphyr::Spanned;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::actors::Actors;
-use super::clock::Who;
-use super::frail::Frail;
-use super::scenario::{Act, Deed, DiskFull, DiskOf, Kill, When};
-use super::stage::{Stage, StageError};
-use super::timeline::Timeline;
-use crate::{Moment, Moments, Reaction};
+use crate::actors::Actors;
+use crate::clock::Who;
+use crate::frail::Frail;
+use crate::scenario::{Act, Deed, DiskFull, DiskOf, Kill, When};
+use crate::stage::{Stage, StageError};
+use crate::timeline::Timeline;
+use rehearsal_engine::{Moment, Moments, Reaction};
 
 /// What the director is asked for.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// A worker dies, and another one may come in its place.
     Kill { worker: usize, kill: Kill, done: oneshot::Sender<()> },
     /// A worker that died is replaced.
@@ -31,28 +31,28 @@ pub(super) enum Order {
 }
 
 /// Everything that can happen, and what it needs.
-pub(super) struct World {
-    pub(super) stage: Arc<Stage>,
-    pub(super) store: Arc<Frail>,
-    pub(super) timeline: Arc<Timeline>,
-    pub(super) actors: Arc<Actors>,
-    pub(super) orders: mpsc::UnboundedSender<Order>,
+pub(crate) struct World {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) store: Arc<Frail>,
+    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) actors: Arc<Actors>,
+    pub(crate) orders: mpsc::UnboundedSender<Order>,
     /// What waits for its moment, and how often that has come.
-    pub(super) awaited: Mutex<Vec<Awaited>>,
+    pub(crate) awaited: Mutex<Vec<Awaited>>,
     /// What is still to come.
-    pub(super) put_off: Mutex<JoinSet<()>>,
+    pub(crate) put_off: Mutex<JoinSet<()>>,
 }
 
 /// Something that waits for its moment.
 #[derive(Debug)]
-pub(super) struct Awaited {
+pub(crate) struct Awaited {
     when: When,
     deed: Deed,
     seen: u32,
 }
 
 impl Awaited {
-    pub(super) fn of(acts: &[Spanned<Act>]) -> Vec<Self> {
+    pub(crate) fn of(acts: &[Spanned<Act>]) -> Vec<Self> {
         let awaited = acts.iter().filter_map(|act| {
             let when = act.value.when.clone()?;
             Some(Self { when, deed: act.value.what.clone(), seen: 0 })
@@ -76,7 +76,7 @@ impl Awaited {
 
 impl World {
     /// Moments that never came, in words.
-    pub(super) fn missed(&self) -> Vec<String> {
+    pub(crate) fn missed(&self) -> Vec<String> {
         let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         let missed = awaited.iter().filter(|it| !it.came()).map(|it| {
             let step = it.when.step.as_ref().map_or_else(String::new, |step| format!(" of step {step}"));
@@ -96,7 +96,7 @@ impl World {
     }
 
     /// Puts something off; the rehearsal waits for it.
-    pub(super) fn put_off(self: &Arc<Self>, after: Duration, deed: Deed) {
+    pub(crate) fn put_off(self: &Arc<Self>, after: Duration, deed: Deed) {
         self.spawn(Arc::clone(self).later(after, deed));
     }
 
@@ -106,19 +106,19 @@ impl World {
     }
 
     /// Whether something is still to come.
-    pub(super) fn has_plans(&self) -> bool {
+    pub(crate) fn has_plans(&self) -> bool {
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         while put_off.try_join_next().is_some() {}
         !put_off.is_empty()
     }
 
     /// Nothing more is to come.
-    pub(super) fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         self.put_off.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }
 
     /// Sends another worker in, after a while.
-    pub(super) fn replace(self: &Arc<Self>, worker: usize, after: Duration) {
+    pub(crate) fn replace(self: &Arc<Self>, worker: usize, after: Duration) {
         let this = Arc::clone(self);
         self.spawn(async move {
             let clock = &this.stage.clock;
@@ -161,7 +161,7 @@ impl World {
             }
             Deed::RemoteGone(span) => self.take_remote_away(span.0),
             Deed::Commit(commit) => {
-                let branch = commit.branch.as_deref().unwrap_or(super::stage::BASE);
+                let branch = commit.branch.as_deref().unwrap_or(crate::stage::BASE);
                 self.timeline.world(format!("someone commits to {branch}"));
                 self.noted(self.stage.commit(commit).await);
             }
@@ -240,9 +240,9 @@ fn hold(lane: &Lane) -> Change {
 }
 
 /// Listens to the moments of a worker.
-pub(super) struct Listener {
-    pub(super) world: Arc<World>,
-    pub(super) worker: usize,
+pub(crate) struct Listener {
+    pub(crate) world: Arc<World>,
+    pub(crate) worker: usize,
 }
 
 #[async_trait]

@@ -11,58 +11,58 @@ use rehearsal_core::transition::transition;
 use rehearsal_core::{AgentName, Event, EventKind, Lane, OutcomeName, Standing, Task, TaskId, Wait, WaitFor};
 use rehearsal_store::{RunQuery, Scope, Store, StoreError, TaskQuery};
 
-use super::expectation::Expect;
-use super::stage::{Stage, StageError};
-use super::timeline::{Happening, Timeline};
-use crate::why::{Surroundings, why};
+use crate::expectation::Expect;
+use crate::stage::{Stage, StageError};
+use crate::timeline::{Happening, Timeline};
+use rehearsal_engine::why::{Surroundings, why};
 
 /// All of it.
 #[derive(Debug, Default)]
-pub(super) struct Came {
-    pub(super) tasks: BTreeMap<TaskId, TaskCame>,
+pub(crate) struct Came {
+    pub(crate) tasks: BTreeMap<TaskId, TaskCame>,
     /// The agents, in the order in which their runs began.
-    pub(super) trajectory: Vec<AgentName>,
-    pub(super) timeline: Vec<Happening>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) trajectory: Vec<AgentName>,
+    pub(crate) timeline: Vec<Happening>,
+    pub(crate) warnings: Vec<String>,
     /// Those that expectations ask for.
-    pub(super) base_files: BTreeMap<Utf8PathBuf, String>,
+    pub(crate) base_files: BTreeMap<Utf8PathBuf, String>,
     /// Whether the base is not where it was in the beginning.
-    pub(super) base_moved: bool,
+    pub(crate) base_moved: bool,
     /// How many it has more, if expectations ask.
-    pub(super) base_commits: usize,
+    pub(crate) base_commits: usize,
     /// Those of the remote, if expectations ask for any.
-    pub(super) branches: BTreeSet<String>,
+    pub(crate) branches: BTreeSet<String>,
     /// The head of each.
-    pub(super) pull_requests: Vec<String>,
-    pub(super) gh: Vec<String>,
-    pub(super) held: Vec<Lane>,
-    pub(super) elapsed: Duration,
+    pub(crate) pull_requests: Vec<String>,
+    pub(crate) gh: Vec<String>,
+    pub(crate) held: Vec<Lane>,
+    pub(crate) elapsed: Duration,
 }
 
 /// What came of a task.
 #[derive(Debug)]
-pub(super) struct TaskCame {
-    pub(super) task: Task,
-    pub(super) through: Vec<String>,
-    pub(super) runs: Vec<RunCame>,
+pub(crate) struct TaskCame {
+    pub(crate) task: Task,
+    pub(crate) through: Vec<String>,
+    pub(crate) runs: Vec<RunCame>,
     /// Why it does not move, as people are told.
-    pub(super) why: String,
+    pub(crate) why: String,
 }
 
 /// What came of a run.
 #[derive(Debug)]
-pub(super) struct RunCame {
-    pub(super) agent: AgentName,
-    pub(super) outcome: Option<OutcomeName>,
-    pub(super) prompt: String,
+pub(crate) struct RunCame {
+    pub(crate) agent: AgentName,
+    pub(crate) outcome: Option<OutcomeName>,
+    pub(crate) prompt: String,
 }
 
 impl TaskCame {
-    pub(super) fn status(&self) -> &str {
+    pub(crate) fn status(&self) -> &str {
         self.task.status()
     }
 
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match &self.task.standing {
             Standing::Waiting(wait) => Some(&wait.reason),
             Standing::Ready | Standing::Claimed(_) | Standing::Ended { .. } => None,
@@ -71,7 +71,7 @@ impl TaskCame {
 }
 
 impl Came {
-    pub(super) async fn gather(
+    pub(crate) async fn gather(
         stage: &Stage,
         store: &dyn Store,
         events: &[Event],

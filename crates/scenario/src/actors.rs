@@ -17,11 +17,11 @@ use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_core::{AgentName, Clock, Outcome, Stop, TimeLimit, Timestamp, judge};
 use tokio_util::sync::CancellationToken;
 
-use super::clock::{InsideClock, StageClock, Who, WorkerClock};
-use super::clock_socket::ClockSocket;
-use super::runs::{Calls, RoleScript};
-use super::vendor::{self, Vendor};
-use crate::{Role, Roles, SetupError};
+use crate::clock::{InsideClock, StageClock, Who, WorkerClock};
+use crate::clock_socket::ClockSocket;
+use crate::runs::{Calls, RoleScript};
+use crate::vendor::{self, Vendor};
+use rehearsal_engine::{Role, Roles, SetupError};
 
 /// Real time that an agent may take, in case it does not ask the rehearsal's clock: far more than any needs.
 const SAFETY: Duration = Duration::from_secs(60);
@@ -29,50 +29,50 @@ const SAFETY: Duration = Duration::from_secs(60);
 const GRACES: Graces = Graces { terminate: Duration::from_secs(1), linger: Duration::from_secs(1) };
 
 /// What all agents of a rehearsal share.
-pub(super) struct Actors {
-    pub(super) clock: StageClock,
-    pub(super) socket: ClockSocket,
-    pub(super) calls: Calls,
-    pub(super) scripts: Utf8PathBuf,
+pub(crate) struct Actors {
+    pub(crate) clock: StageClock,
+    pub(crate) socket: ClockSocket,
+    pub(crate) calls: Calls,
+    pub(crate) scripts: Utf8PathBuf,
     /// What went wrong with the rehearsal itself.
-    pub(super) problems: Problems,
+    pub(crate) problems: Problems,
     /// Our program, which plays the agents.
-    pub(super) program: Utf8PathBuf,
-    pub(super) variables: Variables,
-    pub(super) settings: Settings,
-    pub(super) roles: BTreeMap<AgentName, RoleScript>,
+    pub(crate) program: Utf8PathBuf,
+    pub(crate) variables: Variables,
+    pub(crate) settings: Settings,
+    pub(crate) roles: BTreeMap<AgentName, RoleScript>,
     /// Those that are played by a model's answers.
-    pub(super) staged: BTreeSet<AgentName>,
+    pub(crate) staged: BTreeSet<AgentName>,
     /// Who has the answers.
-    pub(super) vendor: Option<Vendor>,
-    pub(super) seed: u64,
+    pub(crate) vendor: Option<Vendor>,
+    pub(crate) seed: u64,
     /// There is no room for what agents say until then.
-    pub(super) full_until: AtomicI64,
+    pub(crate) full_until: AtomicI64,
     /// One process after another can serve the same role, whichever worker asks.
-    pub(super) processes: Mutex<BTreeMap<(DriverKind, String), Arc<ProcessAgent>>>,
+    pub(crate) processes: Mutex<BTreeMap<(DriverKind, String), Arc<ProcessAgent>>>,
 }
 
 /// What went wrong with the rehearsal itself; the first such thing ends it.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
+pub(crate) struct Problems {
     told: Mutex<Vec<String>>,
-    pub(super) halt: CancellationToken,
+    pub(crate) halt: CancellationToken,
 }
 
 impl Problems {
-    pub(super) fn tell(&self, problem: impl Into<String>) {
+    pub(crate) fn tell(&self, problem: impl Into<String>) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).push(problem.into());
         self.halt.cancel();
     }
 
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(crate) fn told(&self) -> Vec<String> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Actors {
     /// What agents say cannot be kept for so long.
-    pub(super) fn fill_disk(&self, span: Duration) {
+    pub(crate) fn fill_disk(&self, span: Duration) {
         self.full_until.store(self.clock.now().plus(span).0, Ordering::SeqCst);
     }
 
@@ -112,9 +112,9 @@ impl Actors {
 }
 
 /// The agents of one worker.
-pub(super) struct StageRoles {
-    pub(super) actors: Arc<Actors>,
-    pub(super) worker: usize,
+pub(crate) struct StageRoles {
+    pub(crate) actors: Arc<Actors>,
+    pub(crate) worker: usize,
 }
 
 #[async_trait]

@@ -11,17 +11,17 @@ use rehearsal_forge::{
 };
 use rehearsal_store::{CommitError, OpenError, StoreError};
 
-use super::beginning::{Beginning, Beginnings, ORIGIN, OUTSIDER, WORK};
-use super::clock::StageClock;
-use super::foreign;
-use super::scenario::{ForeignCommit, ForgeChoice, Gh, Repository};
-use crate::{Landing, Outlet};
+use crate::beginning::{Beginning, Beginnings, ORIGIN, OUTSIDER, WORK};
+use crate::clock::StageClock;
+use crate::foreign;
+use crate::scenario::{ForeignCommit, ForgeChoice, Gh, Repository};
+use rehearsal_engine::{Landing, Outlet};
 
 /// The branch that work goes into.
-pub(super) const BASE: &str = "main";
+pub(crate) const BASE: &str = "main";
 const BASE_REFERENCE: &str = "refs/heads/main";
 /// How its tests run.
-pub(super) const TEST_COMMAND: &str = "sh run-tests";
+pub(crate) const TEST_COMMAND: &str = "sh run-tests";
 
 /// Why a scenario cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -53,17 +53,17 @@ pub enum StageError {
 }
 
 /// The place.
-pub(super) struct Stage {
-    pub(super) root: Utf8PathBuf,
-    pub(super) clock: StageClock,
-    pub(super) worktrees: Arc<Worktrees>,
-    pub(super) outlet: Outlet,
+pub(crate) struct Stage {
+    pub(crate) root: Utf8PathBuf,
+    pub(crate) clock: StageClock,
+    pub(crate) worktrees: Arc<Worktrees>,
+    pub(crate) outlet: Outlet,
     began_at: Oid,
     gh: Option<InstalledGh>,
 }
 
 impl Stage {
-    pub(super) async fn build(
+    pub(crate) async fn build(
         root: &Utf8Path,
         beginnings: &Beginnings,
         (repository, project): (&Repository, Option<&Utf8Path>),
@@ -92,11 +92,11 @@ impl Stage {
         Ok(Self { root: root.to_owned(), clock, worktrees: Arc::new(worktrees), outlet, began_at, gh })
     }
 
-    pub(super) fn state_dir(&self) -> Utf8PathBuf {
+    pub(crate) fn state_dir(&self) -> Utf8PathBuf {
         self.root.join("state")
     }
 
-    pub(super) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
+    pub(crate) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
         self.state_dir().join("runs").join(run.as_str())
     }
 
@@ -104,18 +104,18 @@ impl Stage {
         Git::at(self.root.join(ORIGIN))
     }
 
-    pub(super) fn checkout(&self) -> Git {
+    pub(crate) fn checkout(&self) -> Git {
         Git::at(self.root.join(WORK))
     }
 
     /// Takes the remote away, or puts it back.
-    pub(super) fn move_remote(&self, away: bool) -> std::io::Result<()> {
+    pub(crate) fn move_remote(&self, away: bool) -> std::io::Result<()> {
         let (here, gone) = (self.root.join(ORIGIN), self.root.join("origin.gone"));
         if away { fs_err::rename(here, gone) } else { fs_err::rename(gone, here) }
     }
 
     /// Someone else's commit goes to a branch of the remote.
-    pub(super) async fn commit(&self, commit: &ForeignCommit) -> Result<(), StageError> {
+    pub(crate) async fn commit(&self, commit: &ForeignCommit) -> Result<(), StageError> {
         let branch = commit.branch.as_deref().unwrap_or(BASE);
         let import = foreign::import_of(commit, branch, self.clock.now())?;
         self.remote().feed(&["fast-import", "--quiet", "--done"], &import).await?;
@@ -123,7 +123,7 @@ impl Stage {
     }
 
     /// Those of the files that the base has.
-    pub(super) async fn base_files(
+    pub(crate) async fn base_files(
         &self,
         wanted: impl Iterator<Item = &Utf8PathBuf>,
     ) -> Result<BTreeMap<Utf8PathBuf, String>, StageError> {
@@ -140,38 +140,38 @@ impl Stage {
     }
 
     /// What the base has now.
-    pub(super) async fn base_tip(&self) -> Result<Oid, StageError> {
+    pub(crate) async fn base_tip(&self) -> Result<Oid, StageError> {
         Ok(self.remote().commit(BASE_REFERENCE).await?)
     }
 
-    pub(super) async fn base_moved(&self) -> Result<bool, StageError> {
+    pub(crate) async fn base_moved(&self) -> Result<bool, StageError> {
         Ok(self.base_tip().await? != self.began_at)
     }
 
-    pub(super) async fn base_commits(&self) -> Result<usize, StageError> {
+    pub(crate) async fn base_commits(&self) -> Result<usize, StageError> {
         let range = format!("{}..{BASE}", self.began_at);
         let count = self.remote().line(&["rev-list", "--count", "--no-merges", &range]).await?;
         Ok(count.parse().unwrap_or(0))
     }
 
     /// The tree of a commit of the remote; none if it is not there.
-    pub(super) async fn tree_on_remote(&self, commit: &Oid) -> Option<Oid> {
+    pub(crate) async fn tree_on_remote(&self, commit: &Oid) -> Option<Oid> {
         tree_of(&self.remote(), commit).await.ok()
     }
 
     /// Whether someone else made a commit of the remote.
-    pub(super) async fn is_foreign(&self, commit: &Oid) -> bool {
+    pub(crate) async fn is_foreign(&self, commit: &Oid) -> bool {
         let author = self.remote().line(&["show", "--no-patch", "--format=%an", commit.as_str()]).await;
         author.is_ok_and(|author| author == OUTSIDER)
     }
 
-    pub(super) async fn branches(&self) -> Result<BTreeSet<String>, StageError> {
+    pub(crate) async fn branches(&self) -> Result<BTreeSet<String>, StageError> {
         let listed = self.remote().line(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]).await?;
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
     /// The heads of all pull requests.
-    pub(super) async fn pull_requests(&self) -> Result<Vec<String>, StageError> {
+    pub(crate) async fn pull_requests(&self) -> Result<Vec<String>, StageError> {
         if let Some(gh) = &self.gh {
             return Ok(gh.state()?.pull_requests.into_iter().map(|it| it.head).collect());
         }
@@ -186,7 +186,7 @@ impl Stage {
     }
 
     /// The calls of `gh`, without their fields.
-    pub(super) fn gh_calls(&self) -> Result<Vec<String>, StageError> {
+    pub(crate) fn gh_calls(&self) -> Result<Vec<String>, StageError> {
         Ok(self.gh.as_ref().map(InstalledGh::calls).transpose()?.unwrap_or_default())
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rehearsal_core::flow::{self, Flow, Step};
 use rehearsal_core::{Place, SourceError, StateName, Task, TaskId, nearest, place_of, yaml_error};
 
-use super::Flows;
-use super::scenario::{Act, Deed, Scenario};
+use crate::rehearsal::Flows;
+use crate::scenario::{Act, Deed, Scenario};
 
 /// Reads the scenarios of a file: one, or several with `---` between them.
 pub fn parse(text: &str) -> Result<Vec<Scenario>, SourceError> {
@@ -61,7 +61,7 @@ fn check(scenario: &Scenario) -> Result<(), SourceError> {
 }
 
 /// The ids of the tasks, written or given.
-pub(super) fn task_ids(scenario: &Scenario) -> Result<Vec<TaskId>, SourceError> {
+pub(crate) fn task_ids(scenario: &Scenario) -> Result<Vec<TaskId>, SourceError> {
     let mut ids = Vec::new();
     for (at, task) in scenario.tasks.iter().enumerate() {
         let id = match &task.value.id {
@@ -131,7 +131,7 @@ fn known(task: &TaskId, tasks: &[TaskId], place: Option<Place>) -> Result<(), So
 }
 
 /// Every status that is expected must be one that a task of its flow can have.
-pub(super) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), SourceError> {
+pub(crate) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), SourceError> {
     let ids = task_ids(scenario)?;
     for (id, expected) in &scenario.expect.tasks.0 {
         let Some(status) = &expected.status else { continue };
@@ -154,7 +154,7 @@ pub(super) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), S
 }
 
 /// A flow that stands in the scenario as a text.
-pub(super) fn inline_flow(scenario: &Scenario) -> Option<Result<Flow, SourceError>> {
+pub(crate) fn inline_flow(scenario: &Scenario) -> Option<Result<Flow, SourceError>> {
     let text = &scenario.flow.value;
     text.contains('\n').then(|| {
         flow::parse(text).map_err(|error| {

@@ -9,7 +9,7 @@ use rehearsal_core::{AgentName, Blame, Entries, Lane, OutcomeName, TaskId};
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
-use super::outcome::{Came, TaskCame};
+use crate::outcome::{Came, TaskCame};
 
 /// What is to come of a scenario. What is not named may be anything.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -162,7 +162,7 @@ impl Findings {
 
 impl Expect {
     /// What is not as expected.
-    pub(super) fn held_against(&self, came: &Came) -> Vec<Mismatch> {
+    pub(crate) fn held_against(&self, came: &Came) -> Vec<Mismatch> {
         let mut findings = Findings::default();
         for (id, expected) in &self.tasks.0 {
             let id = &id.value;

@@ -10,9 +10,9 @@ use rehearsal_forge::mock_gh::{Fault, MockChecks};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::expectation::Expect;
-use super::runs::RoleScript;
-use crate::Moment;
+use crate::expectation::Expect;
+use crate::runs::RoleScript;
+use rehearsal_engine::Moment;
 
 /// One rehearsal.
 #[derive(Debug, Deserialize)]
@@ -279,7 +279,7 @@ pub enum DiskOf {
 }
 
 impl DiskOf {
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Agents => "agents",
             Self::Store => "store",
@@ -356,7 +356,7 @@ pub struct CallScript {
 
 impl CallScript {
     /// The variables of the stand-in.
-    pub(super) fn variables(&self) -> Vec<(String, String)> {
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let mut variables = Vec::new();
         let mut set = |name: &str, value: Option<String>| {
             variables.extend(value.map(|value| (format!("MOCK_{name}"), value)));
@@ -373,7 +373,7 @@ impl CallScript {
         variables
     }
 
-    pub(super) fn has_shorthand(&self) -> bool {
+    pub(crate) fn has_shorthand(&self) -> bool {
         !self.variables().is_empty()
     }
 }

@@ -10,14 +10,14 @@ use rehearsal_forge::{Git, GitError};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use super::stage::{BASE, StageError};
+use crate::stage::{BASE, StageError};
 
 /// The checkout, in the directory of a scenario.
-pub(super) const WORK: &str = "work";
+pub(crate) const WORK: &str = "work";
 /// Its remote.
-pub(super) const ORIGIN: &str = "origin.git";
+pub(crate) const ORIGIN: &str = "origin.git";
 /// Whoever commits beside the agents.
-pub(super) const OUTSIDER: &str = "Someone Else";
+pub(crate) const OUTSIDER: &str = "Someone Else";
 
 /// What a repository has of which nothing is said.
 const FILES: [(&str, &str); 2] =
@@ -44,15 +44,15 @@ impl Beginnings {
 }
 
 /// The beginning of one scenario.
-pub(super) struct Beginning<'a> {
-    pub(super) root: &'a Utf8Path,
-    pub(super) beginnings: &'a Beginnings,
-    pub(super) now: Timestamp,
+pub(crate) struct Beginning<'a> {
+    pub(crate) root: &'a Utf8Path,
+    pub(crate) beginnings: &'a Beginnings,
+    pub(crate) now: Timestamp,
 }
 
 impl Beginning<'_> {
     /// A repository with these files, or with what one usually has.
-    pub(super) async fn copy(&self, files: &Files) -> Result<(), StageError> {
+    pub(crate) async fn copy(&self, files: &Files) -> Result<(), StageError> {
         let made = self.beginnings.of(files);
         let made = made.get_or_try_init(|| make(files, self.now)).await?;
         let made = Utf8Path::from_path(made.path())
@@ -65,7 +65,7 @@ impl Beginning<'_> {
     }
 
     /// The project as it is committed, without its remotes: whatever is pushed stays here.
-    pub(super) async fn clone_project(&self, project: &Utf8Path, at: Option<&str>) -> Result<(), StageError> {
+    pub(crate) async fn clone_project(&self, project: &Utf8Path, at: Option<&str>) -> Result<(), StageError> {
         let commit = Git::at(project).commit(at.unwrap_or("HEAD")).await?;
         let git = Git::at(self.root);
         git.run(&["init", "--quiet", "--template=", "--bare", "--initial-branch", BASE, ORIGIN]).await?;
@@ -143,14 +143,14 @@ fn write_files<'a>(
 }
 
 /// What a scenario writes stays in its repository.
-pub(super) fn check_inside(path: &Utf8Path) -> Result<(), SourceError> {
+pub(crate) fn check_inside(path: &Utf8Path) -> Result<(), SourceError> {
     if path.is_absolute() || path.components().any(|part| part.as_str() == "..") {
         return Err(SourceError::at(None, format!("`{path}` is not inside of the repository")));
     }
     Ok(())
 }
 
-pub(super) fn is_program(text: &str) -> bool {
+pub(crate) fn is_program(text: &str) -> bool {
     text.starts_with("#!")
 }
 

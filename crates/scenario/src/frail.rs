@@ -18,7 +18,7 @@ use rehearsal_store::{
 };
 use tokio::sync::watch;
 
-use super::clock::StageClock;
+use crate::clock::StageClock;
 
 /// Opens the store of a scenario, any number of times: it is the same each time, over connections of its own.
 #[async_trait]
@@ -27,7 +27,7 @@ pub trait OpensStore: Send + Sync {
     async fn open(&self) -> Result<Arc<dyn Store>, OpenError>;
 }
 
-pub(super) struct Frail {
+pub(crate) struct Frail {
     opener: Arc<dyn OpensStore>,
     store: Mutex<Arc<dyn Store>>,
     clock: StageClock,
@@ -41,19 +41,19 @@ pub(super) struct Frail {
 }
 
 impl Frail {
-    pub(super) async fn open(opener: Arc<dyn OpensStore>, clock: StageClock) -> Result<Self, OpenError> {
+    pub(crate) async fn open(opener: Arc<dyn OpensStore>, clock: StageClock) -> Result<Self, OpenError> {
         let store = Mutex::new(opener.open().await?);
         let (refuses, full_until, last_event) = (AtomicU32::new(0), AtomicI64::new(0), AtomicI64::new(0));
         Ok(Self { opener, store, clock, refuses, full_until, last_event, changes: watch::Sender::new(0) })
     }
 
     /// The store itself, whatever became of it.
-    pub(super) fn itself(&self) -> Arc<dyn Store> {
+    pub(crate) fn itself(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// It is away for so many who ask, and then another one.
-    pub(super) async fn restart(&self, refuses: u32) -> Result<(), OpenError> {
+    pub(crate) async fn restart(&self, refuses: u32) -> Result<(), OpenError> {
         let new = self.opener.open().await?;
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = new;
         self.refuses.store(refuses, Ordering::SeqCst);
@@ -61,18 +61,18 @@ impl Frail {
     }
 
     /// It has no room for so long.
-    pub(super) fn fill(&self, span: Duration) {
+    pub(crate) fn fill(&self, span: Duration) {
         self.full_until.store(self.clock.now().plus(span).0, Ordering::SeqCst);
     }
 
     /// For how long there is no room yet.
-    pub(super) fn full_for(&self) -> Option<Duration> {
+    pub(crate) fn full_for(&self) -> Option<Duration> {
         let until = Timestamp(self.full_until.load(Ordering::SeqCst));
         (until > self.clock.now()).then(|| until.since(self.clock.now()))
     }
 
     /// What a person does, who comes when it is there.
-    pub(super) async fn commit_by_hand(&self, change: Change) -> Result<(), CommitError> {
+    pub(crate) async fn commit_by_hand(&self, change: Change) -> Result<(), CommitError> {
         let store = self.itself();
         store.commit(Actor::User, self.clock.now(), vec![change]).await?;
         self.wake_others(&*store).await;

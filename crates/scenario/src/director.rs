@@ -10,35 +10,35 @@ use rehearsal_core::seed::mix;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use super::actors::{Actors, StageRoles};
-use super::clock::{Next, WorkerClock};
-use super::frail::Frail;
-use super::meanwhile::{Listener, Order, World};
-use super::scenario::Kill;
-use super::stage::StageError;
-use super::timeline::Timeline;
-use crate::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker};
+use crate::actors::{Actors, StageRoles};
+use crate::clock::{Next, WorkerClock};
+use crate::frail::Frail;
+use crate::meanwhile::{Listener, Order, World};
+use crate::scenario::Kill;
+use crate::stage::StageError;
+use crate::timeline::Timeline;
+use rehearsal_engine::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker};
 
 /// Real time that a rehearsal may take: one that stands still is a defect of ours.
 const SAFETY: Duration = Duration::from_secs(120);
 
 /// What is under way.
-pub(super) struct Director {
-    pub(super) world: Arc<World>,
-    pub(super) actors: Arc<Actors>,
-    pub(super) store: Arc<Frail>,
-    pub(super) timeline: Arc<Timeline>,
-    pub(super) orders: mpsc::UnboundedReceiver<Order>,
-    pub(super) options: WorkOptions,
-    pub(super) seed: u64,
+pub(crate) struct Director {
+    pub(crate) world: Arc<World>,
+    pub(crate) actors: Arc<Actors>,
+    pub(crate) store: Arc<Frail>,
+    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) orders: mpsc::UnboundedReceiver<Order>,
+    pub(crate) options: WorkOptions,
+    pub(crate) seed: u64,
     /// The rehearsal is over then at the latest.
-    pub(super) until: Timestamp,
-    pub(super) workers: JoinSet<Result<WorkSummary, WorkError>>,
-    pub(super) cast: BTreeMap<usize, Member>,
+    pub(crate) until: Timestamp,
+    pub(crate) workers: JoinSet<Result<WorkSummary, WorkError>>,
+    pub(crate) cast: BTreeMap<usize, Member>,
 }
 
 /// A worker that is there, or was.
-pub(super) struct Member {
+pub(crate) struct Member {
     /// How many had its number before.
     generation: u64,
     task: Option<(Id, AbortHandle)>,
@@ -51,7 +51,7 @@ pub(super) struct Member {
 
 impl Director {
     /// Plays until nothing more happens by itself.
-    pub(super) async fn play(&mut self, count: u32) -> Result<(), StageError> {
+    pub(crate) async fn play(&mut self, count: u32) -> Result<(), StageError> {
         for worker in 1..=count as usize {
             self.start(worker);
         }
@@ -159,7 +159,7 @@ impl Director {
         self.cast.insert(number, Member { generation, task, stop, dies: None, drains: None });
     }
 
-    fn reporter(&self, number: usize) -> crate::WorkReporter {
+    fn reporter(&self, number: usize) -> rehearsal_engine::WorkReporter {
         let timeline = Arc::clone(&self.timeline);
         Arc::new(move |event| timeline.worker(number, &event))
     }

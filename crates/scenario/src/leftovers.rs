@@ -10,13 +10,13 @@ use rehearsal_core::{Event, EventKind, TaskId};
 use rehearsal_forge::{Collected, GcMode, Oid, tree_of};
 use rehearsal_store::Store;
 
-use super::actors::Actors;
-use super::beginning::{ORIGIN, WORK};
-use super::outcome::Came;
-use super::stage::{Stage, StageError};
+use crate::actors::Actors;
+use crate::beginning::{ORIGIN, WORK};
+use crate::outcome::Came;
+use crate::stage::{Stage, StageError};
 
 /// What does not hold, in words.
-pub(super) async fn broken(
+pub(crate) async fn broken(
     stage: &Stage,
     store: &dyn Store,
     events: &[Event],

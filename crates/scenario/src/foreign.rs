@@ -5,12 +5,12 @@ use std::io::Write as _;
 use camino::Utf8Path;
 use rehearsal_core::Timestamp;
 
-use super::beginning::{OUTSIDER, check_inside, is_program};
-use super::scenario::ForeignCommit;
-use super::stage::StageError;
+use crate::beginning::{OUTSIDER, check_inside, is_program};
+use crate::scenario::ForeignCommit;
+use crate::stage::StageError;
 
 /// All that git needs to put it onto a branch that is there.
-pub(super) fn import_of(commit: &ForeignCommit, branch: &str, now: Timestamp) -> Result<Vec<u8>, StageError> {
+pub(crate) fn import_of(commit: &ForeignCommit, branch: &str, now: Timestamp) -> Result<Vec<u8>, StageError> {
     let mut import = Vec::new();
     writeln!(import, "commit refs/heads/{branch}")?;
     writeln!(import, "committer {OUTSIDER} <someone@localhost> {} +0000", now.0 / 1000)?;

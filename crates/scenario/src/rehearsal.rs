@@ -1,28 +1,4 @@
-//! Rehearsals: the whole pipeline with real git, a real store and real processes, scripted agents, and a clock of its own.
-//!
-//! A [`Scenario`] says what is there, what the agents do, what happens meanwhile and what is to come of it. Played on
-//! a thread of its own ([`Rehearsal::play`]), it comes to a [`Rehearsed`]: what is not as expected, what does not hold,
-//! and all that happened. The same scenario with the same seed has the same log, byte for byte.
-//!
-//! **Invariant:** nothing of the user's is touched: not the repository, not its remotes, not the store.
-
-mod actors;
-mod beginning;
-mod clock;
-mod clock_socket;
-mod director;
-mod expectation;
-mod foreign;
-mod frail;
-mod leftovers;
-mod meanwhile;
-mod outcome;
-mod read;
-mod runs;
-mod scenario;
-mod stage;
-mod timeline;
-mod vendor;
+//! One rehearsal, from the scenario to the verdict.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicI64;
@@ -33,6 +9,7 @@ use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
+use rehearsal_engine::WorkOptions;
 use rehearsal_forge::WorktreeSettings;
 use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
@@ -40,31 +17,21 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use actors::{Actors, Problems};
-use clock::StageClock;
-use clock_socket::ClockSocket;
-use director::Director;
-use frail::Frail;
-use meanwhile::{Awaited, World};
-use outcome::Came;
-use runs::Calls;
-use stage::Stage;
-use timeline::Timeline;
-use vendor::Vendor;
-
-pub use beginning::Beginnings;
-pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
-pub use frail::OpensStore;
-pub use read::parse;
-pub use runs::RoleScript;
-pub use scenario::{
-    Act, CallScript, Deed, DiskFull, DiskOf, Edit, ForeignCommit, ForgeChoice, Gh, Kill, Pause, Rejection,
-    Repository, RoleFile, Scenario, ScenarioTask, When,
-};
-pub use stage::StageError;
-pub use timeline::Happening;
-
-use crate::WorkOptions;
+use crate::actors::{Actors, Problems};
+use crate::beginning::Beginnings;
+use crate::clock::StageClock;
+use crate::clock_socket::ClockSocket;
+use crate::director::Director;
+use crate::expectation::Mismatch;
+use crate::frail::{Frail, OpensStore};
+use crate::meanwhile::{Awaited, World};
+use crate::outcome::Came;
+use crate::runs::Calls;
+use crate::scenario::{Scenario, ScenarioTask};
+use crate::stage::{self, Stage, StageError};
+use crate::timeline::{Happening, Timeline};
+use crate::vendor::{self, Vendor};
+use crate::{leftovers, read};
 
 /// When every rehearsal begins: 2026-01-01, midnight UTC.
 const BEGINNING: Timestamp = Timestamp(1_767_225_600_000);
@@ -261,8 +228,8 @@ impl Rehearsal {
 }
 
 /// The flows of a scenario's tasks.
-struct Flows {
-    usual: Arc<Flow>,
+pub(crate) struct Flows {
+    pub(crate) usual: Arc<Flow>,
     others: BTreeMap<String, Arc<Flow>>,
 }
 
@@ -271,7 +238,7 @@ impl Flows {
         std::iter::once(&self.usual).chain(self.others.values())
     }
 
-    fn of(&self, task: &ScenarioTask) -> &Arc<Flow> {
+    pub(crate) fn of(&self, task: &ScenarioTask) -> &Arc<Flow> {
         task.flow.as_ref().and_then(|name| self.others.get(name)).unwrap_or(&self.usual)
     }
 }

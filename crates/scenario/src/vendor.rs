@@ -9,10 +9,10 @@ use rehearsal_core::AgentName;
 use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_stage::{Answered, Script, ScriptedPlay, Stage};
 
-use super::scenario::Scenario;
+use crate::scenario::Scenario;
 
 /// A vendor that says what it was told.
-pub(super) struct Vendor {
+pub(crate) struct Vendor {
     stage: Stage,
     play: Arc<ScriptedPlay>,
 }
@@ -22,20 +22,20 @@ const KEY: &str = "a-key-for-the-stage";
 
 impl Vendor {
     /// Listens on a port of this machine that is free.
-    pub(super) fn open(script: Script) -> std::io::Result<Self> {
+    pub(crate) fn open(script: Script) -> std::io::Result<Self> {
         let play = Arc::new(ScriptedPlay::new(script, &[]));
         let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
         Ok(Self { stage, play })
     }
 
     /// What an agent has to be told.
-    pub(super) fn variables(&self) -> [(String, String); 2] {
+    pub(crate) fn variables(&self) -> [(String, String); 2] {
         let address = format!("http://{}", self.stage.address());
         [("ANTHROPIC_BASE_URL".to_owned(), address), ("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned())]
     }
 
     /// What it was asked that it was not told, and told that it was not asked.
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let report = self.play.report();
         let misses = report.exchanges.iter().filter_map(|exchange| match &exchange.answered {
             Answered::Miss { message } => {
@@ -53,14 +53,14 @@ impl Vendor {
 }
 
 /// Whether an agent is of the crew and played by the stage: nothing else was told for it.
-pub(super) fn is_staged(name: &AgentName, scenario: &Scenario) -> bool {
+pub(crate) fn is_staged(name: &AgentName, scenario: &Scenario) -> bool {
     let role = scenario.agents.get(name).map(|role| &role.0);
     let is_crew = |kind: Option<DriverKind>| kind == Some(DriverKind::CREW);
     scenario.stage.is_some() && role.is_some_and(|role| is_crew(role.plays) && role.calls.is_empty())
 }
 
 /// The driver of such an agent: our own program, as ever.
-pub(super) fn driver(name: &AgentName, program: &str, settings: &Settings) -> Driver {
+pub(crate) fn driver(name: &AgentName, program: &str, settings: &Settings) -> Driver {
     let role = settings.profile_of(name).and_then(|profile| profile.role.value.clone());
     let order = CrewOrder { role: role.unwrap_or_else(|| name.to_string()), ..CrewOrder::default() };
     Driver::new(cli_of(DriverKind::CREW), Program::from(program).with_args(order.arguments()))

@@ -10,15 +10,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::clock::{StageClock, Ticket, Who};
+use crate::clock::{StageClock, Ticket, Who};
 
 /// Nobody sends a longer line.
 const LONGEST_LINE: u64 = 1_000;
 
 /// Answers agents; ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct ClockSocket {
-    pub(super) path: Utf8PathBuf,
+pub(crate) struct ClockSocket {
+    pub(crate) path: Utf8PathBuf,
     turns: Turns,
     _serving: JoinSet<()>,
 }
@@ -28,7 +28,7 @@ type Turns = Arc<Mutex<BTreeMap<String, (Ticket, usize, CancellationToken)>>>;
 
 /// While an agent runs.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     turns: Turns,
     run: String,
     stopped: CancellationToken,
@@ -36,7 +36,7 @@ pub(super) struct Running {
 
 impl Running {
     /// The agent is about to be ended: whatever it sleeps for does not come any more.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopped.cancel();
     }
 }
@@ -48,7 +48,7 @@ impl Drop for Running {
 }
 
 impl ClockSocket {
-    pub(super) fn open(directory: &Utf8Path, clock: &StageClock) -> std::io::Result<Self> {
+    pub(crate) fn open(directory: &Utf8Path, clock: &StageClock) -> std::io::Result<Self> {
         let path = directory.join("clock");
         let listener = UnixListener::bind(&path)?;
         let turns = Turns::default();
@@ -58,12 +58,12 @@ impl ClockSocket {
     }
 
     /// Whether an agent runs.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         !self.turns.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// From now on, and until what is returned is dropped, the run sleeps with this turn.
-    pub(super) fn running(&self, run: &str, ticket: Ticket, worker: usize) -> Running {
+    pub(crate) fn running(&self, run: &str, ticket: Ticket, worker: usize) -> Running {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let stopped = CancellationToken::new();
         turns.insert(run.to_owned(), (ticket, worker, stopped.clone()));

@@ -7,8 +7,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Activity, Timestamp};
 use serde::Serialize;
 
-use super::clock::StageClock;
-use crate::WorkEvent;
+use crate::clock::StageClock;
+use rehearsal_engine::WorkEvent;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,7 +24,7 @@ pub struct Happening {
 
 /// Collects them.
 #[derive(Debug)]
-pub(super) struct Timeline {
+pub(crate) struct Timeline {
     clock: StageClock,
     start: Timestamp,
     root: Utf8PathBuf,
@@ -33,26 +33,26 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(clock: StageClock, root: &Utf8Path) -> Self {
+    pub(crate) fn new(clock: StageClock, root: &Utf8Path) -> Self {
         let start = clock.now();
         let (told, warnings) = Default::default();
         Self { clock, start, root: root.to_owned(), told, warnings }
     }
 
     /// A text without the place where this rehearsal happens to be.
-    pub(super) fn anywhere(&self, text: &str) -> String {
+    pub(crate) fn anywhere(&self, text: &str) -> String {
         text.replace(self.root.as_str(), "STAGE")
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.clock.now().since(self.start)
     }
 
-    pub(super) fn world(&self, what: impl Into<String>) {
+    pub(crate) fn world(&self, what: impl Into<String>) {
         self.tell("world".to_owned(), &what.into());
     }
 
-    pub(super) fn worker(&self, worker: usize, event: &WorkEvent) {
+    pub(crate) fn worker(&self, worker: usize, event: &WorkEvent) {
         if let WorkEvent::Warning { message } = event {
             let message = self.anywhere(message);
             self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(message);
@@ -68,11 +68,11 @@ impl Timeline {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).push(Happening { at_ms, who, what });
     }
 
-    pub(super) fn told(&self) -> Vec<Happening> {
+    pub(crate) fn told(&self) -> Vec<Happening> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -8,7 +8,7 @@ use rehearsal_core::{AgentName, TaskId};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::scenario::{CallScript, RoleFile};
+use crate::scenario::{CallScript, RoleFile};
 
 /// A role: its calls, or its calls and whom it plays.
 #[derive(Debug, Clone, Default)]
@@ -49,19 +49,19 @@ impl schemars::JsonSchema for RoleScript {
 
 /// The calls that are left.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     left: Mutex<BTreeMap<AgentName, Vec<Option<CallScript>>>>,
 }
 
 /// A call, and its place in the scenario: `implementer`, call 2.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) number: usize,
-    pub(super) script: CallScript,
+pub(crate) struct Call {
+    pub(crate) number: usize,
+    pub(crate) script: CallScript,
 }
 
 impl Calls {
-    pub(super) fn of(agents: &BTreeMap<AgentName, RoleScript>) -> Self {
+    pub(crate) fn of(agents: &BTreeMap<AgentName, RoleScript>) -> Self {
         let left = agents
             .iter()
             .map(|(name, role)| (name.clone(), role.0.calls.iter().cloned().map(Some).collect()));
@@ -69,7 +69,7 @@ impl Calls {
     }
 
     /// The next call of an agent for a task; none: it is asked for more than it was told.
-    pub(super) fn next(&self, agent: &AgentName, task: &TaskId) -> Option<Call> {
+    pub(crate) fn next(&self, agent: &AgentName, task: &TaskId) -> Option<Call> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = left.get_mut(agent)?;
         let fits = |call: &Option<CallScript>| {
@@ -81,7 +81,7 @@ impl Calls {
     }
 
     /// Those that nobody asked for, in words.
-    pub(super) fn unused(&self) -> Vec<String> {
+    pub(crate) fn unused(&self) -> Vec<String> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = left.iter().flat_map(|(agent, calls)| {
             let numbers = calls.iter().enumerate().filter(|(_, call)| call.is_some());

@@ -10,8 +10,8 @@ use rehearsal_forge::mock_gh::{Fault, MockChecks};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
+use crate::calls::RoleScript;
 use crate::expectation::Expect;
-use crate::runs::RoleScript;
 use rehearsal_engine::Moment;
 
 /// One rehearsal.

@@ -1,7 +1,7 @@
 //! Plays a script.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use hyper::StatusCode;
@@ -24,7 +24,7 @@ use crate::{fixed, side};
 /// Answers from a script, and remembers what was asked.
 #[derive(Debug)]
 pub struct ScriptedPlay {
-    script: Script,
+    script: Arc<Script>,
     clients: Clients,
     state: Mutex<State>,
 }
@@ -55,7 +55,8 @@ enum Decision {
 
 impl ScriptedPlay {
     /// From its beginning. `clients` are the agent CLIs whose requests are recognized.
-    pub fn new(script: Script, clients: &[&'static ModelClient]) -> Self {
+    pub fn new(script: impl Into<Arc<Script>>, clients: &[&'static ModelClient]) -> Self {
+        let script = script.into();
         let state = State { played: vec![0; script.turns.len()], ..State::default() };
         Self { script, clients: Clients::new(clients), state: Mutex::new(state) }
     }

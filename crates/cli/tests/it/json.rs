@@ -2,20 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use rehearsal_llm::json_schema::JsonSchema;
 use serde_json::Value;
 
 use crate::env::{Output, TestEnv};
 use crate::help::leaves;
 
-pub(crate) fn schema(env: &TestEnv, name: &str) -> jsonschema::Validator {
+pub(crate) fn schema(env: &TestEnv, name: &str) -> JsonSchema {
     let document = env.must(&["schema", name, "--json"]).document();
-    jsonschema::validator_for(&document).unwrap_or_else(|error| panic!("schema {name}: {error}"))
+    JsonSchema::compile(&document).unwrap_or_else(|error| panic!("schema {name}: {error}"))
 }
 
 #[track_caller]
-pub(crate) fn validate(schema: &jsonschema::Validator, document: &Value) {
-    let errors: Vec<String> =
-        schema.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+pub(crate) fn validate(schema: &JsonSchema, document: &Value) {
+    let errors: Vec<String> = schema
+        .violations(document)
+        .into_iter()
+        .map(|found| format!("{}: {}", found.place, found.message))
+        .collect();
     assert!(errors.is_empty(), "{document:#}\n{errors:#?}");
 }
 

@@ -5,8 +5,8 @@ mod read;
 use std::collections::BTreeMap;
 
 use rehearsal_core::config::HumanDuration;
+use rehearsal_core::yaml::Spanned;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 pub use read::parse;
 

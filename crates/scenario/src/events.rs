@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rehearsal_core::transition::TaskInput;
+use rehearsal_core::yaml::Spanned;
 use rehearsal_core::{Hold, HoldCause, Lane, TaskId};
 use rehearsal_store::Change;
-use serde_saphyr::Spanned;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 

@@ -5,9 +5,9 @@ use std::fmt::Display;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{AgentName, Blame, Entries, Lane, OutcomeName, TaskId};
+use rehearsal_core::yaml::{Entries, Spanned};
+use rehearsal_core::{AgentName, Blame, Lane, OutcomeName, TaskId};
 use serde::{Deserialize, Serialize};
-use serde_saphyr::Spanned;
 
 use crate::observed::{Observed, ObservedTask};
 

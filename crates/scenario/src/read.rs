@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use rehearsal_core::flow::{self, Flow, Step};
-use rehearsal_core::{Place, SourceError, StateName, Task, TaskId, nearest, place_of, yaml_error};
+use rehearsal_core::{Place, SourceError, StateName, Task, TaskId, nearest, yaml};
 
 use crate::rehearsal::Flows;
 use crate::scenario::{Act, Deed, Scenario};
 
 /// Reads the scenarios of a file: one, or several with `---` between them.
 pub fn parse(text: &str) -> Result<Vec<Scenario>, SourceError> {
-    let scenarios: Vec<Scenario> = serde_saphyr::from_multiple(text).map_err(|error| yaml_error(&error))?;
+    let scenarios: Vec<Scenario> = yaml::from_multiple(text)?;
     if scenarios.is_empty() {
         return Err(SourceError::at(None, "there is no scenario in this file"));
     }
@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> Result<Vec<Scenario>, SourceError> {
         check(scenario)?;
         if !names.insert(&scenario.name.value) {
             let message = format!("scenario `{}` is there twice", scenario.name.value);
-            return Err(SourceError::at(place_of(&scenario.name), message));
+            return Err(SourceError::at(scenario.name.place, message));
         }
     }
     Ok(scenarios)
@@ -30,26 +30,26 @@ fn check(scenario: &Scenario) -> Result<(), SourceError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.value.is_empty() || name.value.len() > 80 || !name.value.chars().all(is_plain) {
         let message = format!("`{}` is not a name for a scenario", name.value);
-        return Err(SourceError::at(place_of(name), message)
+        return Err(SourceError::at(name.place, message)
             .hint("up to 80 letters, digits, `-`, `_` and `.`: it names a directory"));
     }
     if scenario.workers == 0 || scenario.workers > 64 {
-        return Err(SourceError::at(place_of(name), "`workers` must be between 1 and 64"));
+        return Err(SourceError::at(name.place, "`workers` must be between 1 and 64"));
     }
     let tasks = task_ids(scenario)?;
     for act in &scenario.meanwhile {
         check_act(act, &tasks)?;
     }
     for (task, _) in &scenario.expect.tasks.0 {
-        known(&task.value, &tasks, place_of(task))?;
+        known(&task.value, &tasks, task.place)?;
     }
     for (agent, role) in &scenario.agents {
         for (at, call) in role.0.calls.iter().enumerate() {
             let wrong = |what: String| {
-                SourceError::at(place_of(name), format!("call {} of agent `{agent}` {what}", at + 1))
+                SourceError::at(name.place, format!("call {} of agent `{agent}` {what}", at + 1))
             };
             if let Some(task) = &call.task {
-                known(task, &tasks, place_of(name))?;
+                known(task, &tasks, name.place)?;
             }
             if call.script.is_some() && call.has_shorthand() {
                 return Err(wrong("has a `script`, and more beside it".into())
@@ -67,24 +67,24 @@ pub(crate) fn task_ids(scenario: &Scenario) -> Result<Vec<TaskId>, SourceError> 
         let id = match &task.value.id {
             Some(id) => id.clone(),
             None => TaskId::new(format!("t{}", at + 1))
-                .map_err(|error| SourceError::at(place_of(task), error.to_string()))?,
+                .map_err(|error| SourceError::at(task.place, error.to_string()))?,
         };
         if ids.contains(&id) {
-            return Err(SourceError::at(place_of(task), format!("task `{id}` is there twice")));
+            return Err(SourceError::at(task.place, format!("task `{id}` is there twice")));
         }
         if task.value.title.trim().is_empty() {
-            return Err(SourceError::at(place_of(task), "a task needs a `title`"));
+            return Err(SourceError::at(task.place, "a task needs a `title`"));
         }
         ids.push(id);
     }
     if ids.is_empty() {
-        return Err(SourceError::at(place_of(&scenario.name), "a scenario needs at least one task"));
+        return Err(SourceError::at(scenario.name.place, "a scenario needs at least one task"));
     }
     Ok(ids)
 }
 
-fn check_act(act: &serde_saphyr::Spanned<Act>, tasks: &[TaskId]) -> Result<(), SourceError> {
-    let place = place_of(act);
+fn check_act(act: &yaml::Spanned<Act>, tasks: &[TaskId]) -> Result<(), SourceError> {
+    let place = act.place;
     if act.value.at.is_some() == act.value.when.is_some() {
         return Err(SourceError::at(place, "expected exactly one of `at` and `when`")
             .hint("`at: 10s` after the beginning, or `when: { moment: run_started, task: ID }`"));
@@ -144,7 +144,7 @@ pub(crate) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), S
             continue;
         }
         let told = format!("no task of flow `{}` has the status `{}`", flow.name, status.value);
-        let error = SourceError::at(place_of(status), told);
+        let error = SourceError::at(status.place, told);
         return Err(match nearest(&status.value, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("there are {}", known.join(", "))),
@@ -158,7 +158,7 @@ pub(crate) fn inline_flow(scenario: &Scenario) -> Option<Result<Flow, SourceErro
     let text = &scenario.flow.value;
     text.contains('\n').then(|| {
         flow::parse(text).map_err(|error| {
-            let place = place_of(&scenario.flow);
+            let place = scenario.flow.place;
             let told =
                 error.place.map_or_else(String::new, |place| format!(" (line {} of the flow)", place.line));
             SourceError { message: format!("{}{told}", error.message), place, hint: error.hint }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use camino::Utf8PathBuf;
 use rehearsal_agent::mock::Action;
 use rehearsal_core::config::{ConfigFile, DriverKind, HumanDuration};
+use rehearsal_core::yaml::Spanned;
 use rehearsal_core::{AgentName, Budget, Lane, Priority, SessionName, TaskEdit, TaskId};
 use rehearsal_forge::mock_gh::{Fault, MockChecks};
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use crate::calls::RoleScript;
 use crate::expectation::Expect;
@@ -68,8 +68,7 @@ pub struct Scenario {
 }
 
 fn default_flow() -> Spanned<String> {
-    let nowhere = serde_saphyr::Location::UNKNOWN;
-    Spanned { value: "pull-request".to_owned(), referenced: nowhere, defined: nowhere }
+    Spanned { value: "pull-request".to_owned(), place: None }
 }
 
 fn one() -> u32 {

@@ -222,7 +222,7 @@ fn files_that_people_write_have_schemas_that_fit_them() {
             "loop": { "iterations": 3 }, "testing": { "command": "./test" },
         }),
     );
-    assert!(!config.is_valid(&serde_json::json!({ "agnts": {} })));
+    assert!(!config.violations(&serde_json::json!({ "agnts": {} })).is_empty());
     let testing = schema(&env, "testing");
     validate(
         &testing,
@@ -234,7 +234,7 @@ fn files_that_people_write_have_schemas_that_fit_them() {
         }),
     );
     validate(&testing, &serde_json::json!({ "testing": { "sandbox": "required" } }));
-    assert!(!testing.is_valid(&serde_json::json!({ "testing": { "timout": "5m" } })));
+    assert!(!testing.violations(&serde_json::json!({ "testing": { "timout": "5m" } })).is_empty());
     let script = schema(&env, "mock-script");
     validate(
         &script,
@@ -245,7 +245,7 @@ fn files_that_people_write_have_schemas_that_fit_them() {
             ],
         }),
     );
-    assert!(!script.is_valid(&serde_json::json!({ "run": [{ "sya": "hi" }] })));
+    assert!(!script.violations(&serde_json::json!({ "run": [{ "sya": "hi" }] })).is_empty());
 }
 
 #[test]

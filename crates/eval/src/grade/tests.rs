@@ -63,7 +63,7 @@ fn trial() -> Trial {
 }
 
 fn read(yaml: &str) -> Result<Assertion, String> {
-    let file: AssertionFile = serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
+    let file: AssertionFile = rehearsal_core::yaml::from_str(yaml).map_err(|error| error.to_string())?;
     check_of(&file)
 }
 

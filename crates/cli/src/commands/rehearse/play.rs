@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rehearsal_core::flow::Flow;
-use rehearsal_core::place_of;
 use rehearsal_scenario::{
     Prepared, Rehearsal, RepositoryCache, ScenarioError, Suite, SuiteError, SuiteEvent,
 };
@@ -116,12 +115,12 @@ fn flows_of(written: &Written, project: Option<&Project>) -> Result<(Arc<Flow>, 
     };
     let usual = match scenario.inline_flow() {
         Some(flow) => flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file))?,
-        None => named(&scenario.flow.value, place_of(&scenario.flow))?,
+        None => named(&scenario.flow.value, scenario.flow.place)?,
     };
     let mut others = BTreeMap::new();
     for task in &scenario.tasks {
         if let Some(name) = &task.value.flow {
-            others.insert(name.clone(), named(name, place_of(task))?);
+            others.insert(name.clone(), named(name, task.place)?);
         }
     }
     Ok((usual, others))

@@ -1,7 +1,7 @@
 //! What cannot be wanted of a model that is asked directly.
 
-use rehearsal_core::{SourceError, place_of};
-use serde_saphyr::Spanned;
+use rehearsal_core::SourceError;
+use rehearsal_core::yaml::Spanned;
 
 use crate::assertion::{Assertion, AssertionFile};
 use crate::case::{CaseFile, EvalFile, RepositoryFile};
@@ -15,7 +15,7 @@ pub(super) fn check(
     case: &Spanned<CaseFile>,
     (common, own): (&[Assertion], &[Assertion]),
 ) -> Result<(), SourceError> {
-    let at_case = |message: String| Err(SourceError::at(place_of(case), message));
+    let at_case = |message: String| Err(SourceError::at(case.place, message));
     let name = &case.value.name;
     if let Direct::Model { name: "", .. } = direct {
         return at_case(format!("`{agent}` names no model"));
@@ -37,7 +37,7 @@ pub(super) fn check(
     for (file, assertion) in written.into_iter().flat_map(|(files, read)| files.iter().zip(read)) {
         if assertion.needs_repository() {
             let message = format!("`{agent}` has no repository: `{}` cannot be said of it", assertion.name);
-            return Err(SourceError::at(place_of(file), message));
+            return Err(SourceError::at(file.place, message));
         }
     }
     Ok(())

@@ -17,6 +17,8 @@ pub struct ModelClient {
     pub user_agents: &'static [&'static str],
     /// What it writes before its working directory, and the character that ends it.
     pub working_directory: &'static [(&'static str, char)],
+    /// What it calls its tools and their parameters, where no other CLI calls them so.
+    pub tool_names: &'static [(ToolName, &'static str)],
     /// Texts of requests that are not part of the task although they offer tools, such as a summary of the conversation.
     pub side_requests: &'static [&'static str],
     /// The header that identifies a sub-agent.
@@ -25,6 +27,29 @@ pub struct ModelClient {
     pub varying_fields: &'static [(&'static str, &'static str)],
     /// Texts that are never the same.
     pub rewrites: &'static [Rewrite],
+}
+
+/// What a tool or a parameter of a tool is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolName {
+    /// Writes a whole file: `Path`, `Content`.
+    Write,
+    /// Replaces a part of a file: `Path`, `Old`, `New`.
+    Edit,
+    /// Reads a file: `Path`.
+    Read,
+    /// Runs a command: `Command`.
+    Run,
+    /// The file.
+    Path,
+    /// All that it is to contain.
+    Content,
+    /// The text to be replaced.
+    Old,
+    /// What replaces it.
+    New,
+    /// The command.
+    Command,
 }
 
 /// A text that varies, and what replaces it.
@@ -66,6 +91,7 @@ impl ModelClient {
             version: 1,
             user_agents,
             working_directory: &[],
+            tool_names: &[],
             side_requests: &[],
             subagent_header: None,
             varying_fields: &[],

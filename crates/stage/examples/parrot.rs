@@ -16,7 +16,8 @@ use rehearsal_agent::mock::{MockArgs, MockEnv, mock_agent_main};
 use rehearsal_agent::process::{SHIM_ARGUMENT, shim_main};
 use rehearsal_agent::{OwnPlaces, Permission, RunRequest};
 use rehearsal_core::{
-    Activity, Bounds, Keep, ModelClient, Rewrite, Timestamp, WireEnd, WireError, WireErrorKind, WireReport,
+    Activity, Bounds, Keep, ModelClient, Rewrite, Timestamp, ToolName, WireEnd, WireError, WireErrorKind,
+    WireReport,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +39,7 @@ pub(crate) static PARROT: AgentCli = AgentCli {
     keys: &[("PARROT_KEY", "PARROT_KEY")],
     requests: Some(ModelClient {
         working_directory: &[("My perch is ", '\n')],
+        tool_names: &[(ToolName::Write, "peck"), (ToolName::Path, "where"), (ToolName::Content, "what")],
         varying_fields: &[("metadata", "⟦metadata⟧")],
         rewrites: &[Rewrite {
             find: r"Feather \d+",
@@ -131,7 +133,7 @@ impl Wire for ParrotMock {
     }
 
     fn tool(&mut self, _: &ToolCall, lines: &mut Lines) {
-        lines.event(&json!({ "did": "write_file" }));
+        lines.event(&json!({ "did": "peck" }));
     }
 
     fn end(&mut self, _: &Tally, lines: &mut Lines) {
@@ -165,8 +167,8 @@ fn fly() -> std::io::Result<()> {
     std::io::stdin().read_to_string(&mut prompt)?;
     let perch = std::env::current_dir()?;
     let system = format!("My perch is {}\nFeather {}", perch.display(), std::process::id());
-    let tool = json!({ "name": "write_file", "description": "", "input_schema": { "type": "object", "properties": {
-        "path": { "type": "string" }, "content": { "type": "string" } } } });
+    let tool = json!({ "name": "peck", "description": "", "input_schema": { "type": "object", "properties": {
+        "where": { "type": "string" }, "what": { "type": "string" } } } });
     ask(json!({ "system": "Give it a name", "messages": [{ "role": "user", "content": prompt }] }))?;
     let mut messages = vec![json!({ "role": "user", "content": prompt })];
     loop {
@@ -178,7 +180,7 @@ fn fly() -> std::io::Result<()> {
                 tell(&json!({ "say": text }))?;
             }
             if let (Some(path), Some(content)) =
-                (part["input"]["path"].as_str(), part["input"]["content"].as_str())
+                (part["input"]["where"].as_str(), part["input"]["what"].as_str())
             {
                 std::fs::write(Path::new(path), content)?;
                 tell(&json!({ "did": part["name"] }))?;

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use rehearsal_llm::chat::{ChatResponse, FinishReason, Part, Thinking, ToolCall, Usage};
 use rehearsal_llm::wire::Dialect;
 
-use crate::action::call_for;
+use crate::action::{Offered, call_for};
 use crate::body::{Body, Frames};
 use crate::client::Request;
 use crate::ids::Seeded;
@@ -52,8 +52,9 @@ pub(crate) fn response(
         parts.push(Part::text(words.render(&values)));
     }
     let prefix = if request.dialect == Dialect::Anthropic { "toolu" } else { "call" };
+    let offered = Offered { chat: &request.chat, clients: &request.clients };
     for action in &turn.actions {
-        let call = call_for(action, &request.chat, &values)?;
+        let call = call_for(action, offered, &values)?;
         parts.push(Part::ToolCall(ToolCall {
             id: seeded.id(prefix),
             name: call.name,

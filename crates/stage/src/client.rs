@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rehearsal_core::ModelClient;
+use rehearsal_core::{ModelClient, ToolName};
 use rehearsal_llm::chat::{ChatRequest, Message, Part, Role};
 use rehearsal_llm::wire::Dialect;
 
@@ -50,6 +50,12 @@ impl Clients {
     pub(crate) fn of(&self, asked: &Asked) -> Option<&'static ModelClient> {
         let agent = asked.header("user-agent").unwrap_or_default().to_ascii_lowercase();
         self.0.iter().copied().find(|client| client.user_agents.iter().any(|name| agent.contains(name)))
+    }
+
+    /// What they call a tool or a parameter, where no other CLI calls it so.
+    pub(crate) fn tool_names(&self, of: ToolName) -> impl Iterator<Item = &'static str> {
+        let named = self.0.iter().flat_map(|client| client.tool_names);
+        named.filter(move |(name, _)| *name == of).map(|(_, name)| *name)
     }
 
     /// Where the agent works, as it tells its model.

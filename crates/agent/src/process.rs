@@ -28,7 +28,7 @@ mod wire;
 
 pub use adopt::AdoptError;
 pub(crate) use adopt::{Adoptable, Foundling, somebody_listens};
-pub use resolve::native_binary;
+pub use resolve::find_program;
 pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};
 pub use sweep::{

@@ -21,8 +21,9 @@ use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::confinement::Confinement;
-use crate::environment::{Variables, agent_environment, default_grants};
+use crate::environment::{Variables, agent_environment};
 use crate::git::{GitError, Snapshot, release_locks};
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
 use crate::process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
@@ -41,9 +42,9 @@ pub use adopt::Orphan;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
-    driver: Box<dyn Driver>,
+    driver: Driver,
     ours: Variables,
-    grants: Vec<String>,
+    grants: &'static [&'static str],
     clock: Arc<dyn Clock>,
     launcher: Launcher,
     graces: Graces,
@@ -71,8 +72,8 @@ impl Default for Graces {
 impl ProcessAgent {
     /// An agent of the driver's kind. `ours` is our own environment, of which it sees what is harmless and what
     /// its kind needs.
-    pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
-        let grants = default_grants(driver.name());
+    pub fn new(driver: Driver, ours: Variables, clock: Arc<dyn Clock>) -> Self {
+        let grants = driver.cli().variables;
         let (launcher, graces, confinement, snapshots, shims, redactor) = Default::default();
         Self { driver, ours, grants, clock, launcher, graces, confinement, snapshots, shims, redactor }
     }
@@ -91,7 +92,7 @@ impl ProcessAgent {
 
     /// The same without the variables that its kind needs to reach its model: the request has all that it is to get.
     pub fn without_grants(mut self) -> Self {
-        self.grants.clear();
+        self.grants = &[];
         self
     }
 
@@ -123,7 +124,7 @@ impl ProcessAgent {
         let sandbox = found.sandbox.take();
         let mut report = found.into_report(redactor);
         let times = (started_at, self.clock.now());
-        let record = RunRecord::new(request, self.driver.name(), times, sandbox.as_ref(), &report);
+        let record = RunRecord::new(request, self.driver.cli().name, times, sandbox.as_ref(), &report);
         if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
             report.warnings.push(hindrance.advice);
         }
@@ -157,7 +158,11 @@ impl Agent for ProcessAgent {
     }
 
     fn driver(&self) -> &str {
-        self.driver.name()
+        self.driver.cli().name
+    }
+
+    fn sessions(&self) -> Sessions {
+        self.driver.cli().sessions
     }
 }
 
@@ -207,7 +212,7 @@ impl Attempt<'_> {
         let request = self.request;
         let mut files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
-        let mut env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
+        let mut env = agent_environment(&self.agent.ours, self.agent.grants, &env, request);
         let policy =
             |confinement: &Confinement| confinement.policy(&request.working_dir, &request.run_dir, &env);
         let sandbox = self.agent.confinement.as_ref().map(policy);

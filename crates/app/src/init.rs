@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rehearsal_agent::git;
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::{cli_of, git};
 use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
 use serde::Serialize;
@@ -84,14 +85,14 @@ pub async fn init(project: &Project, existing: Existing) -> Result<InitDocument,
 }
 
 async fn look(project: &Project) -> Findings {
-    let is_here = |kind: &DriverKind| match kind {
-        DriverKind::Crew => any_vendor(|name| project.caller.environment.get(name).cloned()),
-        kind => kind.is_foreign_cli() && which::which(kind.as_str()).is_ok(),
+    let is_here = |kind: &DriverKind| match *kind {
+        DriverKind::CREW => any_vendor(|name| project.caller.environment.get(name).cloned()),
+        kind => cli_of(kind).install.is_some() && which::which(kind.as_str()).is_ok(),
     };
     Findings {
         base_branch: git::base_branch(&project.root).await.ok(),
         tests: testing::found(&project.root),
-        agents: DriverKind::ALL.into_iter().filter(is_here).collect(),
+        agents: DriverKind::all().filter(is_here).collect(),
     }
 }
 
@@ -105,7 +106,7 @@ fn tests_line(tests: &[FoundTests]) -> String {
 }
 
 fn config_text(found: &Findings) -> String {
-    let driver = found.agents.first().copied().unwrap_or(DriverKind::Claude);
+    let driver = found.agents.first().copied().unwrap_or(DriverKind::CLAUDE);
     let optional = |key: &str, value: &Option<String>, example: &str| match value {
         Some(value) => format!("{key}: {}", yaml_string(value)),
         None => format!("# {key}: {example}"),
@@ -126,7 +127,7 @@ agent: implementer
 
 agents:
   implementer:
-    driver: {driver}              # claude, codex, gemini, opencode, crew (our own), or command (any program)
+    driver: {driver}              # {}, crew (our own), or command (any program)
     # model: MODEL                # the agent's own choice otherwise
     # permission: accept_edits    # plan: only look; everything only with `run --trust`
     # timeout: 1h                 # the longest a run may take
@@ -164,6 +165,7 @@ testing:
 #   remote: origin
 ",
         optional("base_branch", &found.base_branch, "main"),
+        KNOWN.foreign().collect::<Vec<_>>().join(", "),
         tests_line(&found.tests),
     );
     text

@@ -47,7 +47,7 @@ impl Memo {
     ) -> Self {
         let secrets = spec.env.iter().filter(|(name, value)| is_secret_variable(name, value));
         Self {
-            driver: attempt.agent.driver.name().to_owned(),
+            driver: attempt.agent.driver.cli().name.to_owned(),
             request: attempt.request.clone(),
             started_at: attempt.agent.clock.now(),
             ticks: ticks(),
@@ -148,7 +148,7 @@ impl ProcessAgent {
         watch: Watch,
         cancel: CancellationToken,
     ) -> Option<RunReport> {
-        if orphan.driver() != self.driver.name() {
+        if orphan.driver() != self.driver.cli().name {
             orphan.end().await;
             return None;
         }

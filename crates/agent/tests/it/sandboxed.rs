@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use rehearsal_agent::process::{Supervised, become_subreaper, processes_of_run};
-use rehearsal_agent::{Confinement, RunReport};
+use rehearsal_agent::{Confinement, RunReport, cli_of};
 use rehearsal_core::config::{Layer, Origin, Overrides, parse, resolve};
 use rehearsal_core::{Exit, Outcome, Stop};
 use rehearsal_sandbox::{Policy, ProjectMode};
@@ -20,7 +20,7 @@ fn confinement(driver: &str, sandbox: &str) -> Confinement {
     let layers = vec![Layer { origin, file: parse(&text).unwrap() }];
     let settings = resolve(layers, Overrides::default(), Overrides::default()).unwrap();
     let profile = settings.profile().unwrap();
-    Confinement::new(profile.sandbox.as_ref().unwrap(), profile.driver.value).unwrap()
+    Confinement::new(profile.sandbox.as_ref().unwrap(), cli_of(profile.driver.value)).unwrap()
 }
 
 /// A repository, a home with a secret, a file outside, and an agent confined as `sandbox` says.

@@ -6,6 +6,7 @@ mod view;
 use std::sync::Arc;
 
 use clap::Args;
+use rehearsal_agent::cli_of;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_app::crew::check_role;
@@ -206,7 +207,7 @@ async fn set_up(
 
 fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
     let this = CliError::of(Exit::Agent, error);
-    match (error, profile.driver.value.install_hint()) {
+    match (error, cli_of(profile.driver.value).install) {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::CrewLine;
 use rehearsal_agent::redact::Redactor;
 use rehearsal_app::crew::{CrewError, Member, MemberRequest, Work};
 use rehearsal_app::testing::Choices;

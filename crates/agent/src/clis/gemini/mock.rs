@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Fault, FaultKind, Lines, Scene, Tally, ToolCall, ToolEnd, ToolNames, Wire};
 use crate::mock::draw::uuid;
+use crate::mock::wire::{Fault, FaultKind, Lines, Scene, Tally, ToolCall, ToolEnd, ToolNames, Wire};
 
 const MODEL: &str = "gemini-2.5-pro";
 const TURN_LIMIT: &str = "Reached max session turns for this session. Increase the number of turns by specifying \

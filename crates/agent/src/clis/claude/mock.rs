@@ -3,8 +3,8 @@
 use rehearsal_core::Tokens;
 use serde_json::{Map, Value, json};
 
-use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, ToolNames, Wire};
 use crate::mock::draw;
+use crate::mock::wire::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, ToolNames, Wire};
 
 const MODEL: &str = "claude-opus-5-5";
 const TOOLS: ToolNames = ToolNames {

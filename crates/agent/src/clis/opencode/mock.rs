@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, ToolNames, Wire};
 use crate::mock::draw::uuid;
+use crate::mock::wire::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, ToolNames, Wire};
 
 const TOOLS: ToolNames = ToolNames {
     write: "write",

@@ -2,9 +2,10 @@
 
 use rehearsal_core::{Activity, Denial, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 
-use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
-use crate::driver::{CrewLine, call_detail};
+use super::CrewLine;
+use crate::driver::call_detail;
 use crate::mock::moment::RunClock;
+use crate::mock::wire::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
 
 pub(super) struct Crew {
     time: RunClock,

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
 use crate::mock::draw::uuid;
+use crate::mock::wire::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
 
 const URL: &str = "http://127.0.0.1/v1/responses";
 

@@ -4,23 +4,52 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{Activity, Timestamp, WireEnd, WireReport};
+use rehearsal_core::{Activity, WireEnd, WireReport};
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
-use super::json::describe;
-use super::stream::{Close, Format, JsonLines, Reading, may_be_object};
-use super::tool::call_arguments;
-use super::{CommandLine, Driver, DriverKind, Program, WireParser};
+use super::{AgentCli, Endpoint, StageModel, StageSetup};
+use crate::driver::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
+use crate::driver::json::describe;
+use crate::driver::stream::{Close, Format, JsonLines, Reading, may_be_object};
+use crate::driver::tool::call_arguments;
+use crate::driver::{CommandLine, Offer};
+use crate::mock::wire::MockCli;
 use crate::redact::Redactor;
 use crate::{Permission, RunRequest};
 
-/// Drives `rehearsal crew run`.
-#[derive(Debug, Clone)]
-pub struct CrewDriver {
-    program: Program,
-    order: CrewOrder,
-}
+mod mock;
+
+pub(super) static CLI: AgentCli = AgentCli {
+    name: "crew",
+    command,
+    parser: |_| Box::new(JsonLines::new(CrewFormat::default())),
+    // It asks vendors by their keys alone.
+    variables: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "GEMINI_API_KEY",
+        "GOOGLE_GEMINI_BASE_URL",
+    ],
+    stage,
+    mock: MockCli {
+        version: concat!("rehearsal ", env!("CARGO_PKG_VERSION")),
+        usage: "rehearsal crew run [OPTIONS] --role <ROLE>",
+        options: &[
+            "--role <ROLE>",
+            "--model <MODEL>",
+            "--timeout <DURATION>",
+            "--agents-dir <DIR>",
+            "--max-turns <N>",
+            "--max-tokens <N>",
+            "--append-system-prompt <TEXT>",
+            "--read-only",
+        ],
+        wire: |scene| Box::new(mock::Crew::new(&scene)),
+    },
+    ..AgentCli::PLAIN
+};
 
 /// Who of the crew is to work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,42 +68,39 @@ impl Default for CrewOrder {
     }
 }
 
-impl CrewDriver {
-    /// A driver of this program, which is ours.
-    pub fn new(program: impl Into<Program>, order: CrewOrder) -> Self {
-        Self { program: program.into(), order }
+impl CrewOrder {
+    /// The arguments that say it, before all that the driver adds.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = ["crew", "run", "--json", "--role", &self.role].map(str::to_owned).to_vec();
+        let mut option = |flag: &str, value: Option<String>| {
+            arguments.extend(value.map(|value| [flag.to_owned(), value]).into_iter().flatten());
+        };
+        option("--agents-dir", self.agents_dir.as_ref().map(ToString::to_string));
+        option("--timeout", self.timeout.map(|limit| HumanDuration(limit).to_string()));
+        arguments
     }
 }
 
-impl Driver for CrewDriver {
-    fn name(&self) -> &'static str {
-        DriverKind::Crew.as_str()
+fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
+    offer.option("--model", request.model.as_deref());
+    offer.option("--max-turns", request.budget.turns.map(|turns| turns.to_string()).as_deref());
+    offer.option("--max-tokens", request.budget.tokens.map(|tokens| tokens.to_string()).as_deref());
+    offer.option("--append-system-prompt", request.system_prompt.as_deref());
+    if request.permission == Permission::Plan {
+        offer.args(&["--read-only"]);
     }
+    offer.lost(request.resume.is_some(), "a session cannot be resumed, so it begins anew");
+    offer.lost(
+        request.budget.usd.is_some(),
+        "it does not know what its tokens cost, so the cost limit has no effect",
+    );
+    offer.finish(request)
+}
 
-    fn command(&self, request: &RunRequest) -> CommandLine {
-        let mut offer = self.program.offer(DriverKind::Crew);
-        offer.args(&["crew", "run", "--json", "--role", &self.order.role]);
-        offer.option("--agents-dir", self.order.agents_dir.as_ref().map(|dir| dir.as_str()));
-        let timeout = self.order.timeout.map(|limit| HumanDuration(limit).to_string());
-        offer.option("--timeout", timeout.as_deref());
-        offer.option("--model", request.model.as_deref());
-        offer.option("--max-turns", request.budget.turns.map(|turns| turns.to_string()).as_deref());
-        offer.option("--max-tokens", request.budget.tokens.map(|tokens| tokens.to_string()).as_deref());
-        offer.option("--append-system-prompt", request.system_prompt.as_deref());
-        if request.permission == Permission::Plan {
-            offer.args(&["--read-only"]);
-        }
-        offer.lost(request.resume.is_some(), "a session cannot be resumed, so it begins anew");
-        offer.lost(
-            request.budget.usd.is_some(),
-            "it does not know what its tokens cost, so the cost limit has no effect",
-        );
-        offer.finish(request)
-    }
-
-    fn parser(&self, _: Timestamp) -> Box<dyn WireParser> {
-        Box::new(JsonLines::new(CrewFormat::default()))
-    }
+fn stage(endpoint: &Endpoint<'_>) -> StageSetup {
+    // Its own choice may be a vendor's without an address.
+    let model = (endpoint.model == StageModel::Any).then(|| "anthropic:rehearsal".to_owned());
+    StageSetup { model, ..StageSetup::for_any_vendor(endpoint) }
 }
 
 /// A line of the crew's output: what it does as it does it, and at last one report.
@@ -216,12 +242,12 @@ impl Format for CrewFormat {
 
 #[cfg(test)]
 mod tests {
-    use rehearsal_core::{Exit, Tokens, WireError, WireErrorKind, WireShape};
+    use rehearsal_core::{Exit, Timestamp, Tokens, WireError, WireErrorKind, WireShape};
 
     use super::*;
 
     fn read(lines: &str) -> (Vec<Activity>, WireReport) {
-        let mut parser = CrewDriver::new("rehearsal", CrewOrder::default()).parser(Timestamp(0));
+        let mut parser = (CLI.parser)(Timestamp(0));
         let mut out = Vec::new();
         parser.push(lines.as_bytes(), &mut out);
         (out, parser.finish(Some(Exit::Code(0)), b""))

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Fault, FaultKind, Lines, Tally, ToolCall, Wire};
+use crate::mock::wire::{Fault, FaultKind, Lines, Tally, ToolCall, Wire};
 
 pub(super) struct Plain;
 

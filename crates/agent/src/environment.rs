@@ -10,7 +10,7 @@ use camino::Utf8Path;
 use rehearsal_core::{RunId, TaskId};
 
 use crate::RunRequest;
-use crate::process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
+use rehearsal_process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
 
 /// A snapshot of variables, by name.
 pub type Variables = BTreeMap<String, String>;

@@ -9,7 +9,7 @@ use crate::driver::Capabilities;
 use crate::driver::DriverKind;
 use crate::driver::check::help_args;
 use crate::environment::Variables;
-use crate::process::{Launcher, SpawnError, SpawnSpec, Supervised, native_binary};
+use rehearsal_process::{Launcher, SpawnError, SpawnSpec, Supervised, native_binary};
 
 /// Some CLIs need seconds for their `--help`; none needs this long.
 const PATIENCE: Duration = Duration::from_secs(30);

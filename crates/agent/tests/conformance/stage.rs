@@ -8,9 +8,9 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::driver::driver_with;
 use rehearsal_agent::probe::probe;
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT, processes_of_run};
 use rehearsal_agent::{Agent, DriverKind, Graces, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT, processes_of_run};
 use tokio_util::sync::CancellationToken;
 
 /// The time that the stand-in takes for now.

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use camino::Utf8Path;
 use clap::Args;
-use rehearsal_agent::git;
 use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
+use rehearsal_git::base_branch;
 use serde::Serialize;
 
 use super::Done;
@@ -86,7 +86,7 @@ async fn look(root: &Utf8Path) -> Findings {
         kind => kind.is_foreign_cli() && which::which(kind.as_str()).is_ok(),
     };
     Findings {
-        base_branch: git::base_branch(root).await.ok(),
+        base_branch: base_branch(root).await.ok(),
         tests: found_tests(root),
         agents: DriverKind::ALL.into_iter().filter(is_here).collect(),
     }

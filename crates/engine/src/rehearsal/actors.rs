@@ -10,10 +10,10 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::driver::driver_with;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::mock::{CLOCK_VARIABLE, RunScript};
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT};
 use rehearsal_agent::{Agent, Driver, Graces, ProcessAgent, Retrying, RunReport, RunRequest, Watch};
 use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_core::{AgentName, Clock, Outcome, Stop, TimeLimit, Timestamp, judge};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{InsideClock, StageClock, Who, WorkerClock};

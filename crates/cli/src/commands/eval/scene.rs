@@ -7,12 +7,10 @@ use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_eval::case::RepositoryFile;
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{ChangeKind, CommandEnd, FileChange, PullRequest};
-use rehearsal_forge::Git;
 use rehearsal_forge::mock_gh::{InstalledGh, MockState, PullRequestState};
-use tokio::process::Command;
+use rehearsal_git::{Git, scratch};
+use rehearsal_process::{Command, Keep};
 use tokio_util::sync::CancellationToken;
-
-use crate::scratch;
 
 /// A longer difference is cut: the files are told in any case.
 const LONGEST_DIFF: usize = 256 << 10;
@@ -50,9 +48,11 @@ impl Scene {
             Some(path) => scene.check_out(&beside.join(path), repository.at.as_deref()).await?,
             None => {
                 fill(&root, &repository.files).map_err(|error| failed("the files of the case", &error))?;
-                scratch::init_repository(&root).map_err(|error| failed("the repository", &error.message))?;
-                scratch::commit_all(&root, "Begin")
-                    .map_err(|error| failed("the repository", &error.message))?;
+                let made = async {
+                    scratch::init_repository(&root).await?;
+                    scratch::commit_all(&root, "Begin").await
+                };
+                made.await.map_err(|error| failed("the repository", &error))?;
             }
         }
         if let Some(patch) = &repository.patch {
@@ -63,7 +63,7 @@ impl Scene {
             if end.code != Some(0) {
                 return Err(Unmade::Failed(format!("the setup failed: {}", end.output.trim())));
             }
-            scratch::commit_all(&root, "Set up").map_err(|error| failed("the setup", &error.message))?;
+            scratch::commit_all(&root, "Set up").await.map_err(|error| failed("the setup", &error))?;
         }
         let head = scene.git(&["rev-parse", "HEAD"]).await?;
         head.trim().clone_into(&mut scene.base);
@@ -106,7 +106,8 @@ impl Scene {
         let top = Git::at(from).line(&["rev-parse", "--show-toplevel"]).await;
         let top = top.map_or_else(|_| from.to_owned(), Utf8PathBuf::from);
         scratch::clone_repository(&top, &self.repository)
-            .map_err(|error| failed("the repository", &error.message))?;
+            .await
+            .map_err(|error| failed("the repository", &error))?;
         if let Some(at) = at {
             self.git(&["checkout", "--quiet", "--detach", at]).await?;
         }
@@ -121,7 +122,7 @@ impl Scene {
         fs_err::write(&file, patch).map_err(|error| failed("the patch", &error))?;
         self.git(&["apply", "--whitespace=nowarn", file.as_str()]).await?;
         fs_err::remove_file(&file).map_err(|error| failed("the patch", &error))?;
-        scratch::commit_all(&self.repository, "The case").map_err(|error| failed("the patch", &error.message))
+        scratch::commit_all(&self.repository, "The case").await.map_err(|error| failed("the patch", &error))
     }
 
     /// What is another now, committed or not, and the difference.
@@ -153,15 +154,15 @@ impl Scene {
         command: &str,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, Unmade> {
-        let mut process = Command::new("sh");
-        process.args(["-c", command]).current_dir(&self.repository).env_clear().envs(self.variables());
-        process.kill_on_drop(true).stdin(std::process::Stdio::null());
-        let output = tokio::select! {
-            output = process.output() => output.map_err(|error| failed("sh", &error))?,
-            () = cancel.cancelled() => return Err(Unmade::Cancelled),
-        };
+        let shell = Command::new("sh", &self.repository)
+            .args(["-c", command])
+            .env_clear()
+            .envs(self.variables())
+            .keep(Keep::Tail(LONGEST_OUTPUT));
+        let ended = cancel.run_until_cancelled(shell.run()).await.ok_or(Unmade::Cancelled)?;
+        let output = ended.map_err(|error| failed("sh", &error))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        text.push_str(&output.stderr);
         let from = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_OUTPUT));
         Ok(CommandEnd { code: output.status.code(), output: text.split_off(from) })
     }

@@ -6,7 +6,7 @@ use rehearsal_core::config::Overrides;
 use rehearsal_eval::case::parse;
 use rehearsal_eval::run::{Attempts as _, Unmade};
 use rehearsal_eval::trial::{Replay, Trial, TrialId};
-use rehearsal_forge::Git;
+use rehearsal_git::Git;
 use rehearsal_llm::cassette::Matching;
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_eval::case::RepositoryFile;
 use rehearsal_eval::import::{Mined, history};
 use rehearsal_eval::run::Unmade;
-use rehearsal_forge::{Git, GitError};
+use rehearsal_git::{Git, GitError};
 use rehearsal_store::Store;
 use rehearsal_testing::is_test_file;
 use serde::Serialize;

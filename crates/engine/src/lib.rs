@@ -16,7 +16,6 @@ mod kept;
 mod ledger;
 mod lock;
 pub mod prompt;
-pub mod rehearsal;
 mod session_loop;
 mod steps;
 mod stop;

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use camino::Utf8Path;
 use clap::Args;
+use rehearsal_agent::cli_of;
 use rehearsal_agent::clis::KNOWN;
-use rehearsal_agent::{cli_of, git};
 use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
+use rehearsal_git::base_branch;
 use serde::Serialize;
 
 use super::Done;
@@ -87,7 +88,7 @@ async fn look(root: &Utf8Path) -> Findings {
         kind => cli_of(kind).install.is_some() && which::which(kind.as_str()).is_ok(),
     };
     Findings {
-        base_branch: git::base_branch(root).await.ok(),
+        base_branch: base_branch(root).await.ok(),
         tests: found_tests(root),
         agents: DriverKind::all().filter(is_here).collect(),
     }

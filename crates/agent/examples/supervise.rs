@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use line_driver::line_driver;
-use rehearsal_agent::process::{SHIM_ARGUMENT, become_subreaper, shim_main};
 use rehearsal_agent::{
     Agent, BootInstant, Confinement, Lease, LeaseKeeper, Orphan, Permission, ProcessAgent, Rendezvous,
     RunReport, RunRequest,
 };
 use rehearsal_core::{Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{SHIM_ARGUMENT, become_subreaper, shim_main};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use tokio_util::sync::CancellationToken;
 

@@ -11,7 +11,7 @@ use rehearsal_core::{RunId, TaskId};
 
 use crate::RunRequest;
 use crate::clis::AgentCli;
-use crate::process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
+use rehearsal_process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
 
 /// A snapshot of variables, by name.
 pub type Variables = BTreeMap<String, String>;

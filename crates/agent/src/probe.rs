@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use crate::clis::AgentCli;
 use crate::driver::Capabilities;
 use crate::environment::Variables;
-use crate::process::{Launcher, SpawnError, SpawnSpec, Supervised, find_program};
+use rehearsal_process::{Launcher, SpawnError, SpawnSpec, Supervised, find_program};
 
 /// Some CLIs need seconds for their `--help`; none needs this long.
 const PATIENCE: Duration = Duration::from_secs(30);

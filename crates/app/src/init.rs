@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use rehearsal_agent::cli_of;
 use rehearsal_agent::clis::KNOWN;
-use rehearsal_agent::{cli_of, git};
 use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
+use rehearsal_git::base_branch;
 use serde::Serialize;
 
 use crate::project::{Project, ProjectError};
@@ -90,7 +91,7 @@ async fn look(project: &Project) -> Findings {
         kind => cli_of(kind).install.is_some() && which::which(kind.as_str()).is_ok(),
     };
     Findings {
-        base_branch: git::base_branch(&project.root).await.ok(),
+        base_branch: base_branch(&project.root).await.ok(),
         tests: testing::found(&project.root),
         agents: DriverKind::all().filter(is_here).collect(),
     }

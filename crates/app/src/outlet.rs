@@ -8,7 +8,8 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{ForgeKind, Origin, Settings};
 use rehearsal_engine::{Landing, Outlet};
-use rehearsal_forge::{Git, GitError, GitHub, Local, RemoteError, fetch, remote_head};
+use rehearsal_forge::{GitHub, Local, RemoteError, fetch, remote_head};
+use rehearsal_git::{Git, GitError};
 
 use crate::places;
 use crate::project::{Project, ProjectError};
@@ -62,7 +63,7 @@ pub struct Diverged {
 pub enum OutletError {
     /// Nothing says what the base branch is.
     #[error(transparent)]
-    NoBaseBranch(rehearsal_agent::git::GitError),
+    NoBaseBranch(GitError),
     /// The settings name a remote that is not there.
     #[error("there is no remote `{remote}`, which {origin} names")]
     UnknownRemote {
@@ -138,7 +139,7 @@ impl Destination {
         let root = project.root.clone();
         let base = match &settings.base_branch.value {
             Some(base) => base.clone(),
-            None => rehearsal_agent::git::base_branch(&root).await.map_err(OutletError::NoBaseBranch)?,
+            None => rehearsal_git::base_branch(&root).await.map_err(OutletError::NoBaseBranch)?,
         };
         let remote = &settings.work.remote;
         let address = address_of(&root, &remote.value).await?;

@@ -6,14 +6,13 @@ mod context;
 mod error;
 mod exit;
 mod interruption;
-mod scratch;
 mod ui;
 mod words;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use rehearsal_agent::process::{SHIM_ARGUMENT, shim_main};
+use rehearsal_process::{SHIM_ARGUMENT, shim_main};
 
 use crate::cli::Cli;
 use crate::error::CliError;

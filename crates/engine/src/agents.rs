@@ -6,13 +6,13 @@ use camino::Utf8Path;
 use rehearsal_agent::driver::Program;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
-use rehearsal_agent::process::{Launcher, SpawnError};
 use rehearsal_agent::{
     Agent, CommandLine, Confinement, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying,
     RunRequest, cli_of,
 };
 use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Origin, Profile};
+use rehearsal_process::{Launcher, SpawnError};
 
 /// An agent that was found and asked what it can do, or one to be shown only.
 pub struct AgentSetup {

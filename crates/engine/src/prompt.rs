@@ -5,7 +5,7 @@
 mod check;
 
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
-use rehearsal_core::{Outcome, ProgressEntry, Session, Task};
+use rehearsal_core::{Oid, Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
 
 use crate::findings::Finding;
@@ -156,7 +156,7 @@ pub fn render_task(template: &str, data: &TaskPrompt<'_>) -> Result<String, Prom
         continues => task.is_to_be_continued(),
         needs_rebase => delivery.needs_rebase,
         base => *base,
-        base_commit => delivery.base.as_deref().unwrap_or(base),
+        base_commit => delivery.base.as_ref().map_or(*base, Oid::as_str),
         pull_request => delivery.pull_request.as_ref().map(|it| it.url.clone()),
         test_command => *test_command,
     };

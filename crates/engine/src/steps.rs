@@ -15,7 +15,8 @@ use camino::Utf8Path;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::flow::Step;
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure, Task};
-use rehearsal_forge::{ErrorClass, ForgeError, Git, GitError, RemoteError, Work};
+use rehearsal_forge::{ErrorClass, ForgeError, RemoteError, Work};
+use rehearsal_git::{Git, GitError};
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::Desk;

@@ -11,10 +11,10 @@ use rehearsal_agent::clis::Sessions;
 use rehearsal_agent::driver::Program;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::mock::{CLOCK_VARIABLE, RunScript};
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT};
 use rehearsal_agent::{Agent, Driver, Graces, ProcessAgent, Retrying, RunReport, RunRequest, Watch, cli_of};
 use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_core::{AgentName, Clock, Outcome, Stop, TimeLimit, Timestamp, judge};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::{Calls, RoleScript};

@@ -13,12 +13,12 @@ use rehearsal_agent::driver::check::{needed, optional};
 use rehearsal_agent::driver::{Close, CommandLine, Format, JsonLines, Offer, Reading};
 use rehearsal_agent::mock::wire::{Fault, FaultKind, Lines, MockCli, Tally, ToolCall, Wire};
 use rehearsal_agent::mock::{MockArgs, MockEnv, mock_agent_main};
-use rehearsal_agent::process::{SHIM_ARGUMENT, shim_main};
 use rehearsal_agent::{OwnPlaces, Permission, RunRequest};
 use rehearsal_core::{
     Activity, Bounds, Keep, ModelClient, Rewrite, Timestamp, ToolName, WireEnd, WireError, WireErrorKind,
     WireReport,
 };
+use rehearsal_process::{SHIM_ARGUMENT, shim_main};
 use serde_json::{Value, json};
 
 /// The one line in a registry.

@@ -9,9 +9,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::clis::KNOWN;
 use rehearsal_agent::driver::Program;
 use rehearsal_agent::probe::probe;
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT, processes_of_run};
 use rehearsal_agent::{Agent, Driver, Graces, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT, processes_of_run};
 use tokio_util::sync::CancellationToken;
 
 /// The time that the stand-in takes for now.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
 use rehearsal_agent::{Agent, Confinement, Graces, Permission, ProcessAgent, RunReport, RunRequest, Watch};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
 use tokio_util::sync::CancellationToken;
 
 use crate::line_driver::line_driver;

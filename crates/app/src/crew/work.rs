@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use rehearsal_agent::git;
 use rehearsal_core::{RunId, TaskId};
 use rehearsal_crew::{
     Assignment, CONTEXT, ChoiceError, Limits, ModelChoice, Permissions, Role, RoleError, SYSTEM_BUDGET,
     Surroundings, TestRunner, Toolbox, ToolboxError, Workplace, system_prompt,
 };
 use rehearsal_engine::random_bits;
+use rehearsal_git::base_branch;
 use rehearsal_llm::clients::{Client, ClientError, Settings};
 use rehearsal_sandbox::Demand;
 
@@ -134,7 +134,7 @@ impl Member {
             run_dir,
             variables: caller.environment.clone(),
             demand: Demand::BestEffort,
-            base: git::base_branch(&caller.directory).await.ok(),
+            base: base_branch(&caller.directory).await.ok(),
             hooks: self.role.hooks,
             mcp: self.role.mcp,
             web_search: self.role.web_search,

@@ -5,7 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Exit, Outcome, OutcomeName, Run, RunEnd, RunId, Task, TaskId};
-use rehearsal_forge::{Git, GitError};
+use rehearsal_git::{Git, GitError};
 use serde::Serialize;
 
 use super::path_of;
@@ -119,11 +119,11 @@ impl Commits {
         let before = git.line(&["rev-parse", &parent]).await?;
         let mut each = Vec::new();
         for commit in &end.commits {
-            let message = git.line(&["show", "--no-patch", "--format=%B", &commit.id]).await?;
+            let message = git.line(&["show", "--no-patch", "--format=%B", commit.id.as_str()]).await?;
             let from = format!("{}^", commit.id);
-            let patch = git.run(&["diff", "--binary", &from, &commit.id]).await?;
-            let patch =
-                String::from_utf8(patch).map_err(|_| PromoteError::NotUtf8 { commit: commit.id.clone() })?;
+            let patch = git.run(&["diff", "--binary", &from, commit.id.as_str()]).await?;
+            let patch = String::from_utf8(patch)
+                .map_err(|_| PromoteError::NotUtf8 { commit: commit.id.to_string() })?;
             each.push((message.trim().to_owned(), patch));
         }
         Ok(Self { before, each })

@@ -20,9 +20,9 @@ use super::run::{RunArgs, exit_of, run_loop};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::scratch::{commit_all, init_repository};
 use crate::ui::{BOLD, GOOD, styled, table};
 use crate::words;
+use rehearsal_git::scratch::{commit_all, init_repository};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -104,15 +104,15 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
         return pull_request::run(wanted.as_deref().unwrap_or(scratch), wanted.is_some(), context).await;
     }
     let root = wanted.unwrap_or_else(|| scratch.join("greet"));
-    let project = prepare(&root, context)?;
-    let before = run_tests(&root)?;
+    let project = prepare(&root, context).await?;
+    let before = run_tests(&root).await?;
     context.ui.say(format!("a scratch repository with a failing test: {}", in_words(before)));
     let store = project.store().await?;
     add_tasks(&project).await?;
     let caller = Caller { directory: root.clone(), ..context.caller.clone() };
     let loop_context = Context { ui: context.ui, caller };
     let (summary, interrupted) = run_loop(&RunArgs::default(), &project, &loop_context).await?;
-    let after = run_tests(&root)?;
+    let after = run_tests(&root).await?;
     show(&summary, &*store, before, after, &args, context).await?;
     let exit = if after.failed == 0 { exit_of(&summary.end, interrupted) } else { Exit::Red };
     let kept = args.keep.map(|_| root.to_string());
@@ -121,7 +121,7 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
 }
 
 /// A tiny real repository, and a configuration whose agent is the stand-in.
-fn prepare(root: &Utf8Path, context: &Context) -> Result<Project, CliError> {
+async fn prepare(root: &Utf8Path, context: &Context) -> Result<Project, CliError> {
     fs_err::create_dir_all(root.join(".rehearsal"))?;
     fs_err::write(root.join("greet.sh"), GREET)?;
     fs_err::write(root.join("run-tests"), TESTS)?;
@@ -133,8 +133,8 @@ fn prepare(root: &Utf8Path, context: &Context) -> Result<Project, CliError> {
         serde_json::to_string(&program.display().to_string()).map_err(std::io::Error::other)?
     );
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
-    init_repository(root)?;
-    commit_all(root, "A greeting to be")?;
+    init_repository(root).await?;
+    commit_all(root, "A greeting to be").await?;
     Ok(Project::at(root, context))
 }
 
@@ -161,8 +161,9 @@ async fn add_tasks(project: &Project) -> Result<(), CliError> {
     Ok(())
 }
 
-fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {
-    let output = std::process::Command::new("sh").arg("run-tests").current_dir(root).output()?;
+async fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {
+    let output = rehearsal_process::Command::new("sh", root).args(["run-tests"]).run().await;
+    let output = output.map_err(|error| CliError::of(Exit::Internal, &error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let count = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
     Ok(TestResult { passed: count("ok "), failed: count("FAIL ") })
@@ -186,7 +187,7 @@ async fn show(
         let of_task = runs.iter().filter(|run| run.start.task == task.id).filter_map(|run| run.end.as_ref());
         let commits: Vec<String> = of_task
             .flat_map(|end| &end.commits)
-            .map(|commit| format!("{} {}", commit.id.get(..7).unwrap_or(&commit.id), commit.subject))
+            .map(|commit| format!("{:.7} {}", commit.id, commit.subject))
             .collect();
         commits.join(", ")
     };

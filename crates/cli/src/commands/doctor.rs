@@ -6,7 +6,7 @@ mod store;
 
 use camino::Utf8Path;
 use clap::Args;
-use rehearsal_agent::{cli_of, git, process};
+use rehearsal_agent::cli_of;
 use rehearsal_app::crew::check_role;
 use rehearsal_app::project::Project;
 use rehearsal_app::testing;
@@ -170,7 +170,7 @@ fn is_older(version: &str, than: (u32, u32)) -> bool {
 }
 
 async fn check_git() -> Check {
-    match git::git_version().await {
+    match rehearsal_git::version().await {
         Ok(version) if is_older(&version, OLDEST_GIT) => {
             let (major, minor) = OLDEST_GIT;
             let what = format!("{version} is too old: merges are tried out with {major}.{minor} or newer");
@@ -183,7 +183,7 @@ async fn check_git() -> Check {
 
 /// Grandchildren of agents are found through /proc and a subreaper.
 fn check_supervision() -> Check {
-    let works = process::become_subreaper().is_ok() && Utf8Path::new("/proc/self/stat").exists();
+    let works = rehearsal_process::become_subreaper().is_ok() && Utf8Path::new("/proc/self/stat").exists();
     if works {
         Check::ok("supervision", "agents and all that they start can be ended")
     } else {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use clap::Args;
 use rehearsal_agent::cli_of;
 use rehearsal_agent::environment::Variables;
-use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_app::crew::check_role;
 use rehearsal_app::project::Project;
 use rehearsal_app::sessions::the_session;
@@ -18,6 +17,7 @@ use rehearsal_engine::{
     AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reach, Reporter, SessionLoop,
     SetupError, StopSwitch, random_bits,
 };
+use rehearsal_process::SpawnError;
 use serde::Serialize;
 
 use super::Done;
@@ -115,7 +115,7 @@ pub(crate) async fn run_loop(
 ) -> Result<(LoopSummary, Exit), CliError> {
     let (session_loop, _) = prepare(args, project, context).await?;
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
-    process::become_subreaper()?;
+    rehearsal_process::become_subreaper()?;
     let _lock = LoopLock::take(&project.state_dir())?;
     let interruption = interruption::listen(session_loop.stop.clone(), MANNERS, context.ui)?;
     let summary = session_loop.run().await?;

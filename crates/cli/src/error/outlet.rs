@@ -3,7 +3,7 @@
 use rehearsal_app::gc::GcError;
 use rehearsal_app::outlet::OutletError;
 use rehearsal_app::places::WorktreesError;
-use rehearsal_forge::{GitError, WorktreeError};
+use rehearsal_forge::WorktreeError;
 
 use super::CliError;
 use crate::exit::Exit;
@@ -42,12 +42,6 @@ impl From<OutletError> for CliError {
             OutletError::Project(error) => error.into(),
             OutletError::Io(error) => error.into(),
         }
-    }
-}
-
-impl From<GitError> for CliError {
-    fn from(error: GitError) -> Self {
-        Self::of(Exit::Git, &error)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a worker that died has left: put in order before the loop begins, each run exactly once.
 
-use rehearsal_agent::{process, release_git_locks};
+use rehearsal_agent::release_git_locks;
 use rehearsal_core::{Actor, Run, RunEnd, Standing, WorkerId};
 
 use super::{LoopError, LoopEvent, SessionLoop};
@@ -18,7 +18,7 @@ impl SessionLoop {
             )
         };
         for run in self.store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
-            let left = process::kill_processes_of_run(&run.start.id);
+            let left = rehearsal_process::kill_processes_of_run(&run.start.id);
             if left.count > 0 {
                 let message =
                     format!("processes of run {} were still alive and were ended: {left}", run.start.id);

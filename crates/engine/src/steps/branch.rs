@@ -1,7 +1,8 @@
 //! The work on its way to a branch of the remote.
 
 use rehearsal_core::{Delivery, RedVerdict, StepFailure};
-use rehearsal_forge::{LeftoversError, Oid, PushError, RebaseError, Rebased, fetch};
+use rehearsal_forge::{LeftoversError, PushError, RebaseError, Rebased, fetch};
+use rehearsal_git::Oid;
 
 use super::{Scene, of_class, of_git, of_remote, red};
 
@@ -18,12 +19,9 @@ impl Scene<'_> {
     pub(super) async fn rebase(&self) -> Result<Delivery, StepFailure> {
         let base = self.base_tip().await?;
         match self.work().rebase(&base).await {
-            Ok(Rebased::Already(head) | Rebased::Moved(head)) => Ok(Delivery {
-                base: Some(base.to_string()),
-                head: Some(head.to_string()),
-                needs_rebase: false,
-                ..self.delivery()
-            }),
+            Ok(Rebased::Already(head) | Rebased::Moved(head)) => {
+                Ok(Delivery { base: Some(base), head: Some(head), needs_rebase: false, ..self.delivery() })
+            }
             Err(error @ RebaseError::Conflict { .. }) => {
                 Err(red(RedVerdict::Conflict, format!("{error} (at {base:.10})")))
             }
@@ -40,18 +38,17 @@ impl Scene<'_> {
             return Err(red(RedVerdict::NoChanges, "there are no commits that could go out"));
         }
         let (branch, outlet, delivery) = (self.task.branch(), &self.desk.worker.outlet, &self.task.delivery);
-        if !delivery.may_have_pushed(head.as_str()) {
+        if !delivery.may_have_pushed(&head) {
             let reason = format!("{head:.10} came to the work while it was about to go out");
             return Err(StepFailure::Transient { reason });
         }
-        let last = delivery.pushed.as_deref().and_then(|oid| Oid::new(oid).ok());
-        let offered = delivery.offered.iter().filter_map(|oid| Oid::new(oid.as_str()).ok());
-        let expected: Vec<Option<Oid>> = std::iter::once(last).chain(offered.map(Some)).collect();
+        let offered = delivery.offered.iter().cloned().map(Some);
+        let expected: Vec<Option<Oid>> = std::iter::once(delivery.pushed.clone()).chain(offered).collect();
         match self.work().push(&outlet.remote, &branch, &head, &expected).await {
             Ok(_) => Ok(Delivery {
                 branch: Some(branch),
-                head: Some(head.to_string()),
-                pushed: Some(head.to_string()),
+                head: Some(head.clone()),
+                pushed: Some(head),
                 offered: Vec::new(),
                 ..self.delivery()
             }),
@@ -72,6 +69,6 @@ impl Scene<'_> {
     }
 
     async fn with_head(&self) -> Result<Delivery, StepFailure> {
-        Ok(Delivery { head: Some(self.head().await?.to_string()), ..self.delivery() })
+        Ok(Delivery { head: Some(self.head().await?), ..self.delivery() })
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rehearsal_core::{Delivery, OutcomeName, PullRequestRef, RedVerdict, StepFailure};
 use rehearsal_forge::{
-    CandidateError, Checks, Comment, ErrorClass, Mergeable, NewPullRequest, Oid, PrState, PullRequest,
-    check_fit,
+    CandidateError, Checks, Comment, ErrorClass, Mergeable, NewPullRequest, PrState, PullRequest, check_fit,
 };
+use rehearsal_git::Oid;
 use rehearsal_store::{RunQuery, Scope};
 
 use super::{Scene, of_class, of_forge, of_git, red};
@@ -56,7 +56,7 @@ impl Scene<'_> {
         for criterion in &task.criteria {
             let _ = writeln!(body, "- {criterion}");
         }
-        let base = task.delivery.base.clone().unwrap_or_else(|| self.desk.worker.outlet.base.clone());
+        let base = task.delivery.base.as_ref().map_or(self.desk.worker.outlet.base.as_str(), Oid::as_str);
         let range = format!("{base}..HEAD");
         let commits =
             self.git().line(&["log", "--reverse", "--format=- %h %s", "--max-count=50", &range]).await;
@@ -121,7 +121,7 @@ impl Scene<'_> {
 
     pub(super) async fn post_comment(&self, text: &str) -> Result<Delivery, StepFailure> {
         let number = self.number()?;
-        let pushed = self.task.delivery.pushed.as_deref().unwrap_or_default();
+        let pushed = self.task.delivery.pushed.as_ref().map_or("", Oid::as_str);
         let key = format!("{}/{}/{pushed:.10}", self.task.id, self.task.state);
         let comment = Comment { key, body: text.to_owned() };
         match self.desk.worker.outlet.forge.comment(number, &comment).await {
@@ -131,8 +131,7 @@ impl Scene<'_> {
     }
 
     pub(super) fn pushed(&self) -> Result<Oid, StepFailure> {
-        let pushed = self.task.delivery.pushed.as_deref().and_then(|oid| Oid::new(oid).ok());
-        pushed.ok_or_else(|| nothing_out("was pushed", "push_branch"))
+        self.task.delivery.pushed.clone().ok_or_else(|| nothing_out("was pushed", "push_branch"))
     }
 
     pub(super) fn number(&self) -> Result<u64, StepFailure> {

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use rehearsal_agent::process;
 use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, TaskId, Timestamp, WorkerId};
@@ -116,7 +115,7 @@ impl Desk {
     }
 
     async fn put_in_order(&self, task: &Task, claim: &Claim) -> Result<Outcome, WorkError> {
-        let left = process::kill_processes_in(&self.run_dir(&claim.run));
+        let left = rehearsal_process::kill_processes_in(&self.run_dir(&claim.run));
         if left.count > 0 {
             self.warn(format!("processes of run {} were still alive and were ended: {left}", claim.run));
         }

@@ -15,10 +15,10 @@ use rehearsal_agent::clis::{Endpoint, Retries, StageModel};
 use rehearsal_agent::driver::Program;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::probe;
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT};
 use rehearsal_agent::{Agent as _, Driver, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::{Budget, Outcome, RunId, TaskId, Timestamp, VirtualClock};
 use rehearsal_llm::cassette::{Cassette, Matching, Normaliser, Place, Player, Recorder, Rule, Secrets};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT};
 use rehearsal_stage::{
     Answered, Play, RecordingPlay, ReplaySpeed, ReplayingPlay, Script, ScriptedPlay, Stage, Upstreams,
 };

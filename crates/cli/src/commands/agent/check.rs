@@ -10,11 +10,11 @@ use rehearsal_agent::clis::StageSetup;
 use rehearsal_agent::driver::check::{CapabilityRow, Need, capability_table};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
-use rehearsal_agent::process::{Launcher, processes_of_run};
 use rehearsal_agent::{Agent, AgentCli, Permission, ProcessAgent, RunReport, RunRequest, cli_of};
 use rehearsal_core::config::{DriverKind, Overrides, Profile};
 use rehearsal_core::{AgentName, Budget, Outcome, RunId, TaskId, WireShape};
 use rehearsal_engine::{driver_of, program_of};
+use rehearsal_process::{Launcher, processes_of_run};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +23,8 @@ use super::offline::{Offline, silent_server};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::scratch::init_repository;
 use crate::ui::{BAD, GOOD, harmless, styled, table};
+use rehearsal_git::scratch::init_repository;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -151,7 +151,7 @@ impl Checker<'_> {
         checks: &mut Vec<CheckRow>,
     ) -> Result<(), CliError> {
         // Some CLIs work in a repository only.
-        init_repository(self.scratch)?;
+        init_repository(self.scratch).await?;
         let nowhere = Offline::nowhere(cli, self.scratch)?;
         let no_prompt = self.run(probed, "", &nowhere, CancellationToken::new()).await;
         let ended = !matches!(no_prompt.verdict.outcome, Outcome::TimedOut { .. });

@@ -14,8 +14,8 @@ use crate::commands::performance::{CommandArgs, Input, KeysOf, Performance, Prin
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::scratch;
 use crate::words::count;
+use rehearsal_git::scratch;
 
 #[derive(Debug, Args)]
 #[command(
@@ -92,7 +92,7 @@ async fn listen(
     input: &[u8],
 ) -> Result<Listened, CliError> {
     match context.project() {
-        Ok(project) => scratch::clone_repository(&project.root, directory)?,
+        Ok(project) => scratch::clone_repository(&project.root, directory).await?,
         Err(_) => fs_err::create_dir(directory)?,
     }
     let performance = Performance::prepare(&args.command, directory)?;

@@ -1,6 +1,6 @@
 //! Many objects with one call of git.
 
-use super::{Git, GitError, Oid};
+use crate::{Git, GitError, Oid};
 
 const COMMAND: [&str; 2] = ["cat-file", "--batch"];
 
@@ -12,7 +12,7 @@ impl Git {
     }
 
     /// The object of a name, and what is in it.
-    pub(crate) async fn object(&self, name: &str) -> Result<Option<(Oid, Vec<u8>)>, GitError> {
+    pub async fn object(&self, name: &str) -> Result<Option<(Oid, Vec<u8>)>, GitError> {
         Ok(self.objects(&[name.to_owned()]).await?.pop().flatten())
     }
 

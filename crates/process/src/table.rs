@@ -112,14 +112,15 @@ pub(super) fn all() -> Vec<Entry> {
         .collect()
 }
 
-/// Where the living processes with this name are at work. Those of other users are not ours to see.
-pub(crate) fn working_dirs_of(name: &str) -> Vec<Utf8PathBuf> {
-    let dir = |entry: &Entry| std::fs::read_link(format!("/proc/{}/cwd", entry.id.pid)).ok();
-    all()
-        .iter()
-        .filter(|entry| entry.name == name && !entry.is_dead())
-        .filter_map(|entry| Utf8PathBuf::from_path_buf(dir(entry)?).ok())
-        .collect()
+/// The living processes whose name begins so and whose working directory is in one of the places. Those of other
+/// users are not ours to see.
+pub fn processes_at_work(name: &str, places: &[Utf8PathBuf]) -> Vec<ProcessId> {
+    let is_here = |pid: i32| {
+        std::fs::read_link(format!("/proc/{pid}/cwd"))
+            .is_ok_and(|cwd| places.iter().any(|place| cwd.starts_with(place)))
+    };
+    let found = all().into_iter().filter(|entry| entry.name.starts_with(name) && !entry.is_dead());
+    found.map(|entry| entry.id).filter(|id| is_here(id.pid)).collect()
 }
 
 /// Those of the table that descend from one of the roots; the roots themselves not.

@@ -69,8 +69,6 @@ pub(super) struct EndReport {
     pub(super) left: u32,
     /// Limits of its sandbox that it ran into.
     pub(super) limits: Vec<Limit>,
-    /// Whether the shim waits for another order.
-    pub(super) serves_on: bool,
 }
 
 /// Why the agent could not be started.

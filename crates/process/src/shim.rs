@@ -1,4 +1,4 @@
-//! The shim: starts one agent, and lets nothing of it survive; then another, as often as it is told to.
+//! The shim: starts one agent, and lets nothing of it survive.
 //!
 //! It holds no thread, no runtime and none of the agent's bytes: the agent's pipes come with the order and go
 //! straight to the agent. All it does is wait, on its control socket and for signals.
@@ -45,41 +45,33 @@ fn supervise(control: BorrowedFd<'_>) -> io::Result<()> {
     let signals = Signals::take()?;
     // Whoever stopped us must not keep us from seeing that our parent is gone.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    while let Some((mut order, Attached { pipes, rest })) = receive_order(control)? {
-        let rendezvous = match order.adoption.take() {
-            Some(adoption) => Some(meet_at(adoption, rest)?),
-            None => None,
-        };
-        let (agent, sandboxed) = match start(&order, pipes) {
-            Ok(started) => started,
-            Err(failure) => return send(control, &Report::Failed(failure)),
-        };
-        drop(order);
-        let sandbox = sandboxed.as_ref().map(|sandboxed| Box::new(sandboxed.report().clone()));
-        // Should nobody listen any more, the closed socket ends the run below.
-        let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get(), sandbox });
-        let (signals, exit, kill_at, master) = (&signals, None, None, Master::Parent(control));
-        let freezer = Freezer::new()?;
-        let mut watch = Supervision {
-            master,
-            rendezvous,
-            signals,
-            agent,
-            sandboxed,
-            exit,
-            is_over: false,
-            kill_at,
-            freezer,
-        };
-        let end = watch.until_killed_or_over();
-        let report = watch.clear(end);
-        let serves_on = report.serves_on;
-        watch.hand_over(&report)?;
-        if !serves_on {
-            break;
-        }
-    }
-    Ok(())
+    let Some((mut order, Attached { pipes, rest })) = receive_order(control)? else { return Ok(()) };
+    let rendezvous = match order.adoption.take() {
+        Some(adoption) => Some(meet_at(adoption, rest)?),
+        None => None,
+    };
+    let (agent, sandboxed) = match start(&order, pipes) {
+        Ok(started) => started,
+        Err(failure) => return send(control, &Report::Failed(failure)),
+    };
+    drop(order);
+    let sandbox = sandboxed.as_ref().map(|sandboxed| Box::new(sandboxed.report().clone()));
+    // Should nobody listen any more, the closed socket ends the run below.
+    let _ = send(control, &Report::Started { pid: agent.as_raw_nonzero().get(), sandbox });
+    let mut watch = Supervision {
+        master: Master::Parent(control),
+        rendezvous,
+        signals,
+        agent,
+        sandboxed,
+        exit: None,
+        is_over: false,
+        kill_at: None,
+        freezer: Freezer::new()?,
+    };
+    let end = watch.until_killed_or_over();
+    let report = watch.clear(end);
+    watch.hand_over(&report)
 }
 
 /// What comes with an order.
@@ -200,7 +192,7 @@ struct Supervision<'a> {
     master: Master<'a>,
     /// None: the agent ends with our parent.
     rendezvous: Option<Rendezvous>,
-    signals: &'a Signals,
+    signals: Signals,
     agent: Pid,
     sandboxed: Option<Sandboxed>,
     exit: Option<Exit>,
@@ -414,8 +406,7 @@ impl Supervision<'_> {
                 |_| self.settle(),
             );
         }
-        let serves_on = end == End::Over && left == 0 && self.rendezvous.is_none();
-        EndReport { exit: self.exit, escaped, left, limits, serves_on }
+        EndReport { exit: self.exit, escaped, left, limits }
     }
 
     /// Waits for deaths, but not for ever: whether no child is left. Only the kernel's answer to that is

@@ -23,7 +23,8 @@ use super::wire::{self, Greeting, HEADER, HELLO};
 use crate::policy::{ADOPTION_PAUSE, GREETING_LIMIT, MAX_MEMO};
 
 /// What makes a process one that can be adopted.
-pub(crate) struct Adoptable {
+#[derive(Debug)]
+pub struct Adoptable {
     pub(super) file: SocketFile,
     pub(super) memo: String,
     /// The socket, and what the adopter gets beside the agent's output.
@@ -42,7 +43,7 @@ impl Drop for SocketFile {
 
 impl Adoptable {
     /// Makes the socket for it. `kept` is what the adopter gets beside the agent's output.
-    pub(crate) fn new(socket: &Utf8Path, memo: String, kept: Vec<OwnedFd>) -> io::Result<Self> {
+    pub fn new(socket: &Utf8Path, memo: String, kept: Vec<OwnedFd>) -> io::Result<Self> {
         if memo.len() > MAX_MEMO {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much to be kept for it"));
         }
@@ -112,17 +113,19 @@ pub(super) struct Adopted {
 }
 
 /// A process that a dead worker had started, and what is needed to go on with it. Dropping it ends the process.
-pub(crate) struct Foundling {
-    pub(crate) process: Supervised,
+#[derive(Debug)]
+pub struct Foundling {
+    /// The process.
+    pub process: Supervised,
     /// As it was given with the order.
-    pub(crate) memo: String,
+    pub memo: String,
     /// What was kept beside its output.
-    pub(crate) kept: Vec<OwnedFd>,
+    pub kept: Vec<OwnedFd>,
 }
 
 impl Foundling {
     /// Calls at a socket, again if it is turned away. The process goes on as it is until it is told otherwise.
-    pub(crate) async fn find(socket: &Utf8Path, run: &RunId, mut tries: u32) -> Result<Self, AdoptError> {
+    pub async fn find(socket: &Utf8Path, run: &RunId, mut tries: u32) -> Result<Self, AdoptError> {
         loop {
             tries = tries.saturating_sub(1);
             let called = tokio::time::timeout(GREETING_LIMIT, call(socket)).await;
@@ -168,7 +171,7 @@ async fn call(path: &Utf8Path) -> Result<(Adopted, Vec<OwnedFd>), AdoptError> {
 }
 
 /// Whether anybody is there. Who calls and says nothing is of no interest to a shim.
-pub(crate) fn somebody_listens(path: &Utf8Path) -> bool {
+pub fn somebody_listens(path: &Utf8Path) -> bool {
     connected(path).is_ok()
 }
 

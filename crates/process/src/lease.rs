@@ -41,11 +41,11 @@ struct Term {
 
 /// How long an agent may go on from now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TimeLeft {
+pub struct TimeLeft {
     /// Until it is frozen.
-    pub(crate) freeze_in: Duration,
+    pub freeze_in: Duration,
     /// Until its lease is over.
-    pub(crate) ends_in: Duration,
+    pub ends_in: Duration,
 }
 
 /// Prolongs a lease.
@@ -79,7 +79,7 @@ impl Lease {
     }
 
     /// How long the agent may go on from now. Tells each change once.
-    pub(crate) async fn next(&mut self) -> TimeLeft {
+    pub async fn next(&mut self) -> TimeLeft {
         if self.term.changed().await.is_err() {
             // Whoever prolonged it is gone, and so is our task with it.
             std::future::pending::<()>().await;
@@ -88,7 +88,7 @@ impl Lease {
     }
 
     /// How long the agent may go on from now.
-    pub(crate) fn left(&mut self) -> TimeLeft {
+    pub fn left(&mut self) -> TimeLeft {
         let Term { freeze_at, ends_at } = *self.term.borrow_and_update();
         TimeLeft { freeze_in: freeze_at.time_left(), ends_in: ends_at.time_left() }
     }

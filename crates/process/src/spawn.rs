@@ -66,18 +66,13 @@ pub struct IdleShim {
 }
 
 impl IdleShim {
-    /// Whether it still waits: it may have been killed meanwhile.
-    pub fn is_waiting(&mut self) -> bool {
-        matches!(self.shim.try_wait(), Ok(None))
-    }
-
     /// Starts the program under this shim.
     pub async fn run(self, spec: SpawnSpec) -> Result<Supervised, SpawnError> {
         self.run_adoptable(spec, None).await
     }
 
     /// Starts the program under this shim, so that it can be adopted should we die.
-    pub(crate) async fn run_adoptable(
+    pub async fn run_adoptable(
         self,
         mut spec: SpawnSpec,
         adoptable: Option<Adoptable>,
@@ -116,7 +111,7 @@ impl IdleShim {
             Report::Failed(failure) => return Err(spawn_error(failure, name, &order)),
             Report::Ended(_) => return Err(launcher.broken(&io::ErrorKind::InvalidData.into())),
         };
-        let leads = Leads { shim: Shim::Own { child: Box::new(shim), launcher }, session, run };
+        let leads = Leads { shim: Shim::Own(Box::new(shim)), session, run };
         Ok(Supervised::new(pid, sandbox, pipes, control, leads))
     }
 }
@@ -227,8 +222,6 @@ pub struct Supervised {
     sandbox: Option<Box<SandboxReport>>,
     control: Control,
     leads: Leads,
-    state: State,
-    leased: bool,
     /// The end of what a lost shim left, while it is under way.
     sweeping: Option<tokio::task::JoinHandle<Escaped>>,
 }
@@ -243,10 +236,7 @@ struct Leads {
 
 #[derive(Debug)]
 enum Shim {
-    Own {
-        child: Box<Child>,
-        launcher: Launcher,
-    },
+    Own(Box<Child>),
     /// Started by a worker that died: not our child. None: in another container, where we cannot see it.
     Adopted(Option<ProcessId>),
 }
@@ -254,23 +244,13 @@ enum Shim {
 impl Shim {
     async fn kill(&mut self) {
         match self {
-            Self::Own { child, .. } => {
+            Self::Own(child) => {
                 let _ = child.kill().await;
             }
             Self::Adopted(Some(process)) => process.signal(Signal::KILL),
             Self::Adopted(None) => {}
         }
     }
-}
-
-/// What is known of a supervised process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Running,
-    /// It ended by itself, and nothing is left: the shim waits for another order.
-    EndedByItself,
-    /// The shim was told to end it, or broke down.
-    Broken,
 }
 
 impl Supervised {
@@ -287,8 +267,16 @@ impl Supervised {
         leads: Leads,
     ) -> Self {
         let Pipes { stdin, stdout, stderr } = pipes;
-        let (stdout, stderr, state, sweeping) = (Some(stdout), Some(stderr), State::Running, None);
-        Self { stdin, stdout, stderr, pid, sandbox, control, leads, state, leased: false, sweeping }
+        Self {
+            stdin,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            pid,
+            sandbox,
+            control,
+            leads,
+            sweeping: None,
+        }
     }
 
     /// One that a dead worker had started, as its shim has handed it over.
@@ -310,7 +298,6 @@ impl Supervised {
 
     /// Asks the process group to end, and after a grace ends all by force. [`wait`](Self::wait) tells when.
     pub async fn terminate(&mut self, grace: Duration) {
-        self.state = State::Broken;
         self.control.tell(Command::Terminate { grace }).await;
     }
 
@@ -320,14 +307,12 @@ impl Supervised {
     }
 
     /// The same under a lease. Should we die, it is over for the process at the end of the lease.
-    pub(crate) async fn go_on(&mut self, TimeLeft { freeze_in, ends_in }: TimeLeft) {
-        // What reaches a shim after its agent has ended would be taken for the next order: it gets none.
-        self.leased = true;
+    pub async fn go_on(&mut self, TimeLeft { freeze_in, ends_in }: TimeLeft) {
         self.control.tell(Command::GoOn { freeze_in, ends_in }).await;
     }
 
     /// The process has all of its input: from now on it can be adopted, if it is to be.
-    pub(crate) async fn is_fed(&mut self) {
+    pub async fn is_fed(&mut self) {
         if self.control.rendezvous.is_some() {
             self.control.tell(Command::Fed).await;
         }
@@ -335,18 +320,13 @@ impl Supervised {
 
     /// Ends all by force, now.
     pub async fn kill(&mut self) {
-        self.state = State::Broken;
         self.control.tell(Command::Kill).await;
     }
 
     /// Waits until the process and everything it started is gone. May be dropped and called again.
     pub async fn wait(&mut self) -> Ended {
         match self.control.report().await {
-            Ok(Report::Ended(EndReport { exit, escaped, left, limits, serves_on })) => {
-                // What we told a shim that was no longer listening would be taken for the next order.
-                if self.state == State::Running && serves_on && !self.leased {
-                    self.state = State::EndedByItself;
-                }
+            Ok(Report::Ended(EndReport { exit, escaped, left, limits })) => {
                 let exit = exit.unwrap_or(KILLED);
                 Ended { exit, escaped, left, limits, supervisor_lost: false }
             }
@@ -354,21 +334,8 @@ impl Supervised {
         }
     }
 
-    /// The shim, for another program, once this one ended by itself and left nothing. Any other shim ends now, and
-    /// the runtime reaps it.
-    pub fn into_idle(self) -> Option<IdleShim> {
-        let Self { leads, control, state, .. } = self;
-        match leads.shim {
-            Shim::Own { child: shim, launcher } if state == State::EndedByItself => {
-                Some(IdleShim { launcher, shim: *shim, control })
-            }
-            Shim::Own { .. } | Shim::Adopted(_) => None,
-        }
-    }
-
     /// For a shim that is gone, or does not do its duty: ends it and does it ourselves.
     pub async fn take_over(&mut self) -> Ended {
-        self.state = State::Broken;
         self.leads.shim.kill().await;
         let (run, session) = (self.leads.run.clone(), self.leads.session);
         // Kept, so that what it found is not lost when whoever waits turns to something else meanwhile.

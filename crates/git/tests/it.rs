@@ -1,9 +1,56 @@
-//! How git is called, and what its failures are called.
+//! How git is called, and how its failures are named.
+#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 
-use camino::Utf8PathBuf;
-use rehearsal_forge::{Git, GitError, Oid, tree_of};
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_git::{Git, GitError, Oid, Repository, version};
 
-use crate::env::{TestEnv, git, head};
+/// A repository with one commit in a directory that is removed with this.
+struct TestEnv {
+    _dir: tempfile::TempDir,
+    root: Utf8PathBuf,
+    repo: Utf8PathBuf,
+}
+
+impl TestEnv {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(dir.path().canonicalize().unwrap()).unwrap();
+        let env = Self { _dir: dir, repo: root.join("repo"), root };
+        fs_err::create_dir(&env.repo).unwrap();
+        git(&env.repo, &["init", "--quiet", "--initial-branch=main"]);
+        env.write("README.md", "# A test\n");
+        env.commit("begin");
+        env
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        fs_err::write(self.repo.join(path), content).unwrap();
+    }
+
+    fn commit(&self, message: &str) -> Oid {
+        git(&self.repo, &["add", "--all"]);
+        git(&self.repo, &["commit", "--quiet", "--allow-empty", "--message", message]);
+        head(&self.repo)
+    }
+}
+
+fn head(dir: &Utf8Path) -> Oid {
+    Oid::new(&git(dir, &["rev-parse", "HEAD"])).unwrap()
+}
+
+/// git as a person calls it.
+fn git(dir: &Utf8Path, args: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgSign=false"])
+        .args(args)
+        .current_dir(dir)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
 
 #[tokio::test]
 async fn hooks_of_the_repository_do_not_run() {
@@ -44,7 +91,7 @@ async fn each_failure_has_a_name() {
 async fn a_name_that_is_no_commit_is_told() {
     let env = TestEnv::new();
     let error = Git::at(&env.repo).commit("--output=x").await.unwrap_err();
-    assert_eq!(error.to_string(), "`git rev-parse --verify` failed: `--output=x` is not a commit here");
+    assert_eq!(error.to_string(), "`--output=x` is not a commit of this repository");
 }
 
 #[tokio::test]
@@ -75,7 +122,10 @@ async fn a_name_stands_for_the_same_commit_wherever_git_keeps_it() {
     git(&env.repo, &["branch", "--force", "feature/packed", "main"]);
     assert_eq!(Git::at(&env.repo).commit("refs/heads/feature/packed").await.unwrap(), second);
     let error = Git::at(&env.repo).commit("refs/heads/../../HEAD").await.unwrap_err();
-    assert!(error.to_string().ends_with("`refs/heads/../../HEAD` is not a commit here"), "{error}");
+    assert!(
+        error.to_string().ends_with("`refs/heads/../../HEAD` is not a commit of this repository"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -103,13 +153,11 @@ async fn history_is_the_same_whether_it_is_packed_or_not() {
             let found = repository.is_ancestor(ancestor, of).await.unwrap();
             assert_eq!(found, expected, "{ancestor} in {of}, packed: {packed}");
         }
-        let tree = git(&env.repo, &["rev-parse", "HEAD^{tree}"]);
-        assert_eq!(tree_of(&repository, &merge).await.unwrap().as_str(), tree);
         assert_eq!(repository.commit(merge.as_str()).await.unwrap(), merge);
     }
     let unknown = "0123456789012345678901234567890123456789";
     let error = repository.commit(unknown).await.unwrap_err().to_string();
-    assert!(error.ends_with(&format!("`{unknown}` is not a commit here")), "{error}");
+    assert!(error.ends_with(&format!("`{unknown}` is not a commit of this repository")), "{error}");
 }
 
 #[tokio::test]
@@ -121,17 +169,16 @@ async fn an_object_under_anothers_name_is_not_believed() {
     let file = |oid: &Oid| env.repo.join(".git/objects").join(&oid.as_str()[..2]).join(&oid.as_str()[2..]);
     fs_err::remove_file(file(&honest)).unwrap();
     fs_err::copy(file(&forged), file(&honest)).unwrap();
-    assert!(tree_of(&Git::at(&env.repo), &honest).await.is_err());
     assert!(Git::at(&env.repo).commit(honest.as_str()).await.is_err());
 }
 
 #[tokio::test]
 async fn many_files_of_a_commit_come_with_one_call() {
     let env = TestEnv::new();
-    let names = ["main:README.md", "main:nowhere", "main:a\nb", "main:.gitignore"].map(str::to_owned);
+    let names = ["main:README.md", "main:nowhere", "main:a\nb", "main:README.md"].map(str::to_owned);
     let found = Git::at(&env.repo).contents(&names).await.unwrap();
     let found: Vec<_> = found.iter().map(|it| it.as_deref().map(String::from_utf8_lossy)).collect();
-    assert_eq!(found, [Some("# A test\n".into()), None, None, Some("target/\n.env\n*.local\n".into())]);
+    assert_eq!(found, [Some("# A test\n".into()), None, None, Some("# A test\n".into())]);
 }
 
 #[tokio::test]
@@ -142,6 +189,7 @@ async fn nobody_waits_for_what_stands_in_the_place_of_a_repository() {
     let made = std::process::Command::new("mkfifo").arg(odd.join(".git")).status().unwrap();
     assert!(made.success());
     assert!(Git::at(&odd).commit("HEAD").await.is_err());
+    assert!(Repository::around(&odd).is_err());
 }
 
 #[tokio::test]
@@ -167,4 +215,52 @@ async fn nobody_waits_for_a_git_that_was_given_up() {
     while alive() {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn the_base_branch_is_the_remotes_own_or_main() {
+    let env = TestEnv::new();
+    let base_branch = async || Repository::around(&env.repo).unwrap().base_branch().await.unwrap();
+    assert_eq!(base_branch().await, "main");
+    git(&env.repo, &["checkout", "-q", "-b", "feature"]);
+    assert_eq!(base_branch().await, "main");
+    git(&env.repo, &["branch", "-q", "-D", "main"]);
+    assert_eq!(base_branch().await, "feature");
+    git(&env.repo, &["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+    git(&env.repo, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+    assert_eq!(base_branch().await, "trunk");
+}
+
+#[tokio::test]
+async fn a_repository_is_found_from_below_and_from_a_worktree() {
+    let env = TestEnv::new();
+    fs_err::create_dir(env.repo.join("below")).unwrap();
+    let found = Repository::around(&env.repo.join("below")).unwrap();
+    let git_dir = env.repo.join(".git");
+    assert_eq!((&found.root, &found.git_dir, &found.common_dir), (&env.repo, &git_dir, &git_dir));
+    let linked = env.root.join("linked");
+    git(&env.repo, &["worktree", "add", "--quiet", "--detach", linked.as_str()]);
+    let found = Repository::around(&linked).unwrap();
+    assert_eq!((&found.root, &found.common_dir), (&linked, &git_dir));
+    assert_eq!(found.git_dir, git_dir.join("worktrees/linked"));
+    assert_eq!(Repository::find(&env.root).unwrap(), None);
+    let error = Repository::around(&env.root).unwrap_err();
+    assert_eq!(error.to_string(), format!("`{}` is not in a git repository", env.root));
+}
+
+#[tokio::test]
+async fn a_long_answer_is_cut_on_request() {
+    let env = TestEnv::new();
+    let git = Git::at(&env.repo);
+    let whole = git.head(&["show", "main:README.md"], 100).await.unwrap();
+    assert_eq!((whole.text.as_str(), whole.is_cut), ("# A test\n", false));
+    let cut = git.head(&["show", "main:README.md"], 3).await.unwrap();
+    assert_eq!((cut.text.as_str(), cut.is_cut), ("# A", true));
+    assert!(matches!(git.head(&["show", "main:nowhere"], 3).await, Err(GitError::Failed { .. })));
+}
+
+#[tokio::test]
+async fn git_says_its_version() {
+    let version = version().await.unwrap();
+    assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{version}");
 }

@@ -31,20 +31,22 @@ static IS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 /// The living processes that were started for a run, wherever they are by now: for the recovery after a worker
 /// and its shim both died. Processes of other users are not ours to see.
 pub fn processes_of_run(run: &RunId) -> Vec<ProcessId> {
-    let table = table::all();
-    marked(&table, run).iter().map(|entry| entry.id).collect()
+    processes_marked(&mark_of(run))
 }
 
 /// The living processes that have this in their environment: `NAME=value`.
 pub fn processes_marked(assignment: &str) -> Vec<ProcessId> {
-    let me = own_pid();
-    let is_marked = |entry: &&Entry| entry.id.pid != me && !entry.is_dead() && entry.has_variable(assignment);
-    table::all().iter().filter(is_marked).map(|entry| entry.id).collect()
+    marked(&table::all(), assignment).iter().map(|entry| entry.id).collect()
 }
 
 /// Ends all processes that were started for a run, and what they started. Blocks until they are gone.
 pub fn kill_processes_of_run(run: &RunId) -> Escaped {
-    kill_all(|table| marked(table, run))
+    kill_processes_marked(&mark_of(run))
+}
+
+/// Ends all processes that have this in their environment, and what they started. Blocks until they are gone.
+pub fn kill_processes_marked(assignment: &str) -> Escaped {
+    kill_all(|table| marked(table, assignment))
 }
 
 /// Ends all processes that were started for the run of this directory, and what they started.
@@ -66,7 +68,7 @@ pub fn kill_processes_in(run_dir: &Utf8Path) -> Escaped {
 /// us as an orphan.
 pub(super) fn kill_orphans(run: Option<&RunId>, session: i32) -> Escaped {
     kill_all(|table| {
-        let mut found = run.map(|run| marked(table, run)).unwrap_or_default();
+        let mut found = run.map(|run| marked(table, &mark_of(run))).unwrap_or_default();
         found.extend(table.iter().filter(|entry| entry.session == session && !entry.is_dead()).cloned());
         found.extend(adopted(table));
         found
@@ -86,14 +88,14 @@ fn adopted(table: &[Entry]) -> Vec<Entry> {
     table.iter().filter(is_stranger).cloned().collect()
 }
 
-fn marked(table: &[Entry], run: &RunId) -> Vec<Entry> {
+fn mark_of(run: &RunId) -> String {
+    format!("{RUN_ID_VARIABLE}={run}")
+}
+
+fn marked(table: &[Entry], assignment: &str) -> Vec<Entry> {
     let me = own_pid();
-    let assignment = format!("{RUN_ID_VARIABLE}={run}");
-    table
-        .iter()
-        .filter(|entry| entry.id.pid != me && !entry.is_dead() && entry.has_variable(&assignment))
-        .cloned()
-        .collect()
+    let is_marked = |entry: &&Entry| entry.id.pid != me && !entry.is_dead() && entry.has_variable(assignment);
+    table.iter().filter(is_marked).cloned().collect()
 }
 
 fn kill_all(roots: impl Fn(&[Entry]) -> Vec<Entry>) -> Escaped {

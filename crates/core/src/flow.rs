@@ -24,7 +24,7 @@ use crate::{
 
 pub use graph::mermaid;
 pub use parse::{FlowFile, parse};
-pub use step::Step;
+pub use step::{Need, Parameter, STEPS, Step, StepSpec};
 
 /// The flows that ship with the program: name and text.
 pub const SHIPPED: [(&str, &str); 5] = [

@@ -8,16 +8,16 @@
 mod adopt;
 mod agents;
 mod attempt;
-mod chance;
+mod circuit_breaker;
 mod event;
-mod heart;
-mod holds;
+mod heartbeat;
 mod moment;
 mod patient;
-mod place;
 mod presence;
 mod recover;
 mod slot;
+mod wakeup;
+mod worktree;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -39,7 +39,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::steps::MergeQueue;
 use crate::{Draws, StopSwitch};
 use adopt::Adopted;
-use heart::{Held, Kept};
+use heartbeat::{ClaimGuard, ClaimRegistry};
 use patient::Patient;
 
 pub(crate) use adopt::is_to_be_found;
@@ -158,17 +158,17 @@ impl From<crate::ledger::LedgerError> for WorkError {
 }
 
 /// What a worker carries from task to task.
-pub(crate) struct Desk {
+pub(crate) struct WorkerState {
     pub(crate) worker: Worker,
     pub(crate) id: WorkerId,
-    held: Held,
+    claims: ClaimRegistry,
     pub(crate) merges: MergeQueue,
     draws: Draws,
     /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
     last_beat: AtomicI64,
     /// Whether the answer to a commit was lost: what became of it has to be looked at.
     unsure: AtomicBool,
-    /// Runs of dead workers that go on here, as soon as the desk turns to them.
+    /// Runs of dead workers that go on here, as soon as the worker turns to them.
     adopted: Mutex<Vec<Adopted>>,
     began: Timestamp,
     tally: Mutex<Tally>,
@@ -188,28 +188,28 @@ impl Worker {
     /// Works until it is stopped, or there is nothing more to do.
     pub async fn run(self) -> Result<WorkSummary, WorkError> {
         let began = self.clock.now();
-        let desk = Arc::new(Desk::new(self));
-        let presence = Presence::announce(&desk.worker.state_dir, &desk.id)?;
+        let state = Arc::new(WorkerState::new(self));
+        let presence = Presence::announce(&state.worker.state_dir, &state.id)?;
         {
-            let _turn = desk.worker.clock.turn().await;
-            desk.tell(WorkEvent::WorkStarted {
-                worker: desk.id.clone(),
-                at_once: desk.worker.options.at_once,
+            let _turn = state.worker.clock.turn().await;
+            state.tell(WorkEvent::WorkStarted {
+                worker: state.id.clone(),
+                at_once: state.worker.options.at_once,
             });
-            Box::pin(desk.recover()).await?;
-            Box::pin(desk.give_back_what_is_over()).await;
+            Box::pin(state.recover()).await?;
+            Box::pin(state.give_back_what_is_over()).await;
         }
         // Beats as long as we live, and no longer.
-        let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&desk).beat()));
-        let end = Box::pin(desk.work()).await?;
-        let _turn = desk.worker.clock.turn().await;
-        let summary = Box::pin(desk.summary(end, began)).await?;
+        let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&state).beat()));
+        let end = Box::pin(state.work()).await?;
+        let _turn = state.worker.clock.turn().await;
+        let summary = Box::pin(state.summary(end, began)).await?;
         presence.leave();
         Ok(summary)
     }
 }
 
-impl Desk {
+impl WorkerState {
     fn new(mut worker: Worker) -> Self {
         let (stop, reporter) = (worker.stop.now.clone(), Arc::clone(&worker.reporter));
         worker.store = Arc::new(Patient::new(worker.store, stop, reporter));
@@ -218,10 +218,10 @@ impl Desk {
         let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
         let began = worker.clock.now();
         let last_beat = AtomicI64::new(began.0);
-        let mut desk = Self {
+        let mut state = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
-            held: Held::default(),
+            claims: ClaimRegistry::default(),
             merges,
             draws,
             last_beat,
@@ -231,9 +231,9 @@ impl Desk {
             tally,
         };
         if seed.is_some() {
-            desk.id = crate::worker_id(uuid::Uuid::from_u64_pair(desk.draw(), desk.draw()));
+            state.id = crate::worker_id(uuid::Uuid::from_u64_pair(state.draw(), state.draw()));
         }
-        desk
+        state
     }
 
     /// Randomness; in a rehearsal the same each time.
@@ -268,8 +268,8 @@ impl Desk {
                 };
                 began_one = true;
                 // Before anything else happens: a claim of ours that is not held counts as left behind.
-                let kept = self.held.keep(&claimed.task, asked_at, self.worker.options.lease);
-                slots.spawn(Arc::clone(self).work_on(claimed, kept, turn));
+                let guard = self.claims.keep(&claimed.task, asked_at, self.worker.options.lease);
+                slots.spawn(Arc::clone(self).work_on(claimed, guard, turn));
             }
             if slots.is_empty() {
                 if self.worker.stop.is_thrown() {
@@ -302,7 +302,7 @@ impl Desk {
     /// Finds out what was taken from us since the last look, long before the heartbeat would: an agent whose task somebody cancels is
     /// to stop soon.
     async fn look_after_claims(&self, last: &mut Timestamp) {
-        let (now, claims) = (self.now(), self.held.claims());
+        let (now, claims) = (self.now(), self.claims.claims());
         let is_due = self.worker.options.look_every.is_some_and(|every| last.plus(every) <= now);
         if !is_due || claims.is_empty() {
             return;
@@ -310,7 +310,7 @@ impl Desk {
         *last = now;
         // A store that does not answer now is asked by the heartbeat as well, which tells.
         if let Ok(still_held) = self.worker.store.still_held(&claims).await {
-            self.held.seen(&claims, &still_held);
+            self.claims.seen(&claims, &still_held);
         }
     }
 
@@ -320,9 +320,9 @@ impl Desk {
         let is_any = !adopted.is_empty();
         for adopted in adopted {
             let turn = self.worker.clock.turn().await;
-            let desk = Arc::clone(self);
+            let state = Arc::clone(self);
             slots.spawn(async move {
-                let worked = adopt::work(&desk, adopted).await;
+                let worked = adopt::work(&state, adopted).await;
                 drop(turn);
                 worked
             });
@@ -397,7 +397,7 @@ impl Desk {
         loop {
             self.worker.clock.sleep_until(self.now().plus(third)).await;
             let _turn = self.worker.clock.turn().await;
-            let claims = self.held.claims();
+            let claims = self.claims.claims();
             let (asked_at, since_boot, lease) = (self.now(), BootInstant::now(), self.worker.options.lease);
             if claims.is_empty() {
                 self.last_beat.store(asked_at.0, Ordering::SeqCst);
@@ -406,7 +406,7 @@ impl Desk {
             match self.worker.store.renew(&claims, lease, asked_at).await {
                 Ok(still_held) => {
                     self.last_beat.store(asked_at.0, Ordering::SeqCst);
-                    self.held.beaten(&claims, &still_held, since_boot, lease);
+                    self.claims.beaten(&claims, &still_held, since_boot, lease);
                 }
                 Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
             }
@@ -467,8 +467,13 @@ impl Desk {
         self.worker.state_dir.join("runs").join(run.as_str())
     }
 
-    async fn work_on(self: Arc<Self>, claimed: Claimed, kept: Kept, turn: Turn) -> Result<(), WorkError> {
-        let worked = slot::work(&self, claimed, kept).await;
+    async fn work_on(
+        self: Arc<Self>,
+        claimed: Claimed,
+        guard: ClaimGuard,
+        turn: Turn,
+    ) -> Result<(), WorkError> {
+        let worked = slot::work(&self, claimed, guard).await;
         drop(turn);
         worked
     }

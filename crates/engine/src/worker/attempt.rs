@@ -11,8 +11,8 @@ use rehearsal_forge::{CheckoutPrint, Git, Worktree};
 use rehearsal_store::{Change, FindError};
 
 use super::adopt::Surroundings;
-use super::slot::{Early, Slot};
-use super::{Desk, Moment, Role, WorkEvent};
+use super::slot::{ClaimExit, Slot};
+use super::{Moment, Role, WorkEvent, WorkerState};
 use crate::findings::findings_for;
 use crate::kept::{self, end_of};
 use crate::ledger::{Ledger, Meaning, Reported};
@@ -20,9 +20,9 @@ use crate::prompt::{self, TaskPrompt};
 
 impl Slot<'_> {
     /// Runs the agent of the task's state once, and writes down what came of it.
-    pub(super) async fn attempt(&mut self) -> Result<(), Early> {
+    pub(super) async fn attempt(&mut self) -> Result<(), ClaimExit> {
         let Some(name) = self.task.next_agent().cloned() else { return Ok(()) };
-        let role = match self.desk.worker.roles.role(&name).await {
+        let role = match self.state.worker.roles.role(&name).await {
             Some(Ok(role)) => Ok(role),
             Some(Err(error)) => Err(Outcome::AgentMissing { program: error.to_string() }),
             None => Err(Outcome::AgentMissing { program: format!("agent `{name}` is not configured") }),
@@ -37,21 +37,21 @@ impl Slot<'_> {
     }
 
     /// Keeps what a run came to, and writes it down.
-    pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), Early> {
-        if self.kept.lost.is_cancelled() {
-            self.desk.end_for_nothing(start, report).await;
-            return Err(Early::Lost);
+    pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), ClaimExit> {
+        if self.guard.lost.is_cancelled() {
+            self.state.end_for_nothing(start, report).await;
+            return Err(ClaimExit::Lost);
         }
-        if let Err(error) = kept::keep(&self.desk.run_dir(&start.id), report) {
-            self.desk.warn(format!("the report of run {} is not kept: {error}", start.id));
+        if let Err(error) = kept::keep(&self.state.run_dir(&start.id), report) {
+            self.state.warn(format!("the report of run {} is not kept: {error}", start.id));
         }
         self.reach(Moment::ReportKept).await?;
         self.write_down(start, report).await?;
         self.reach(Moment::RunEnded).await
     }
 
-    async fn start(&self, role: Option<&Role>) -> Result<RunStart, Early> {
-        let desk = self.desk;
+    async fn start(&self, role: Option<&Role>) -> Result<RunStart, ClaimExit> {
+        let state = self.state;
         let (agent, model) = match role {
             Some(role) => (role.agent.driver().to_owned(), role.profile.model.value.clone()),
             None => ("none".to_owned(), None),
@@ -64,24 +64,24 @@ impl Slot<'_> {
             agent: self.task.agent.clone().ok_or_else(|| std::io::Error::other("a task without an agent"))?,
             driver: agent,
             model,
-            worker: desk.id.clone(),
+            worker: state.id.clone(),
             iteration: self.task.attempts + self.task.continuations + 1,
-            started_at: desk.now(),
+            started_at: state.now(),
         };
-        fs_err::create_dir_all(desk.run_dir(&start.id))?;
+        fs_err::create_dir_all(state.run_dir(&start.id))?;
         // The store knows of the run before there is a process: and it says whether the claim still holds.
-        desk.commit(vec![Change::StartRun(start.clone())]).await?;
+        state.commit(vec![Change::StartRun(start.clone())]).await?;
         Ok(start)
     }
 
-    async fn run_agent(&self, role: &Role, start: &RunStart) -> Result<RunReport, Early> {
+    async fn run_agent(&self, role: &Role, start: &RunStart) -> Result<RunReport, ClaimExit> {
         let worktree = match self.worktree().await {
             Ok(worktree) => worktree,
             Err(failure) => return Ok(report_of(outcome_of(failure))),
         };
         self.tell_prepared(worktree);
         self.reach(Moment::Prepared).await?;
-        let root = self.desk.worker.worktrees.root();
+        let root = self.state.worker.worktrees.root();
         let (request, before) = tokio::join!(self.request(role, start, worktree), CheckoutPrint::take(root));
         let mut request = match request? {
             Ok(request) => request,
@@ -90,8 +90,8 @@ impl Slot<'_> {
         let scene = Surroundings { head: worktree.head.clone(), checkout: before.ok() };
         request.rendezvous = request.lease.as_ref().and_then(|_| self.rendezvous(&start.id, &scene));
         // A lease that ran out while the place was prepared: whoever has taken the task may be at work by now.
-        if self.kept.lease.has_run_out() {
-            return Err(Early::Lost);
+        if self.guard.lease.has_run_out() {
+            return Err(ClaimExit::Lost);
         }
         let mut report = role.agent.run(request, self.watch(), self.cancel.clone()).await;
         self.look_around(&scene, worktree, &mut report).await;
@@ -99,7 +99,7 @@ impl Slot<'_> {
     }
 
     pub(super) fn watch(&self) -> Watch {
-        let reporter = Arc::clone(&self.desk.worker.reporter);
+        let reporter = Arc::clone(&self.state.worker.reporter);
         let (task, run) = (self.task.id.clone(), self.run.clone());
         Arc::new(move |activity| {
             reporter(WorkEvent::AgentActed { task: task.clone(), run: run.clone(), activity });
@@ -164,10 +164,10 @@ impl Slot<'_> {
         role: &Role,
         start: &RunStart,
         worktree: &Worktree,
-    ) -> Result<Result<RunRequest, Outcome>, Early> {
-        let (desk, profile) = (self.desk, &role.profile);
+    ) -> Result<Result<RunRequest, Outcome>, ClaimExit> {
+        let (state, profile) = (self.state, &role.profile);
         let session = match &self.task.session {
-            Some(name) => match desk.worker.store.session(name).await {
+            Some(name) => match state.worker.store.session(name).await {
                 Ok(session) => Some(session),
                 Err(FindError::Store(error)) => return Err(error.into()),
                 Err(_) => None,
@@ -181,13 +181,13 @@ impl Slot<'_> {
         } else {
             prompt::TASK_TEMPLATE
         };
-        let findings = findings_for(&*desk.worker.store, &self.task).await?;
+        let findings = findings_for(&*state.worker.store, &self.task).await?;
         let data = TaskPrompt {
             task: &self.task,
             session: session.as_ref(),
             findings: &findings,
-            base: &desk.worker.outlet.base,
-            test_command: desk.worker.testing.command.value.as_deref(),
+            base: &state.worker.outlet.base,
+            test_command: state.worker.testing.command.value.as_deref(),
         };
         let prompt = match prompt::render_task(role.template.as_deref().unwrap_or(shipped), &data) {
             Ok(prompt) => prompt,
@@ -201,7 +201,7 @@ impl Slot<'_> {
             task: self.task.id.clone(),
             prompt,
             working_dir: worktree.path.clone(),
-            run_dir: desk.run_dir(&start.id),
+            run_dir: state.run_dir(&start.id),
             model: profile.model.value.clone(),
             system_prompt: Some(system_prompt(profile)),
             permission: profile.permission.value,
@@ -212,13 +212,13 @@ impl Slot<'_> {
             env,
             resume,
             // In a rehearsal time is not what the kernel's clocks say.
-            lease: self.desk.worker.options.seed.is_none().then(|| self.kept.lease.clone()),
+            lease: self.state.worker.options.seed.is_none().then(|| self.guard.lease.clone()),
             rendezvous: None,
         }))
     }
 
     /// The agent's own session, if this run goes on where the last one stopped.
-    async fn session_to_go_on_with(&self) -> Result<Option<String>, Early> {
+    async fn session_to_go_on_with(&self) -> Result<Option<String>, ClaimExit> {
         if !self.task.is_to_be_continued() {
             return Ok(None);
         }
@@ -226,19 +226,19 @@ impl Slot<'_> {
             scope: rehearsal_store::Scope::Task(self.task.id.clone()),
             limit: Some(2),
         };
-        let runs = self.desk.worker.store.runs(&last).await?;
+        let runs = self.state.worker.store.runs(&last).await?;
         // An agent keeps its sessions on its machine.
         let here = runs.into_iter().filter(|run| self.was_here(&run.start.id));
         Ok(here.filter_map(|run| run.end).find_map(|end| end.agent_session))
     }
 
     /// The tightest of the agent's budget and what is left of the task's.
-    async fn budget(&self, profile: &Profile) -> Result<Budget, Early> {
+    async fn budget(&self, profile: &Profile) -> Result<Budget, ClaimExit> {
         let (own, agent) = (self.task.budget, profile.budget.value);
         let spent = match own.usd {
             Some(_) => {
                 let scope = rehearsal_store::Scope::Task(self.task.id.clone());
-                self.desk.worker.store.cost_of(&scope).await?.usd
+                self.state.worker.store.cost_of(&scope).await?.usd
             }
             None => 0.0,
         };
@@ -251,27 +251,27 @@ impl Slot<'_> {
         })
     }
 
-    async fn write_down(&mut self, start: &RunStart, report: &RunReport) -> Result<(), Early> {
-        let desk = self.desk;
+    async fn write_down(&mut self, start: &RunStart, report: &RunReport) -> Result<(), ClaimExit> {
+        let state = self.state;
         for message in &report.warnings {
-            desk.warn(message.clone());
+            state.warn(message.clone());
         }
-        let end = end_of(report, desk.now());
-        let warn = |message| desk.warn(message);
-        let ledger = Ledger { store: &*desk.worker.store, now: desk.now(), warn: &warn };
+        let end = end_of(report, state.now());
+        let warn = |message| state.warn(message);
+        let ledger = Ledger { store: &*state.worker.store, now: state.now(), warn: &warn };
         let actor = Actor::Run(start.id.clone());
         let reported = Reported::of(report, &start.task);
         let written = ledger.write(actor, start, &end, reported, Meaning::TheWholeState).await;
-        let written = match written.map_err(Early::from) {
-            Err(Early::Lost) => {
-                desk.end_for_nothing(start, report).await;
-                return Err(Early::Lost);
+        let written = match written.map_err(ClaimExit::from) {
+            Err(ClaimExit::Lost) => {
+                state.end_for_nothing(start, report).await;
+                return Err(ClaimExit::Lost);
             }
             written => written?,
         };
-        desk.count_run(start, &end);
+        state.count_run(start, &end);
         let outcome = report.verdict.outcome.clone();
-        desk.tell(WorkEvent::RunEnded {
+        state.tell(WorkEvent::RunEnded {
             task: start.task.clone(),
             run: start.id.clone(),
             outcome: outcome.clone(),
@@ -279,17 +279,17 @@ impl Slot<'_> {
             cost_usd: end.cost_usd,
             duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis()).unwrap_or(u64::MAX),
         });
-        let Some(task) = written.own else { return Err(Early::Lost) };
+        let Some(task) = written.own else { return Err(ClaimExit::Lost) };
         self.has_become(task);
         // A place that is not to be had now says nothing about the agent, who was not asked.
         if report.tries > 0 || !outcome.name().passes_with_time() {
-            desk.hold_after(&start.agent, &outcome, &self.task).await?;
+            state.hold_after(&start.agent, &outcome, &self.task).await?;
         }
         Ok(())
     }
 }
 
-impl Desk {
+impl WorkerState {
     /// Ends a run whose task was taken from it: what it came to counts for nothing, but what it cost is known.
     async fn end_for_nothing(&self, start: &RunStart, report: &RunReport) {
         let because = "its task was taken from it while it was at work".to_owned();

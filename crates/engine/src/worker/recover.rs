@@ -16,12 +16,12 @@ use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
 use super::adopt::{Adoption, agents_to_be_found, end_without_a_claim};
 use super::presence::{Alive, Presence};
-use super::{Desk, WorkError, WorkEvent};
+use super::{WorkError, WorkEvent, WorkerState};
 use crate::kept;
 use crate::ledger::{Ledger, Meaning, Reported};
 use crate::steps::{clear_gate_of, task_of_gate};
 
-impl Desk {
+impl WorkerState {
     /// Puts in order what dead workers of this machine have left; how many tasks that were.
     pub(super) async fn recover(&self) -> Result<usize, WorkError> {
         // Looked for before the leases: a claim is older than its agent, so who has none now lost it.
@@ -34,7 +34,7 @@ impl Desk {
             let Standing::Claimed(claim) = &task.standing else { continue };
             // Of our own, one that we do not know of: the answer to its claim was lost.
             let is_left = if claim.worker == self.id {
-                !self.held.has(&task.id)
+                !self.claims.has(&task.id)
             } else {
                 Presence::of(&self.worker.state_dir, &claim.worker) == Alive::No
             };

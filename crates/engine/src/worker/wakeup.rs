@@ -4,9 +4,9 @@ use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{AgentName, Lane, SessionName, Standing, Task, Timestamp};
 use rehearsal_store::{StatusFilter, TaskQuery};
 
-use super::{Desk, WorkError};
+use super::{WorkError, WorkerState};
 
-impl Desk {
+impl WorkerState {
     /// When something becomes claimable by itself: a wait is over then, an agent may begin its next run, or what ran out
     /// may be taken over.
     pub(super) async fn next_chance(&self) -> Result<Option<Timestamp>, WorkError> {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The claims that a worker holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Held(Arc<Mutex<BTreeMap<TaskId, Claim>>>);
+pub(super) struct ClaimRegistry(Arc<Mutex<BTreeMap<TaskId, Claim>>>);
 
 #[derive(Debug)]
 struct Claim {
@@ -22,8 +22,8 @@ struct Claim {
 
 /// A claim that is kept alive until this is dropped.
 #[derive(Debug)]
-pub(super) struct Kept {
-    held: Held,
+pub(super) struct ClaimGuard {
+    registry: ClaimRegistry,
     task: TaskId,
     fence: Fence,
     /// Cancelled when the claim is lost.
@@ -32,15 +32,15 @@ pub(super) struct Kept {
     pub(super) lease: Lease,
 }
 
-impl Held {
+impl ClaimRegistry {
     /// From now on the heartbeat prolongs this claim, which was asked for at a moment, for so long.
-    pub(super) fn keep(&self, task: &Task, asked_at: BootInstant, length: Duration) -> Kept {
+    pub(super) fn keep(&self, task: &Task, asked_at: BootInstant, length: Duration) -> ClaimGuard {
         let (task, fence) = (&task.id, task.fence);
         let lost = CancellationToken::new();
         let (keeper, lease) = Lease::new(asked_at, length);
         let claim = Claim { fence, lost: lost.clone(), keeper };
         self.with(|claims| claims.insert(task.clone(), claim));
-        Kept { held: self.clone(), task: task.clone(), fence, lost, lease }
+        ClaimGuard { registry: self.clone(), task: task.clone(), fence, lost, lease }
     }
 
     pub(super) fn has(&self, task: &TaskId) -> bool {
@@ -88,9 +88,9 @@ impl Held {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        self.held.with(|claims| {
+        self.registry.with(|claims| {
             if claims.get(&self.task).is_some_and(|claim| claim.fence == self.fence) {
                 claims.remove(&self.task);
             }

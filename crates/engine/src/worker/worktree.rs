@@ -4,7 +4,7 @@ use rehearsal_core::{OutcomeName, RunId, StepFailure, Task};
 use rehearsal_forge::{Git, Occupied, Oid, Origin, Released, RemoteError, Worktree, WorktreeError, fetch};
 
 use super::slot::Slot;
-use super::{Desk, WorkEvent};
+use super::{WorkEvent, WorkerState};
 use crate::steps;
 
 impl Slot<'_> {
@@ -15,7 +15,7 @@ impl Slot<'_> {
     }
 
     async fn prepare(&self) -> Result<(Worktree, Occupied), StepFailure> {
-        let worker = &self.desk.worker;
+        let worker = &self.state.worker;
         // What is there needs no base, and a remote that is asked takes its time.
         let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
         let base = base.as_ref().map_or("HEAD", Oid::as_str);
@@ -36,7 +36,7 @@ impl Slot<'_> {
         if !self.is_behind(&worktree).await? {
             return Ok(worktree);
         }
-        let (worker, delivery) = (&self.desk.worker, &self.task.delivery);
+        let (worker, delivery) = (&self.state.worker, &self.task.delivery);
         let git = Git::at(worktree.path.clone());
         let found = match fetch(&git, &worker.outlet.remote, &self.task.branch()).await {
             Ok(found) if delivery.may_have_pushed(found.as_str()) => found,
@@ -94,12 +94,12 @@ impl Slot<'_> {
 
     /// Whether a run of the task was on this machine.
     pub(super) fn was_here(&self, run: &RunId) -> bool {
-        self.desk.run_dir(run).is_dir()
+        self.state.run_dir(run).is_dir()
     }
 
     /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.
     async fn base(&self) -> Result<Oid, StepFailure> {
-        let worker = &self.desk.worker;
+        let worker = &self.state.worker;
         let git = Git::at(worker.worktrees.root());
         let outlet = &worker.outlet;
         match fetch(&git, &outlet.remote, &outlet.base).await {
@@ -119,7 +119,7 @@ impl Slot<'_> {
             Origin::Brought { .. } => "brought",
             Origin::Rebuilt { .. } => "rebuilt",
         };
-        self.desk.tell(WorkEvent::Prepared {
+        self.state.tell(WorkEvent::Prepared {
             task: self.task.id.clone(),
             worktree: worktree.path.to_string(),
             origin: origin.to_owned(),
@@ -131,7 +131,7 @@ impl Slot<'_> {
             }
             _ => return,
         };
-        self.desk.warn(format!("the worktree of task {} {what}", self.task.id));
+        self.state.warn(format!("the worktree of task {} {what}", self.task.id));
     }
 }
 
@@ -139,7 +139,7 @@ async fn has_seen(worktree: &Worktree, commit: &Oid) -> Result<bool, StepFailure
     worktree.has_seen(commit).await.map_err(|error| steps::of_git(&error))
 }
 
-impl Desk {
+impl WorkerState {
     /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
     pub(super) async fn give_worktree_back(&self, task: &Task) {
         let delivery = &task.delivery;

@@ -5,12 +5,12 @@ use rehearsal_core::{AgentName, Hold, HoldCause, Lane, Outcome, OutcomeName, Sta
 use rehearsal_store::{Change, CommitError};
 
 use super::slot::is_system;
-use super::{Desk, WorkEvent};
+use super::{WorkEvent, WorkerState};
 
 /// The same failure of the system so often in a row stops the line.
 const STOP_THE_LINE_AFTER: u32 = 2;
 
-impl Desk {
+impl WorkerState {
     /// What the end of a run means for others of the same agent.
     pub(super) async fn hold_after(
         &self,

@@ -315,6 +315,11 @@ impl Flow {
         author.filter(|_| self.agent_of(&self.start) == Some(named)).or(Some(named))
     }
 
+    /// Whether the agent of a state is asked for a decision, and for nothing else.
+    pub fn only_decides(&self, state: &StateName) -> bool {
+        matches!(self.states.get(state), Some(State::Work { on, .. }) if on.decides())
+    }
+
     /// Whether a state asks for words and not for changes: then having changed nothing is a good end.
     pub fn only_looks(&self, state: &StateName) -> bool {
         let Some(State::Work { on, .. }) = self.states.get(state) else { return false };

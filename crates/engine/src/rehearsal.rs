@@ -65,7 +65,7 @@ pub use scenario::{
 pub use stage::StageError;
 pub use timeline::Happening;
 
-use crate::WorkOptions;
+use crate::{Policy, QueuePolicy, WorkOptions};
 
 /// When every rehearsal begins: 2026-01-01, midnight UTC.
 const BEGINNING: Timestamp = Timestamp(1_767_225_600_000);
@@ -345,11 +345,13 @@ async fn play(
         }
     }
     let options = WorkOptions {
-        at_once: 1,
-        agents: None,
-        session: None,
-        until_idle: false,
-        once: false,
+        policy: Policy::Queue(QueuePolicy {
+            at_once: 1,
+            agents: None,
+            session: None,
+            until_idle: false,
+            once: false,
+        }),
         lease: actors.settings.work.lease.value.0,
         limits: actors.settings.limits(),
         max_cost: None,

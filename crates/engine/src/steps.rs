@@ -21,11 +21,11 @@ use camino::Utf8Path;
 use rehearsal_core::flow::{Need, Step};
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure, Task};
 use rehearsal_forge::{
-    ErrorClass, ForgeError, Git, GitError, Oid, PrState, PullRequest, RemoteError, Work, fetch,
+    ErrorClass, ForgeError, Git, GitError, Oid, PrState, PullRequest, RemoteError, Work, Worktrees, fetch,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::worker::WorkerState;
+use crate::worker::{Outlet, WorkerState};
 
 pub(crate) use merge_pr::{MergeQueue, clear_gate_of, task_of_gate};
 
@@ -34,6 +34,8 @@ pub(crate) struct StepContext<'a> {
     pub(crate) state: &'a WorkerState,
     pub(crate) task: &'a Task,
     pub(crate) worktree: &'a Utf8Path,
+    pub(crate) worktrees: &'a Worktrees,
+    pub(crate) outlet: &'a Outlet,
     pub(crate) cancel: &'a CancellationToken,
 }
 
@@ -73,7 +75,7 @@ impl StepContext<'_> {
 
     /// The base as the remote has it now.
     async fn base_tip(&self) -> Result<Oid, StepFailure> {
-        let outlet = &self.state.worker.outlet;
+        let outlet = self.outlet;
         fetch(&self.git(), &outlet.remote, &outlet.base).await.map_err(|error| of_remote(&error))
     }
 
@@ -92,7 +94,7 @@ impl StepContext<'_> {
     }
 
     async fn view(&self) -> Result<PullRequest, StepFailure> {
-        let view = self.state.worker.outlet.forge.view(self.number()?).await;
+        let view = self.outlet.forge.view(self.number()?).await;
         let view = view.map_err(|error| of_forge(&error, RedVerdict::MergeFailed))?;
         if view.state == PrState::Closed {
             let reason = format!("pull request {} was closed without being merged", view.number);

@@ -17,7 +17,7 @@ use super::meanwhile::{Listener, Order, World};
 use super::scenario::Kill;
 use super::stage::StageError;
 use super::timeline::Timeline;
-use crate::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker};
+use crate::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker, Workspace};
 
 /// Real time that a rehearsal may take: one that stands still is a defect of ours.
 const SAFETY: Duration = Duration::from_secs(120);
@@ -143,8 +143,10 @@ impl Director {
             store: Arc::<Frail>::clone(&self.store),
             clock: Arc::new(WorkerClock { stage: stage.clock.clone(), worker: number }),
             roles: Arc::new(StageRoles { actors: Arc::clone(&self.actors), worker: number }),
-            worktrees: Arc::clone(&stage.worktrees),
-            outlet: stage.outlet.clone(),
+            workspace: Workspace::Worktrees {
+                worktrees: Arc::clone(&stage.worktrees),
+                outlet: stage.outlet.clone(),
+            },
             state_dir: stage.state_dir(),
             testing: self.actors.settings.testing.clone(),
             quality: self.actors.settings.quality.rules(),

@@ -13,7 +13,7 @@ const LOOK_AT_CHECKS: Duration = Duration::from_secs(30);
 impl StepContext<'_> {
     pub(super) async fn check_ci(&self) -> Result<Delivery, StepFailure> {
         let pushed = self.pushed()?;
-        let checks = self.state.worker.outlet.forge.checks(&pushed).await;
+        let checks = self.outlet.forge.checks(&pushed).await;
         match checks.map_err(|error| of_forge(&error, RedVerdict::CiFailed))? {
             Checks::Passed { .. } => Ok(self.delivery()),
             Checks::Pending { names } => Err(StepFailure::Pending {

@@ -10,7 +10,7 @@ use super::{StepContext, of_class, of_git};
 
 impl StepContext<'_> {
     pub(super) async fn create_pr(&self) -> Result<Delivery, StepFailure> {
-        let outlet = &self.state.worker.outlet;
+        let outlet = self.outlet;
         let head = self.task.branch();
         if self.has_one_open(&head).await {
             return Ok(self.delivery());
@@ -34,7 +34,7 @@ impl StepContext<'_> {
     /// asked for, and found if it is there.
     async fn has_one_open(&self, head: &str) -> bool {
         let Some(opened) = &self.task.delivery.pull_request else { return false };
-        let outlet = &self.state.worker.outlet;
+        let outlet = self.outlet;
         let view = outlet.forge.view(opened.number).await;
         view.is_ok_and(|it| it.state == PrState::Open && it.head == head && it.base == outlet.base)
     }
@@ -49,7 +49,7 @@ impl StepContext<'_> {
         for criterion in &task.criteria {
             let _ = writeln!(body, "- {criterion}");
         }
-        let base = task.delivery.base.clone().unwrap_or_else(|| self.state.worker.outlet.base.clone());
+        let base = task.delivery.base.clone().unwrap_or_else(|| self.outlet.base.clone());
         let range = format!("{base}..HEAD");
         let commits =
             self.git().line(&["log", "--reverse", "--format=- %h %s", "--max-count=50", &range]).await;

@@ -60,7 +60,7 @@ impl StepContext<'_> {
             let reason = format!("pull request {number} has commits that are not ours");
             return Err(StepFailure::Unknown { reason });
         }
-        let merged = match self.state.worker.outlet.landing {
+        let merged = match self.outlet.landing {
             Landing::Ours => self.through_the_queue(&head, number).await?,
             Landing::Forge => self.by_the_forge(&head, number).await?,
         };
@@ -145,7 +145,7 @@ impl StepContext<'_> {
         if !is_tested {
             self.gate(top).await?;
         }
-        let outlet = &self.state.worker.outlet;
+        let outlet = self.outlet;
         match top.landing_on(base).land(&self.git(), &outlet.remote, &outlet.base, &top.tree).await {
             Ok(_) => Ok(()),
             Err(LandError::BaseMoved { .. }) => Err(Setback::BaseMoved),
@@ -171,7 +171,7 @@ impl StepContext<'_> {
     async fn check_out(&self, commit: &Oid) -> Result<Worktree, StepFailure> {
         let worker = &self.state.worker;
         let gate = gate_of(self.task)?;
-        let checkout = worker.worktrees.prepare(&gate, self.task.fence, commit.as_str()).await;
+        let checkout = self.worktrees.prepare(&gate, self.task.fence, commit.as_str()).await;
         let checkout = checkout.map_err(|error| StepFailure::Transient { reason: error.to_string() })?;
         let git = rehearsal_forge::Git::at(checkout.path.clone());
         let cleaned = async {
@@ -183,7 +183,7 @@ impl StepContext<'_> {
     }
 
     async fn give_back(&self, checkout: &Worktree, commit: &Oid) {
-        if let Err(error) = clear(&self.state.worker.worktrees, checkout, commit).await {
+        if let Err(error) = clear(self.worktrees, checkout, commit).await {
             self.state.warn(format!("the checkout of a gate stays where it is: {error}"));
         }
     }
@@ -206,7 +206,7 @@ impl StepContext<'_> {
         };
         discard(vec![candidate], &git).await;
         gated.map_err(Setback::into_failure)?;
-        let outlet = &self.state.worker.outlet;
+        let outlet = self.outlet;
         let merged = outlet.forge.merge(number, head).await;
         let merged = merged.map_err(|error| of_forge(&error, RedVerdict::MergeFailed))?;
         let tip = self.base_tip().await?;

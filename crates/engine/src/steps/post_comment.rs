@@ -11,7 +11,7 @@ impl StepContext<'_> {
         let pushed = self.task.delivery.pushed.as_deref().unwrap_or_default();
         let key = format!("{}/{}/{pushed:.10}", self.task.id, self.task.state);
         let comment = Comment { key, body: text.to_owned() };
-        match self.state.worker.outlet.forge.comment(number, &comment).await {
+        match self.outlet.forge.comment(number, &comment).await {
             Ok(()) => Ok(self.delivery()),
             Err(error) => Err(of_class(error.class(), error.to_string())),
         }

@@ -13,7 +13,7 @@ impl StepContext<'_> {
         if is_behind {
             return Err(red(RedVerdict::NoChanges, "there are no commits that could go out"));
         }
-        let (branch, outlet, delivery) = (self.task.branch(), &self.state.worker.outlet, &self.task.delivery);
+        let (branch, outlet, delivery) = (self.task.branch(), self.outlet, &self.task.delivery);
         if !delivery.may_have_pushed(head.as_str()) {
             let reason = format!("{head:.10} came to the work while it was about to go out");
             return Err(StepFailure::Transient { reason });

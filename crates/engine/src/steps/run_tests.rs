@@ -28,7 +28,7 @@ impl StepContext<'_> {
         let tester = Tester {
             root: directory.to_owned(),
             settings: worker.testing.clone(),
-            base_branch: Some(worker.outlet.base.clone()),
+            base_branch: Some(self.outlet.base.clone()),
             keep: worker.state_dir.join("tests"),
             variables: worker.variables.clone(),
             store: std::sync::Arc::clone(&worker.store),

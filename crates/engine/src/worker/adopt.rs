@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{outcome_of, report_of};
 use super::heartbeat::ClaimGuard;
-use super::slot::{Begin, ClaimExit, Slot, work_in};
+use super::slot::{Begin, ClaimExit, Finished, Slot, work_in};
 use super::worktree::of_worktree;
 use super::{Role, WorkError, WorkEvent, WorkerState};
 
@@ -89,7 +89,7 @@ pub(super) enum Adoption {
 }
 
 /// Works on an adopted task until its claim is over.
-pub(super) async fn work(state: &WorkerState, adopted: Adopted) -> Result<(), WorkError> {
+pub(super) async fn work(state: &WorkerState, adopted: Adopted) -> Result<Option<Finished>, WorkError> {
     let Adopted { task, run, from, guard, adoptee } = adopted;
     state.tell(WorkEvent::Adopted {
         task: task.id.clone(),
@@ -137,10 +137,9 @@ impl WorkerState {
     pub(super) async fn adopt_steps(&self, task: &Task, claim: &Claim) -> Result<Adoption, WorkError> {
         let options = &self.worker.options;
         let is_wanted = options
-            .agents
-            .as_ref()
+            .agents()
             .is_none_or(|agents| task.agent.as_ref().is_some_and(|agent| agents.contains(agent)))
-            && options.session.as_ref().is_none_or(|session| task.session.as_ref() == Some(session));
+            && options.session().is_none_or(|session| task.session.as_ref() == Some(session));
         if !is_wanted || !self.wants_more(self.claims.claims().len(), false) {
             return Ok(Adoption::NotPossible);
         }
@@ -253,7 +252,7 @@ impl Slot<'_> {
     /// The place in which the agent is at work. Nothing in it is touched.
     async fn join(&self, head: Oid) -> Result<&Worktree, StepFailure> {
         let place = self.place.get_or_try_init(async || {
-            let worktrees = &self.state.worker.worktrees;
+            let (worktrees, _) = self.worktrees()?;
             let at_work = worktrees.at_work(&self.task.id, self.task.fence, head);
             let worktree = at_work.map_err(|error| of_worktree(&error))?.ok_or_else(|| {
                 StepFailure::Transient { reason: "the worktree of its agent is gone".to_owned() }

@@ -1,12 +1,39 @@
 //! The heartbeat: prolongs all leases of a worker in one statement, and finds out which are lost.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rehearsal_agent::{BootInstant, Lease, LeaseKeeper};
 use rehearsal_core::{Fence, Task, TaskId};
 use tokio_util::sync::CancellationToken;
+
+use super::WorkerState;
+
+impl WorkerState {
+    /// Prolongs the leases for as long as it is polled.
+    pub(super) async fn beat(self: Arc<Self>) {
+        let third = self.worker.options.lease / 3;
+        loop {
+            self.worker.clock.sleep_until(self.now().plus(third)).await;
+            let _turn = self.worker.clock.turn().await;
+            let claims = self.claims.claims();
+            let (asked_at, since_boot, lease) = (self.now(), BootInstant::now(), self.worker.options.lease);
+            if claims.is_empty() {
+                self.last_beat.store(asked_at.0, Ordering::SeqCst);
+                continue;
+            }
+            match self.worker.store.renew(&claims, lease, asked_at).await {
+                Ok(still_held) => {
+                    self.last_beat.store(asked_at.0, Ordering::SeqCst);
+                    self.claims.beaten(&claims, &still_held, since_boot, lease);
+                }
+                Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
+            }
+        }
+    }
+}
 
 /// The claims that a worker holds.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Blame, Delivery, RunId, Standing, StateName, StepFailure, Task, Wait};
+use rehearsal_core::{
+    Blame, Delivery, Outcome, Promise, RunId, Standing, StateName, StepFailure, Task, Wait,
+};
 use rehearsal_forge::{Occupied, Work, Worktree};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
@@ -14,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::adopt::Adoptee;
 use super::heartbeat::ClaimGuard;
-use super::{Moment, WorkError, WorkEvent, WorkerState};
+use super::{Moment, Policy, WorkError, WorkEvent, WorkerState};
 use crate::steps::{self, StepContext};
 
 /// A claimed task, and all that is needed to work on it.
@@ -31,6 +33,22 @@ pub(super) struct Slot<'a> {
     pub(super) only_steps: bool,
     /// Where the work is, from when it is prepared until the claim is over.
     pub(super) place: OnceCell<(Worktree, Occupied)>,
+    /// Which iteration of a session it is.
+    pub(super) iteration: Option<u32>,
+    /// Whether the budget of the run was what is left of the worker's.
+    pub(super) was_capped: bool,
+    /// How the agent's run ended.
+    pub(super) finished: Option<Finished>,
+}
+
+/// How a run ended, for whoever decides what comes next.
+pub(super) struct Finished {
+    pub(super) outcome: Outcome,
+    pub(super) promise: Option<Promise>,
+    /// Whether its budget was what is left of the worker's.
+    pub(super) was_capped: bool,
+    /// Whether the system failed once too often.
+    pub(super) stops_the_line: bool,
 }
 
 /// Why work on a task ended early.
@@ -63,19 +81,35 @@ impl<T: Into<WorkError>> From<T> for ClaimExit {
 }
 
 /// Works on a task until its claim is over.
-pub(super) async fn work(state: &WorkerState, claimed: Claimed, guard: ClaimGuard) -> Result<(), WorkError> {
+pub(super) async fn work(
+    state: &WorkerState,
+    claimed: Claimed,
+    guard: ClaimGuard,
+) -> Result<Option<Finished>, WorkError> {
     let Claimed { task, taken_from } = claimed;
-    let Standing::Claimed(claim) = &task.standing else { return Ok(()) };
+    let Standing::Claimed(claim) = &task.standing else { return Ok(None) };
+    let run = claim.run.clone();
+    let iteration = match state.worker.options.policy {
+        Policy::Session(_) => {
+            if let Err(error) = state.worker.check_flow(&task).await {
+                let input = TaskInput::Release { fence: task.fence };
+                state.commit(vec![Change::ChangeTask { id: task.id, input }]).await?;
+                return Err(error);
+            }
+            Some(state.begin_iteration())
+        }
+        Policy::Queue(_) => None,
+    };
     state.tell(WorkEvent::Claimed {
         task: task.id.clone(),
         title: task.title.clone(),
         state: task.state.clone(),
-        agent: task.next_agent().cloned(),
-        run: claim.run.clone(),
+        agent: state.as_it_would_be_claimed(task.clone()).next_agent().cloned(),
+        run: run.clone(),
         taken_from,
+        iteration,
     });
-    let run = claim.run.clone();
-    let slot = Slot::new(state, task, run, guard).await?;
+    let slot = Slot { iteration, ..Slot::new(state, task, run, guard).await? };
     Box::pin(work_in(slot, Begin::Anew)).await
 }
 
@@ -87,10 +121,10 @@ pub(super) enum Begin {
 }
 
 /// Stays in a slot until its claim is over.
-pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<(), WorkError> {
+pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<Option<Finished>, WorkError> {
     let (state, run, id) = (slot.state, slot.run.clone(), slot.task.id.clone());
     let (lost, cancel) = (slot.guard.lost.clone(), slot.cancel.clone());
-    state.touch(&id);
+    state.tally(|tally| tally.touch(&id));
     let ended = {
         let through = slot.through(begin);
         tokio::pin!(through);
@@ -104,7 +138,7 @@ pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<(), Work
         }
     };
     match ended {
-        Ok(()) => return Ok(()),
+        Ok(()) => return Ok(slot.finished),
         Err(ClaimExit::Lost) => state.tell(WorkEvent::Lost { task: id.clone(), run }),
         Err(ClaimExit::Unsure) => state.unsure.store(true, Ordering::SeqCst),
         Err(ClaimExit::Work(error)) => return Err(error),
@@ -113,7 +147,7 @@ pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<(), Work
     if let Some(task) = state.worker.store.task(&id).await?.filter(Task::is_ended) {
         state.give_worktree_back(&task).await;
     }
-    Ok(())
+    Ok(slot.finished)
 }
 
 impl<'a> Slot<'a> {
@@ -126,7 +160,19 @@ impl<'a> Slot<'a> {
         let flow = state.worker.store.flow(&task.flow_version).await?;
         let cancel = state.worker.stop.now.child_token();
         let only_steps = task.pending.is_some();
-        Ok(Self { state, task, flow, run, guard, cancel, only_steps, place: OnceCell::new() })
+        Ok(Self {
+            state,
+            task,
+            flow,
+            run,
+            guard,
+            cancel,
+            only_steps,
+            place: OnceCell::new(),
+            iteration: None,
+            was_capped: false,
+            finished: None,
+        })
     }
 }
 
@@ -217,7 +263,18 @@ impl Slot<'_> {
         {
             return Ok(Err(failure));
         }
-        let context = StepContext { state: self.state, task: &self.task, worktree, cancel: &self.cancel };
+        let (worktrees, outlet) = match self.worktrees() {
+            Ok(site) => site,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let context = StepContext {
+            state: self.state,
+            task: &self.task,
+            worktree,
+            worktrees,
+            outlet,
+            cancel: &self.cancel,
+        };
         Ok(steps::run(step, &context).await)
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn measure(program: &Path) {
     tell("stage: CPU of a small request", cpu, beside, "< 0.2x");
     let large = body("hello", 190_000);
     let (cpu, beside) = both(&|server| server.cpu_per_request(&large, LARGE));
-    tell("stage: CPU of a request of 190 KB", cpu, beside, "< 0.17x");
+    tell("stage: CPU of a request of 190 KB", cpu, beside, "< 0.25x");
     let long = body("long", 0);
     let (cpu, beside) = both(&|server| server.cpu_per_event(&long));
     tell("stage: CPU of 1000 events", cpu * 1000, beside.map(|cpu| cpu * 1000), "< 0.33x");

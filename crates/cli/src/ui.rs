@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The version of every `--json` document. It grows when a field changes its meaning or goes away.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// A document with its version.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Document<T> {
     /// The version of this form.
     schema_version: u32,

@@ -1,13 +1,13 @@
 //! What an agent does while it runs, and what its structured output said at the end: one vocabulary for all
 //! drivers. A vendor's format is parsed once, at the edge, into these types.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
 /// One thing an agent did, as it happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Activity {
     /// The agent's own session began.
@@ -64,7 +64,8 @@ pub enum Activity {
 }
 
 /// Tokens of a run. Unknown is not zero: a driver that is told nothing leaves the whole thing out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tokens {
     /// Sent to the model, cached ones included.
     pub input: u64,
@@ -90,7 +91,8 @@ impl std::ops::AddAssign for Tokens {
 }
 
 /// A tool call that the agent's own permission rules refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denial {
     /// The tool.
     pub tool: String,
@@ -99,7 +101,8 @@ pub struct Denial {
 }
 
 /// What an agent's whole output said, once it ended.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WireReport {
     /// The agent's own session, for a later resume.
     pub session_id: Option<String>,
@@ -124,7 +127,8 @@ pub struct WireReport {
 }
 
 /// What form an agent's output had.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WireShape {
     /// Not one byte, from an agent that always says something.
@@ -144,7 +148,8 @@ pub enum WireShape {
 }
 
 /// The structured end of an agent's output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WireEnd {
     /// It says that it ended well.
@@ -163,7 +168,8 @@ pub enum WireEnd {
 }
 
 /// An error that an agent reported in structure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WireError {
     /// What kind it is.
     pub kind: WireErrorKind,
@@ -174,7 +180,8 @@ pub struct WireError {
 }
 
 /// The kinds of errors that make a difference to what is done next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WireErrorKind {
     /// No key, a wrong one, or one without the right.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::EdgeName;
@@ -10,7 +9,8 @@ use crate::{Outcome, OutcomeName, RunId, Timestamp};
 
 /// What lasting effects a task's work has outside. Each is proof that a step was done; a step compares these with
 /// the world, never mere existence.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Delivery {
     /// The branch on the remote.
@@ -50,7 +50,8 @@ impl Delivery {
 }
 
 /// Which pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PullRequestRef {
     /// Its number.
     pub number: u64,
@@ -59,7 +60,8 @@ pub struct PullRequestRef {
 }
 
 /// Steps of a state that are still to be done, after its agent was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PendingSteps {
     /// How the agent's run ended: the edge to take when all steps are done.
     pub outcome: Outcome,
@@ -73,7 +75,8 @@ pub struct PendingSteps {
 }
 
 /// Something that the next run of an agent must know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Feedback {
     /// Who says it: a step's name, or `review`.
     pub from: String,
@@ -82,7 +85,8 @@ pub struct Feedback {
 }
 
 /// Why a step is not done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepFailure {
     /// Its verdict is red: the flow has an edge for it.
@@ -132,7 +136,8 @@ impl StepFailure {
 }
 
 /// A gate's red verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RedVerdict {
     /// Tests failed.

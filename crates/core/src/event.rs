@@ -1,6 +1,5 @@
 //! The one log. Every change of state is one of these, written in the transaction that makes the change.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::transition::TaskInput;
@@ -10,7 +9,8 @@ use crate::{
 };
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// Its place in the log.
     pub seq: i64,
@@ -23,7 +23,8 @@ pub struct Event {
 }
 
 /// Who made something happen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// Someone at a command line.
@@ -35,7 +36,8 @@ pub enum Actor {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     /// A session was made.

@@ -4,14 +4,14 @@
 //! end of its output, how the process ended, the `result.json` of this very attempt, the signal in its final
 //! text, and what git says has changed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 use crate::{Exit, Outcome, Promise, TimeLimit};
 
 /// All that is known about a run when it is over.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// How the process ended; none if it never started.
     pub exit: Option<Exit>,
@@ -28,7 +28,8 @@ pub struct Evidence {
 }
 
 /// Why we ended a run, or could not start it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// We ran into something before or while it ran; the outcome is known without asking the agent.
@@ -52,7 +53,8 @@ pub enum Stop {
 }
 
 /// What an agent may write to `$TASK_DIR/result.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultFile {
     /// How it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +77,8 @@ pub struct ResultFile {
 }
 
 /// How an agent says it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResultOutcome {
     /// It did the work.
@@ -89,7 +92,8 @@ pub enum ResultOutcome {
 }
 
 /// A reviewer's decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReportedDecision {
     /// It may pass.
@@ -99,7 +103,8 @@ pub enum ReportedDecision {
 }
 
 /// What an agent says about one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ReportedTask {
     /// The task is done.
@@ -118,7 +123,8 @@ pub enum ReportedTask {
 }
 
 /// Why a `result.json` cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("`result.json` cannot be used: {reason}")]
 pub struct ResultFileError {
     /// What is wrong with it, with line and column.
@@ -126,7 +132,8 @@ pub struct ResultFileError {
 }
 
 /// What a run did to the repository, computed once, by us, from git.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GitFacts {
     /// HEAD when it began; none in a repository without a commit.
     pub head_before: Option<String>,
@@ -148,7 +155,8 @@ impl GitFacts {
 }
 
 /// One commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commit {
     /// The full id.
     pub id: String,
@@ -157,7 +165,8 @@ pub struct Commit {
 }
 
 /// An outcome and the evidence that led to it, strongest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The outcome.
     pub outcome: Outcome,

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{EdgeName, Flow, State};
@@ -64,7 +63,8 @@ pub struct Working {
 }
 
 /// Why a task is not claimed now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "hindrance", rename_all = "snake_case")]
 pub enum Hindrance {
     /// The configuration says that its agent does not work.

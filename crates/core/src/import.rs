@@ -1,13 +1,13 @@
 //! Tasks from files that people already have: Markdown checklists, and JSON lines.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::source::near_hint;
 use crate::{Budget, Place, Priority, SourceError};
 
 /// A task as an import file has it. In JSON lines: one object a line.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ImportedTask {
     /// A name for it inside this file, for `depends_on`.

@@ -1,10 +1,10 @@
 //! The signals an agent may give in its final text.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `<promise>…</promise>` in the final text of a run. A hint, never the only evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
     /// `<promise>COMPLETE</promise>`: all tasks are done.

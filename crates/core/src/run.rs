@@ -1,6 +1,5 @@
 //! One execution of an agent for a task.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -9,7 +8,8 @@ use crate::{
 };
 
 /// One attempt: what began it and, once over, how it ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// How it began.
     #[serde(flatten)]
@@ -19,7 +19,8 @@ pub struct Run {
 }
 
 /// How a run began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunStart {
     /// Its short id; also the name of its directory.
     pub id: RunId,
@@ -44,7 +45,8 @@ pub struct RunStart {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunEnd {
     /// The outcome and the evidence for it.
     pub verdict: Verdict,

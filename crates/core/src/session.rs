@@ -1,12 +1,12 @@
 //! A named group of tasks with a context and a journal.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{RunId, SessionName, Timestamp};
 
 /// A group of tasks that one loop works through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Session {
     /// Its name.
     pub name: SessionName,
@@ -21,7 +21,8 @@ pub struct Session {
 }
 
 /// What it takes to make a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewSession {
     /// Its name.
     pub name: SessionName,
@@ -34,7 +35,8 @@ pub struct NewSession {
 }
 
 /// What may be changed about a session; none leaves it as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SessionEdit {
     /// A new description.
@@ -49,7 +51,8 @@ pub struct SessionEdit {
 }
 
 /// A line of a session's journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgressEntry {
     /// When it was written.
     pub at: Timestamp,

@@ -1,12 +1,12 @@
 //! Runs of a repository's tests, as they are remembered.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{RunId, Timestamp};
 
 /// How a test ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TestStatus {
     /// Good.
@@ -38,7 +38,8 @@ impl TestStatus {
 }
 
 /// One run of the tests of one project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestRun {
     /// Its id.
     pub id: RunId,
@@ -69,7 +70,8 @@ pub struct TestRun {
 }
 
 /// One test in such a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestResult {
     /// What its name is unique in.
     pub package: String,

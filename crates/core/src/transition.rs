@@ -8,7 +8,6 @@ mod steps;
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{EdgeName, End, Flow, State};
@@ -19,7 +18,8 @@ use crate::{
 use steps::{offer, step_done, step_failed};
 
 /// What can happen to a task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TaskInput {
     /// Its words are changed.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use rehearsal_core::config::HumanDuration;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +13,8 @@ use crate::limits::{HOOK_SAYS, HOOK_TAKES, MAX_HOOK_VALUE};
 use crate::shell::{Order, RanEnd, Shell, Streams};
 
 /// Commands around the calls of tools.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
     /// Before a call. Exit code 2 refuses it, and the model reads what the command wrote to standard error.
@@ -24,7 +24,8 @@ pub struct Hooks {
 }
 
 /// A command.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hook {
     /// Which tools: names with `*`, separated by `|`. Left out: all.

@@ -19,7 +19,6 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
 use rustix::pipe::{PipeFlags, pipe_with};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -30,7 +29,8 @@ use crate::limits::{MCP_DESCRIPTION, MCP_STARTS, MCP_TAKES, MCP_TOOLS};
 use crate::toolbox::{Checked, Tool, ToolError};
 
 /// A server of tools: a program that speaks the protocol on its standard streams.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
     /// The program.

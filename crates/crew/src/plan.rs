@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use rehearsal_core::{AgentName, nearest};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A plan as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
     /// The tasks, in the order in which people read them.
@@ -21,7 +21,8 @@ pub struct PlanFile {
 }
 
 /// One task of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlannedTask {
     /// Its name in this plan: letters, digits, `-` and `_`.

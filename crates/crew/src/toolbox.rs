@@ -2,6 +2,8 @@
 
 mod bash;
 mod blocking;
+#[cfg(all(test, feature = "schema"))]
+mod derived;
 mod edit_file;
 mod git_diff;
 mod glob;

@@ -36,7 +36,6 @@ use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timesta
 use rehearsal_forge::WorktreeSettings;
 use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -105,7 +104,8 @@ pub struct Performance<'a> {
 }
 
 /// What came of a scenario.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rehearsed {
     /// Its name.
     pub name: String,

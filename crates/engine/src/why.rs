@@ -7,13 +7,13 @@ use rehearsal_core::flow::{End, Flow, State};
 use rehearsal_core::guard::Limits;
 use rehearsal_core::{Claim, Feedback, Outcome, Standing, Task, TaskId, Timestamp, Wait, WaitFor};
 use rehearsal_store::{Store, StoreError};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::worker::{Alive, Presence, WorkerKind, is_to_be_found};
 
 /// The answer: what holds the task, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
     /// The task.
     pub task: TaskId,

@@ -8,7 +8,6 @@ mod value;
 
 use globset::GlobSet;
 use regex::Regex;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,7 +16,8 @@ pub use read::{NAMES, check_of};
 use crate::trial::Doing;
 
 /// An assertion as people write it.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AssertionFile {
     /// What is asserted, with `not-` in front for its opposite.

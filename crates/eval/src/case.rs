@@ -5,7 +5,6 @@ mod read;
 use std::collections::BTreeMap;
 
 use rehearsal_core::config::HumanDuration;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -15,14 +14,15 @@ use crate::assertion::{Assertion, AssertionFile};
 use crate::trial::Variant;
 
 /// `.rehearsal/evals/*.yaml`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvalFile {
     /// Where editors find the schema of this file.
     #[serde(default, rename = "$schema")]
     pub schema: Option<String>,
     /// Its name, unlike that of any other.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: Spanned<String>,
     /// What it measures.
     #[serde(default)]
@@ -51,13 +51,13 @@ pub struct EvalFile {
     pub judge: Option<String>,
     /// Asserted of each case.
     #[serde(default, rename = "assert")]
-    #[schemars(with = "Vec<AssertionFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<AssertionFile>"))]
     pub assertions: Vec<Spanned<AssertionFile>>,
     /// What must come of all of it.
     #[serde(default)]
     pub require: Require,
     /// The cases.
-    #[schemars(with = "Vec<CaseFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<CaseFile>"))]
     pub cases: Vec<Spanned<CaseFile>>,
 }
 
@@ -66,7 +66,8 @@ fn once() -> u32 {
 }
 
 /// One case.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaseFile {
     /// Its name, unlike that of any other in the file.
@@ -87,7 +88,7 @@ pub struct CaseFile {
     pub cassette: Option<String>,
     /// What is asserted.
     #[serde(default, rename = "assert")]
-    #[schemars(with = "Vec<AssertionFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<AssertionFile>"))]
     pub assertions: Vec<Spanned<AssertionFile>>,
     /// From which share of the weights on it passes; without it, all must hold.
     #[serde(default)]
@@ -113,7 +114,8 @@ pub struct CaseFile {
 }
 
 /// What is there before.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RepositoryFile {
     /// Files by path.
@@ -127,7 +129,8 @@ pub struct RepositoryFile {
 }
 
 /// What must come of it. Without anything, every case must pass every time.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Require {
     /// The least share of trials that pass.
@@ -143,7 +146,8 @@ pub struct Require {
 }
 
 /// A bound for one k.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AtK {
     /// Of how many trials.

@@ -5,14 +5,14 @@ mod did;
 mod said;
 
 use rehearsal_core::Blame;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assertion::{Assertion, Check};
 use crate::trial::Trial;
 
 /// What came of one assertion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "grade", rename_all = "snake_case")]
 pub enum Grade {
     /// It holds.
@@ -53,7 +53,8 @@ impl Grade {
 }
 
 /// One assertion and what came of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graded {
     /// How it is called.
     pub name: String,
@@ -65,7 +66,8 @@ pub struct Graded {
 }
 
 /// What came of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// All that was asserted holds.

@@ -12,7 +12,6 @@ mod swe_bench;
 mod template;
 
 use rehearsal_core::{Place, SourceError};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use history::{Mined, history, prompt_of};
@@ -89,7 +88,8 @@ impl Imported {
 }
 
 /// What was left out, or is another now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// What it is about.
     pub kind: NoteKind,
@@ -105,7 +105,8 @@ pub struct Note {
 }
 
 /// What a note is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
     /// An assertion was left out.

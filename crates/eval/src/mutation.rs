@@ -9,7 +9,6 @@ mod did;
 mod said;
 mod spent;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::assertion::Assertion;
@@ -46,7 +45,8 @@ pub fn mutants(trial: &Trial, assertions: &[Assertion], other: Option<&str>) -> 
 }
 
 /// What mutants did to the assertions of a case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Teeth {
     /// How many mutants there were.
     pub mutants: usize,
@@ -57,7 +57,8 @@ pub struct Teeth {
 }
 
 /// One assertion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tooth {
     /// How it is called.
     pub name: String,

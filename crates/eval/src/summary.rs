@@ -5,7 +5,6 @@ mod requirement;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, Cost, Spread};
@@ -17,7 +16,8 @@ use crate::statistics::{Cluster, Comparison, Interval, bootstrap_mean, compare_p
 use crate::trial::{Trial, TrialId, Variant};
 
 /// One trial and what came of it: a line of `trials.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// Which trial.
     pub id: TrialId,
@@ -35,7 +35,8 @@ pub struct Record {
 }
 
 /// What an eval came to: `results.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The eval.
     pub eval: String,
@@ -48,7 +49,8 @@ pub struct Summary {
 }
 
 /// One who was measured, over all cases.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantSummary {
     /// Who.
     pub variant: Variant,

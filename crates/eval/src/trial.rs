@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rehearsal_core::{Outcome, TestStatus, Timestamp, Tokens};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which trial of which case.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrialId {
     /// The case.
     pub case: String,
@@ -18,7 +18,8 @@ pub struct TrialId {
 }
 
 /// Who is measured: one point of the matrix.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variant {
     /// The agent.
     pub agent: String,
@@ -44,7 +45,8 @@ impl std::fmt::Display for Variant {
 }
 
 /// Where the model's answers came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Source {
     /// The agent is a stand-in, or its model is.
@@ -59,7 +61,8 @@ pub enum Source {
 }
 
 /// One trial, when it is over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
     /// Which one.
     pub id: TrialId,
@@ -142,7 +145,8 @@ impl Trial {
 }
 
 /// One thing that an agent did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// An agent of a flow or a plan began.
@@ -182,7 +186,8 @@ pub fn shortened(mut text: String) -> String {
 }
 
 /// What kind of thing a tool does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// It looks at files.
@@ -198,7 +203,8 @@ pub enum Doing {
 }
 
 /// What became of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChange {
     /// Below the repository's root.
     pub path: String,
@@ -207,7 +213,8 @@ pub struct FileChange {
 }
 
 /// What was done to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// It is new.
@@ -219,7 +226,8 @@ pub enum ChangeKind {
 }
 
 /// A pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PullRequest {
     /// Its title.
     pub title: String,
@@ -228,7 +236,8 @@ pub struct PullRequest {
 }
 
 /// The tests before and after a trial, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tested {
     /// In the repository as it was given.
     pub before: BTreeMap<String, TestStatus>,
@@ -237,7 +246,8 @@ pub struct Tested {
 }
 
 /// How a command ended that an assertion ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandEnd {
     /// Its exit status; none if it could not be run or was ended.
     pub code: Option<i32>,
@@ -246,7 +256,8 @@ pub struct CommandEnd {
 }
 
 /// What one judge said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "vote", rename_all = "snake_case")]
 pub enum Vote {
     /// It is so.
@@ -267,7 +278,8 @@ pub enum Vote {
 }
 
 /// How a replay went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
     /// Whether all was asked as it was recorded, and all was played.
     pub exact: bool,

@@ -28,6 +28,7 @@ use self::live::Live;
 pub use self::policy::{BreakerPolicy, Limits, RetryPolicy, Settings};
 use self::retry::Jitter;
 use crate::chat::{ChatRequest, ChatResponse};
+use crate::http;
 use crate::model::{ChatModel, ChatStream, ModelError};
 
 /// Asks a vendor.
@@ -48,9 +49,7 @@ pub struct ClientError(#[source] reqwest::Error);
 impl Client {
     /// Asks this endpoint. Waits go by the clock, and their jitter by the settings' seed.
     pub fn new(endpoint: Endpoint, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
-        let builder = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(settings.limits.connect);
+        let builder = http::client_builder().connect_timeout(settings.limits.connect);
         // What is on this machine's loopback is not reached through a proxy.
         let builder = if endpoint.is_loopback() { builder.no_proxy() } else { builder };
         // Reading the system's certificates takes longer than asking a server on this machine.

@@ -28,6 +28,7 @@ pub mod chat;
 pub mod clients;
 mod deltas;
 mod failure;
+pub mod http;
 mod key;
 pub mod model;
 mod pieces;

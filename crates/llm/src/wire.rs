@@ -9,7 +9,6 @@ mod error;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
-mod quick;
 #[cfg(test)]
 mod tests;
 

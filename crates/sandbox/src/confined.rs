@@ -9,7 +9,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Group, Pool};
@@ -38,7 +37,8 @@ pub struct Confined {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
     /// What it ended with.
     pub status: Status,
@@ -64,7 +64,8 @@ impl Ended {
 }
 
 /// What a command ended with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Status {
     /// It exited.
@@ -82,7 +83,8 @@ pub enum Status {
 }
 
 /// A limit that can be run into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// Of memory: a process was killed.

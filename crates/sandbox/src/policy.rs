@@ -1,7 +1,6 @@
 //! What a confined process may see, write and use.
 
 use camino::Utf8PathBuf;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::home;
@@ -53,7 +52,8 @@ impl Policy {
 }
 
 /// What happens to writes in the project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectMode {
     /// They succeed, are listed by [`Confined::written`](crate::Confined::written), and are thrown away. They are kept in memory and
@@ -66,7 +66,8 @@ pub enum ProjectMode {
 }
 
 /// Whether the outside can be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// A loopback of its own (IPv4 and IPv6) and unix sockets; neither the outside nor the machine's own loopback.
@@ -76,7 +77,8 @@ pub enum Network {
 }
 
 /// How much of the machine may be used. `None` is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Bytes of memory, private files included.
@@ -105,7 +107,8 @@ impl Default for Limits {
 }
 
 /// What to do when a layer is not to be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Demand {
     /// Confine nothing; the processes are still ended together.

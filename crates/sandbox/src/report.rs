@@ -1,12 +1,12 @@
 //! What holds, by what, and what does not and why.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{Demand, ProjectMode};
 
 /// What holds for everything that one sandbox runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxReport {
     /// What was asked for.
     pub requested: Demand,
@@ -27,7 +27,8 @@ impl SandboxReport {
 }
 
 /// The ladder, best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
     /// Namespaces with a `/proc` of their own, Landlock and seccomp as far as the kernel has them.
@@ -58,7 +59,8 @@ impl std::fmt::Display for Rung {
 }
 
 /// Each layer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
     /// What can be read and written.
     pub files: LayerReport,
@@ -95,7 +97,8 @@ impl Layers {
 }
 
 /// The name of a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the fields of `Layers` say what each is")]
 pub enum Layer {
@@ -125,7 +128,8 @@ impl std::fmt::Display for Layer {
 }
 
 /// How one layer stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayerReport {
     /// Whether it holds.
     pub state: State,
@@ -162,7 +166,8 @@ impl LayerReport {
 }
 
 /// Whether a layer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// It holds.

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use camino::Utf8Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The files that a command wrote, made or deleted in the project, sorted by path.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {
     /// Each file.
     pub files: Vec<WrittenFile>,
@@ -18,7 +18,8 @@ pub struct Written {
 }
 
 /// A file that was written, made or deleted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WrittenFile {
     /// Its path in the project. What of a name is not UTF-8 is replaced.
     pub path: String,
@@ -27,7 +28,8 @@ pub struct WrittenFile {
 }
 
 /// What happened to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// It is not in the project.

@@ -1,13 +1,13 @@
 //! What was asked and what was answered.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// So many requests are told one by one; of more, only the numbers.
 const MOST_EXCHANGES: usize = 10_000;
 
 /// A request and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// The path, without what stands after the question mark.
     pub path: String,
@@ -28,7 +28,8 @@ pub struct Exchange {
 }
 
 /// What a request got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Answered {
     /// A turn of the script.
@@ -50,7 +51,8 @@ pub enum Answered {
 }
 
 /// A turn of the script, and how often it was played.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnReport {
     /// Counted from 1.
     pub turn: usize,
@@ -72,7 +74,8 @@ impl TurnReport {
 }
 
 /// What happened on the stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// How many requests came.
     pub requests: u64,

@@ -10,6 +10,7 @@ use futures_core::Stream;
 use hyper::body::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use rehearsal_llm::cassette::{self, Ended, Recorder, Take, WriteError, Written};
+use rehearsal_llm::http;
 use rehearsal_llm::wire::Dialect;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -110,8 +111,7 @@ pub enum RecordError {
 impl RecordingPlay {
     /// Asks the vendors at these addresses.
     pub fn new(recorder: Recorder, upstreams: Upstreams) -> Result<Self, RecordError> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
+        let client = http::client_builder()
             // What is on this machine's loopback is not reached through a proxy.
             .no_proxy()
             .build()

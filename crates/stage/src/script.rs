@@ -52,7 +52,8 @@ pub(crate) enum Pace {
 }
 
 /// What becomes of a request that no vendor would take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LintPolicy {
     /// It is answered, and told at the end.

@@ -1,12 +1,12 @@
 //! The action `run_tests`: what an agent asks for, and what it is answered.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{FailureAnalysis, Framework, TestReport, Verdict};
 
 /// An agent asks for tests to be run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunTests {
     /// Always `run_tests`.
@@ -17,7 +17,8 @@ pub struct RunTests {
 }
 
 /// The name of the action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunTestsAction {
     /// Run tests.
@@ -26,7 +27,8 @@ pub enum RunTestsAction {
 }
 
 /// Which tests, and how. Everything may be left out.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunTestsParameters {
     /// Only tests whose names fit, such as `TestFoo*`.
@@ -41,14 +43,16 @@ pub struct RunTestsParameters {
 }
 
 /// The answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunTestsAnswer {
     /// What the run came to.
     pub test_result: ActionResult,
 }
 
 /// What a run came to, as briefly as an agent needs it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionResult {
     /// Whether the verdict is `passed`.
     pub success: bool,
@@ -67,7 +71,8 @@ pub struct ActionResult {
 }
 
 /// Counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionSummary {
     /// All that ran or were left out on purpose.
     pub total: u64,
@@ -80,7 +85,8 @@ pub struct ActionSummary {
 }
 
 /// A test that failed, or an error outside of tests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionFailure {
     /// The test, or what could not be built or loaded.
     pub name: String,
@@ -95,7 +101,8 @@ pub struct ActionFailure {
 }
 
 /// What is behind the failures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionAnalysis {
     /// What most of them go back to.
     pub root_cause: Option<String>,

@@ -11,7 +11,6 @@ mod python;
 
 use camino::Utf8Path;
 use rehearsal_core::TestResult;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use python::PythonImports;
@@ -46,7 +45,8 @@ pub enum Dependencies<'a> {
 }
 
 /// The tests to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Affected {
     /// The runner.
     pub framework: Framework,
@@ -63,7 +63,8 @@ pub struct Affected {
 }
 
 /// Some tests.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Selector {
     /// All tests of a file.

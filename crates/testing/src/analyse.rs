@@ -19,7 +19,6 @@ mod words;
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use blocked::blocked_by_sandbox;
@@ -60,7 +59,8 @@ impl FailureContext<'_> {
 }
 
 /// What is behind the failures of a run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureAnalysis {
     /// Every test that failed, briefly.
     pub failed_tests: Vec<FailedTest>,
@@ -113,7 +113,8 @@ impl FailureAnalysis {
 }
 
 /// A test that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedTest {
     /// As its runner calls it.
     pub name: String,
@@ -138,7 +139,8 @@ pub struct FailedTest {
 }
 
 /// A message that came once or more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorPattern {
     /// What kind of failure it is.
     #[serde(rename = "type")]
@@ -152,7 +154,8 @@ pub struct ErrorPattern {
 }
 
 /// Failures that are one: the same kind, message and place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureGroup {
     /// What kind of failure it is.
     #[serde(rename = "type")]
@@ -211,7 +214,8 @@ impl FailureGroup {
 }
 
 /// Failures that only follow from another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cascade {
     /// What they follow from.
     pub cause: String,

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::analyse::failed;
@@ -11,7 +10,8 @@ use crate::words::{count, one_line};
 use crate::{Problem, TestCase, TestReport, TestStatus};
 
 /// How a failure stands to the base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgainstBase {
     /// It did not fail before.
@@ -23,7 +23,8 @@ pub enum AgainstBase {
 }
 
 /// A test, or something outside of tests, by name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compared {
     /// Its package, class or file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -33,7 +34,8 @@ pub struct Compared {
 }
 
 /// What changed between two runs. Every list is in the order of the report that it is from.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// What it is compared with, such as `main`.
     pub base: String,

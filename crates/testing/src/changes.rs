@@ -6,7 +6,6 @@ mod git;
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use diff::{Hunks, hunks};
@@ -35,7 +34,8 @@ pub struct Changes {
 }
 
 /// What a place has to do with the changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
     /// The line itself changed.
@@ -47,7 +47,8 @@ pub enum Relation {
 }
 
 /// A place that changed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedPlace {
     /// Relative to the project.
     pub file: String,

@@ -21,7 +21,6 @@ mod tasks;
 mod tree;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use candidate::{Candidate, Confidence, Evidence, Invocation};
@@ -36,7 +35,8 @@ pub(crate) const FIXTURES: [&str; 4] = ["testdata", "fixtures", "__fixtures__", 
 const MOST_CANDIDATES: usize = 1000;
 
 /// What was found in a repository.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Detection {
     /// What can be run, and what was passed over and why, upper directories first.
     pub candidates: Vec<Candidate>,

@@ -7,7 +7,6 @@ mod python;
 mod rustc;
 mod tools;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Line, Lines, Stream, strip_ansi};
@@ -15,7 +14,8 @@ pub(crate) use rustc::{RustcText, compiler_message};
 pub use tools::{is_known_tool, known_tools, parser_for, tool_of};
 
 /// One thing that a compiler or linter says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnostic {
     /// The tool.
     pub tool: String,
@@ -38,7 +38,8 @@ pub struct Diagnostic {
 }
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Something to know.

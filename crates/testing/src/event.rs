@@ -3,7 +3,6 @@
 //! Events borrow from the parser's buffers, so that a million of them cost no allocation; who wants to keep
 //! one copies it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{FailureKind, TestStatus};
@@ -150,7 +149,8 @@ pub struct Failure<'a> {
 }
 
 /// Something that is wrong outside of any single test. Rare, so it owns its texts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What it stands in the way of.
     pub scope: ProblemScope,
@@ -171,7 +171,8 @@ pub struct Problem {
 }
 
 /// What a problem stands in the way of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemScope {
     /// The build: no test of it could run.

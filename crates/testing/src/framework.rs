@@ -1,12 +1,10 @@
 //! The runners we know by name.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A test runner.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Framework {
     /// `go test`.

@@ -7,7 +7,6 @@ mod statistics;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearsal_core::{TestResult, TestRun};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use statistics::Interval;
@@ -18,7 +17,8 @@ use crate::analyse::failed;
 use crate::words::duration;
 
 /// A test, across runs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestKey {
     /// The directory of its project in the repository; empty for the repository's own.
     pub root: String,
@@ -31,7 +31,8 @@ pub struct TestKey {
 }
 
 /// How one test ended in one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestRecord {
     /// Which run.
     pub run: String,
@@ -67,7 +68,8 @@ impl TestRecord {
 }
 
 /// What to think of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// It passes.
@@ -83,7 +85,8 @@ pub enum Standing {
 }
 
 /// A run, as a test's history names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunMark {
     /// Which.
     pub run: String,
@@ -95,7 +98,8 @@ pub struct RunMark {
 }
 
 /// A test that takes longer than it used to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slower {
     /// What it used to take: the median.
     pub before_ms: u64,
@@ -104,7 +108,8 @@ pub struct Slower {
 }
 
 /// What past results tell of a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestHistory {
     /// Which test.
     pub test: TestKey,

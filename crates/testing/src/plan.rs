@@ -21,7 +21,6 @@ mod shell;
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cargo::cargo;
@@ -37,12 +36,13 @@ use crate::reporters::{EnvChange, Injection};
 use crate::{Candidate, Framework};
 
 /// What to run, and how to understand it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunPlan {
     /// The runner.
     pub framework: Framework,
     /// Where it runs.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub root: Utf8PathBuf,
     /// What is run before it; if one of these fails, the tests are not built.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +57,7 @@ pub struct RunPlan {
     pub files: Vec<PlannedFile>,
     /// A file that grows while it runs and tells what happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub events: Option<Utf8PathBuf>,
     /// Reports that it leaves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,11 +69,11 @@ pub struct RunPlan {
     pub first_signal: FirstSignal,
     /// Directories outside of the scratch that must be writable: caches and build output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub writable: Vec<Utf8PathBuf>,
     /// Directories outside of the repository that must be readable: environments and modules that it refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub readable: Vec<Utf8PathBuf>,
     /// Where coverage will be, if it was asked for and can be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,8 @@ pub struct RunPlan {
 }
 
 /// A program and its arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandLine {
     /// A path, or a name that could not be found.
     pub program: String,
@@ -127,10 +128,11 @@ fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// A file that is written before the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedFile {
     /// Where.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: Utf8PathBuf,
     /// What is in it.
     #[serde(skip)]
@@ -138,10 +140,11 @@ pub struct PlannedFile {
 }
 
 /// Reports that a run leaves; those older than its start are not its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReportFiles {
     /// A file, or a directory to look in.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub path: Utf8PathBuf,
     /// In a directory: which files, at any depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +152,8 @@ pub struct ReportFiles {
 }
 
 /// The signal that makes a runner say most before it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FirstSignal {
     /// Go prints the stacks of all goroutines.

@@ -3,13 +3,13 @@
 use camino::Utf8Path;
 use rehearsal_core::{RunId, Timestamp};
 use rehearsal_sandbox::{SandboxReport, Written};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Affected, Framework, Problem, TestStatus, Verdict};
 
 /// The whole result of one run. It always comes back, whatever happened to the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestReport {
     /// Where it ran, if we ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,8 @@ fn nothing_written(written: &Written) -> bool {
 }
 
 /// A run that is remembered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EarlierRun {
     /// Its id.
     pub run: RunId,
@@ -95,7 +96,8 @@ pub struct EarlierRun {
 }
 
 /// How much of the code the tests reach.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// Of all lines (or statements, as the tool counts).
     pub percent: f64,
@@ -108,7 +110,8 @@ pub struct Coverage {
 }
 
 /// How much of one file the tests reach.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileCoverage {
     /// Relative to the project where it lies in it.
     pub file: String,
@@ -196,7 +199,8 @@ impl TestReport {
 }
 
 /// One test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestCase {
     /// The name that its runner knows it by.
     pub name: String,
@@ -236,7 +240,8 @@ pub struct TestCase {
 }
 
 /// What kind of failure, as far as the runner's own structure tells; the analysis goes further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// A comparison did not hold.
@@ -272,7 +277,8 @@ pub enum FailureKind {
 }
 
 /// Counts. `total = passed + failed + skipped + xfailed + timed_out`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestSummary {
     /// The tests that began, and those left out on purpose.
     pub total: u64,

@@ -1,14 +1,14 @@
 //! What to think of a run: one pure function that refuses to be green without proof.
 
 use rehearsal_core::Exit;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{Collected, Ending, Stopped};
 use crate::{FailureKind, ProblemScope};
 
 /// What to think of a run. Only `passed` is green, and `unaffected`, of which nothing had to be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The runner came to its end, said so, exited with 0, and every test it ran (at least one) was good.

@@ -1,6 +1,5 @@
 //! What each driver relies on, and whether a program has it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Capabilities, DriverKind};
@@ -19,7 +18,8 @@ pub struct Requirement {
 }
 
 /// How much a driver needs something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// Without it no run can be judged.
@@ -29,7 +29,8 @@ pub enum Need {
 }
 
 /// A row of the table that `agent check` shows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapabilityRow {
     /// What it gives.
     pub feature: String,

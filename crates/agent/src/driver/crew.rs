@@ -5,7 +5,6 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, Timestamp, WireEnd, WireReport};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
@@ -79,7 +78,8 @@ impl Driver for CrewDriver {
 }
 
 /// A line of the crew's output: what it does as it does it, and at last one report.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CrewLine {
     /// Something that it did.

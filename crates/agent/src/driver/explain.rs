@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 
 use rehearsal_core::{Blame, Evidence, Exit, GitFacts, Timestamp, Verdict, WireReport, judge};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ACTIVITY_TEXT, keep_ends};
@@ -24,7 +23,8 @@ pub struct ExplainFacts {
 }
 
 /// How a run ended, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// The version of this form.
     pub schema_version: u32,

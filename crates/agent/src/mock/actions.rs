@@ -1,12 +1,10 @@
 //! What a script can tell the stand-in to do.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{ReportedDecision, ResultOutcome};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -14,7 +12,8 @@ use serde_json::{Map, Value};
 use super::wire::{FaultKind, ToolEnd};
 
 /// One step of a run. Texts may name `{task}` and `{iteration}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum Action {
@@ -22,25 +21,25 @@ pub enum Action {
     Say(String),
     /// Writes a file.
     Write {
-        #[schemars(with = "String")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         path: Utf8PathBuf,
         content: String,
     },
     /// Adds to a file.
     Append {
-        #[schemars(with = "String")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         path: Utf8PathBuf,
         content: String,
     },
     /// Replaces the first occurrence of a text in a file.
     Patch {
-        #[schemars(with = "String")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         path: Utf8PathBuf,
         find: String,
         replace: String,
     },
     /// Deletes a file.
-    Delete(#[schemars(with = "String")] Utf8PathBuf),
+    Delete(#[cfg_attr(feature = "schema", schemars(with = "String"))] Utf8PathBuf),
     /// Applies a patch to the files, as `git diff --binary` writes it.
     Apply(String),
     /// Commits all that is there.
@@ -100,7 +99,7 @@ pub enum Action {
     Stderr(String),
     /// Writes a file that is not in the worktree.
     WriteOutside {
-        #[schemars(with = "String")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         path: Utf8PathBuf,
         #[serde(default)]
         content: String,
@@ -116,7 +115,8 @@ pub enum Action {
 }
 
 /// A tool call for show.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToldTool {
     pub name: String,
@@ -129,7 +129,8 @@ pub struct ToldTool {
 }
 
 /// What a run used; `cached` is a part of `input`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
     pub input: u64,
@@ -141,7 +142,8 @@ pub struct Usage {
 }
 
 /// What goes to `result.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToldResult {
     #[serde(default)]
@@ -155,7 +157,8 @@ pub struct ToldResult {
 }
 
 /// A process that is left behind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpawnChild {
     /// In a session of its own, where a signal to the process group does not reach it.
@@ -172,12 +175,13 @@ pub struct SpawnChild {
     pub lifetime: Option<Span>,
     /// Where its process id is written.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub pid_file: Option<Utf8PathBuf>,
 }
 
 /// How it ends on the spot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Crash {
     Signal(SignalName),
@@ -185,7 +189,8 @@ pub enum Crash {
 }
 
 /// A signal that ends processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SignalName {
     Abrt,
@@ -284,13 +289,14 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-impl JsonSchema for Span {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Span {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Duration".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "description": "A duration like `300ms`, `2s`, `5m` or `1h`; a bare number is seconds.",
             "type": ["string", "number"],
             "pattern": r"^[0-9]+(\.[0-9]*)? *(ms|s|m|h)?$",
@@ -326,13 +332,14 @@ impl<'de> Deserialize<'de> for TaskIds {
     }
 }
 
-impl JsonSchema for TaskIds {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for TaskIds {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "TaskIds".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "description": "A task id, `current`, or a list of them.",
             "type": ["string", "array"],
             "items": { "type": "string" },

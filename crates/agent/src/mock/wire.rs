@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{Timestamp, Tokens};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -150,7 +149,8 @@ pub(super) enum Tool {
 }
 
 /// How a tool call ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEnd {
     /// It works.
@@ -212,7 +212,8 @@ pub(super) struct Fault {
 }
 
 /// What goes wrong. Not every agent has every one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     Auth,

@@ -8,7 +8,6 @@ use clap::Subcommand;
 use rehearsal_core::AgentName;
 use rehearsal_core::config::{Overrides, Profile};
 use rehearsal_engine::program_of;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -31,12 +30,14 @@ pub(crate) enum AgentCommand {
 }
 
 /// `agent list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct AgentList {
     agents: Vec<AgentView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AgentView {
     name: String,
     driver: String,
@@ -51,6 +52,7 @@ struct AgentView {
     used: bool,
 }
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use check::CheckDocument;
 
 pub(crate) async fn run(command: AgentCommand, context: &Context) -> Done {

@@ -17,10 +17,15 @@ use crate::exit::Exit;
 use crate::project::DIRECTORY;
 use crate::ui::harmless;
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use diff::DiffDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use doctor::CassetteDoctorDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use lint::LintDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use redact::RedactDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use show::ShowDocument;
 
 #[derive(Debug, Subcommand)]

@@ -12,6 +12,7 @@ use rehearsal_testing::Stage;
 use super::Done;
 use super::test::SandboxArg;
 use crate::context::Context;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use explain::CheckExplanation;
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 use clap::{Args, Subcommand};
 use rehearsal_core::config::Overrides;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -28,12 +27,14 @@ pub(crate) struct ShowArgs {
 }
 
 /// `config show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ConfigDocument {
     settings: Vec<SettingView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SettingView {
     /// Its name in the file.
     key: String,

@@ -15,6 +15,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::Project;
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use show::{RoleDocument, RoleList};
 
 #[derive(Debug, Subcommand)]

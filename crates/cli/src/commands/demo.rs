@@ -9,9 +9,8 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
-use rehearsal_engine::LoopSummary;
+use rehearsal_engine::WorkSummary;
 use rehearsal_store::{Change, RunQuery, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -48,23 +47,26 @@ enum DemoFlow {
     PullRequest,
 }
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use pull_request::PullRequestDemo;
 
 /// `demo --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DemoDocument {
     /// The tests before the loop.
     before: TestResult,
     /// The tests after it.
     after: TestResult,
     /// What the loop came to.
-    summary: LoopSummary,
+    summary: WorkSummary,
     /// Where it happened, if it was kept.
     kept: Option<String>,
 }
 
 /// What the little test script said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct TestResult {
     passed: usize,
     failed: usize,
@@ -170,7 +172,7 @@ fn in_words(tests: TestResult) -> String {
 }
 
 async fn show(
-    summary: &LoopSummary,
+    summary: &WorkSummary,
     store: &dyn Store,
     before: TestResult,
     after: TestResult,

@@ -7,13 +7,12 @@ mod store;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::{git, process};
+use rehearsal_core::AgentName;
 use rehearsal_core::config::{DriverKind, Overrides, Profile, Settings, without_password};
-use rehearsal_core::{AgentName, Run};
 use rehearsal_crew::any_vendor;
-use rehearsal_engine::LoopLock;
+use rehearsal_engine::left_runs;
 use rehearsal_sandbox::SandboxReport;
 use rehearsal_store::{OpenError, StoreError, StoreLocation};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -36,10 +35,12 @@ pub(crate) struct DoctorArgs {
     store: bool,
 }
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use store::StoreDocument;
 
 /// `doctor --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DoctorDocument {
     /// Whether all that is needed works.
     healthy: bool,
@@ -48,7 +49,8 @@ pub(crate) struct DoctorDocument {
     sandbox: Option<SandboxReport>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Check {
     /// What was looked at.
     what: String,
@@ -59,7 +61,8 @@ struct Check {
     hint: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Health {
     /// It works.
@@ -307,11 +310,8 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         )),
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
-    let leases = store.leases().await.unwrap_or_default();
-    let is_leased = |run: &Run| leases.iter().any(|(task, _)| task.id == run.start.task);
-    if LoopLock::holder(&project.state_dir()).is_none()
-        && let Ok(runs) = store.unfinished_runs().await
-        && let Some(run) = runs.iter().find(|run| !is_leased(run))
+    if let Ok(runs) = left_runs(&*store, &project.state_dir()).await
+        && let Some(run) = runs.first()
     {
         let since = words::relative(run.start.started_at, context.now());
         checks.push(Check::note(

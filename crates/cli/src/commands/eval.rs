@@ -39,12 +39,17 @@ use crate::exit::Exit;
 use crate::project::{Project, read_text};
 use asked::Vendors;
 use attempt::RealAttempts;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use import::ImportDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use mutate::MutateDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use oracle::OracleDocument;
 use runs::{EvalRun, Runs};
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use session::SessionDocument;
 use tape::{Mode, Tapes};
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
 
 #[derive(Debug, Subcommand)]

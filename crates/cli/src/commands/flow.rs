@@ -5,7 +5,6 @@ use clap::Subcommand;
 use rehearsal_core::AgentName;
 use rehearsal_core::config::Overrides;
 use rehearsal_core::flow::{self, Flow, SHIPPED};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -41,12 +40,14 @@ pub(crate) enum FlowCommand {
 }
 
 /// `flow list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FlowList {
     flows: Vec<ListedFlow>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ListedFlow {
     name: String,
     /// Whether new tasks go this way if nothing else is said.
@@ -70,12 +71,14 @@ impl ListedFlow {
 }
 
 /// `flow check --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FlowCheck {
     flows: Vec<FlowView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FlowView {
     name: String,
     version: String,
@@ -83,7 +86,8 @@ struct FlowView {
 }
 
 /// `flow graph --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FlowGraph {
     name: String,
     /// The diagram.

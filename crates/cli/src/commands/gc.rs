@@ -8,7 +8,6 @@ use rehearsal_core::{Task, TaskId, WorkerId};
 use rehearsal_engine::forget_dead_workers;
 use rehearsal_forge::{Collected, GcEntry, GcMode, Git, Oid, Worktrees, remote_head, sweep_references};
 use rehearsal_store::{StatusFilter, Store, TaskQuery};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -35,7 +34,8 @@ pub(crate) struct GcArgs {
 }
 
 /// `gc --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct GcDocument {
     /// Whether it was only said.
     dry_run: bool,
@@ -47,7 +47,8 @@ pub(crate) struct GcDocument {
     workers: Vec<WorkerId>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct WorktreeView {
     path: String,
     task: Option<TaskId>,
@@ -56,7 +57,8 @@ struct WorktreeView {
     because: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Fate {
     /// It is removed, or would be.

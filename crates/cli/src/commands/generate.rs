@@ -3,10 +3,10 @@
 use camino::Utf8PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Done, schema};
+use super::Done;
+use super::schema::{SCHEMAS, Schema};
 use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -29,7 +29,8 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// `completions --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Completions {
     /// For which shell.
     shell: String,
@@ -47,7 +48,8 @@ pub(crate) fn completions(args: &CompletionsArgs, ui: Ui) -> Exit {
 }
 
 /// `generate --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Generated {
     /// How many files were written.
     files: u64,
@@ -57,9 +59,8 @@ pub(crate) fn run(args: &GenerateArgs, ui: Ui) -> Done {
     let mut files = 0;
     let schemas = args.directory.join("schemas");
     fs_err::create_dir_all(&schemas)?;
-    for (name, _, make) in schema::SCHEMAS {
-        let text = serde_json::to_string_pretty(&make()).map_err(std::io::Error::other)?;
-        fs_err::write(schemas.join(format!("{name}.schema.json")), text + "\n")?;
+    for Schema { name, text, .. } in SCHEMAS {
+        fs_err::write(schemas.join(format!("{name}.schema.json")), text)?;
         files += 1;
     }
     let completions = args.directory.join("completions");

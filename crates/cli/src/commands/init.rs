@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::git;
-use rehearsal_core::config::{ConfigFile, DriverKind};
+use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -27,7 +26,8 @@ pub(crate) struct InitArgs {
 }
 
 /// `init --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct InitDocument {
     /// The file that was written.
     config: String,
@@ -38,7 +38,8 @@ pub(crate) struct InitDocument {
 }
 
 /// What a look at the repository found.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Findings {
     /// The branch that work starts from.
     base_branch: Option<String>,
@@ -60,7 +61,7 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
     let found = look(&project.root).await;
     fs_err::create_dir_all(project.directory())?;
     fs_err::write(&path, config_text(&found))?;
-    fs_err::write(project.directory().join(SCHEMA_FILE), schema_text()?)?;
+    fs_err::write(project.directory().join(SCHEMA_FILE), super::schema::text("config"))?;
     let scenarios = write_starter(&project)?;
     let ui = context.ui;
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none found".into());
@@ -167,11 +168,6 @@ testing:
 
 /// Beside the configuration, for editors.
 const SCHEMA_FILE: &str = "config.schema.json";
-
-fn schema_text() -> Result<String, CliError> {
-    let schema = schemars::schema_for!(ConfigFile);
-    Ok(serde_json::to_string_pretty(&schema).map_err(std::io::Error::other)? + "\n")
-}
 
 fn yaml_string(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " -_./".contains(c))

@@ -4,7 +4,6 @@ use clap::Args;
 use rehearsal_core::config::{HumanDuration, Overrides, Settings};
 use rehearsal_core::{Hold, HoldCause, Lane, Timestamp};
 use rehearsal_store::{Change, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -45,7 +44,8 @@ pub(crate) struct ResumeArgs {
 }
 
 /// `pause --json` and `resume --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LaneDocument {
     /// Which lane was paused or goes on.
     lane: Lane,

@@ -6,7 +6,6 @@ use std::time::Duration;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_core::{Activity, Run};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -35,7 +34,8 @@ pub(crate) struct LogsArgs {
 }
 
 /// A line of `logs --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LogLine {
     /// What the agent did.
     activity: Activity,

@@ -23,7 +23,12 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use input::Input;
 use server::Server;
-pub(crate) use test_history::TestHistoryDocument;
+#[cfg(all(test, feature = "schema"))]
+pub(crate) use {
+    check::{Arguments as CheckArguments, CheckAnswer},
+    run_tests::Arguments as RunTestsArguments,
+    test_history::{Arguments as TestHistoryArguments, TestHistoryDocument},
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

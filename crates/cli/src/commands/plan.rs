@@ -11,7 +11,6 @@ use rehearsal_core::config::Overrides;
 use rehearsal_core::{AgentName, FlowName, SessionName, TaskId, Tokens};
 use rehearsal_crew::plan::{Member, Plan, PlanFile};
 use rehearsal_crew::planner::Reply;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -63,7 +62,8 @@ pub(crate) struct PlanArgs {
 }
 
 /// `plan --json`.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PlanDocument {
     /// The answer, if the wish was a question.
     answer: Option<String>,
@@ -84,7 +84,8 @@ pub(crate) struct PlanDocument {
 }
 
 /// A task that was added.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct AddedTask {
     /// Its id in the plan.
     planned: String,

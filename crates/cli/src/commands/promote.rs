@@ -6,7 +6,6 @@ use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_core::{Exit as ProcessExit, Outcome, Run, RunEnd, Task};
 use rehearsal_forge::Git;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -27,7 +26,8 @@ pub(crate) struct PromoteArgs {
 }
 
 /// `promote --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PromoteDocument {
     /// The file that was written.
     scenario: String,

@@ -8,7 +8,6 @@ use clap::Args;
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
 use rehearsal_stage::{RecordError, RecordingPlay, Stage, Upstreams};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -43,7 +42,8 @@ pub(crate) struct RecordArgs {
 }
 
 /// `record --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RecordDocument {
     /// The file.
     cassette: String,

@@ -10,7 +10,6 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_engine::rehearsal::{Rehearsed, Scenario, parse};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -69,7 +68,8 @@ enum StoreKind {
 }
 
 /// `rehearse --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RehearseDocument {
     /// How many are as expected.
     passed: usize,
@@ -80,7 +80,8 @@ pub(crate) struct RehearseDocument {
 }
 
 /// One scenario that was played.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Played {
     /// The file it is in.
     file: String,
@@ -92,7 +93,8 @@ struct Played {
 }
 
 /// `rehearse --init --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StarterDocument {
     /// The files that were written.
     written: Vec<String>,

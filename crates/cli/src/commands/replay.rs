@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Difference, Matching, Miss, PlayReport, Player, RelaxedUse, Rung};
 use rehearsal_stage::{ReplaySpeed, ReplayingPlay, Stage};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -94,7 +93,8 @@ impl HowToMatch {
 }
 
 /// `replay --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ReplayDocument {
     #[serde(flatten)]
     report: ReplayReport,
@@ -103,7 +103,8 @@ pub(crate) struct ReplayDocument {
 }
 
 /// What became of a cassette.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ReplayReport {
     /// Whether it all went as it was recorded.
     faithful: bool,
@@ -121,13 +122,15 @@ pub(crate) struct ReplayReport {
     missed: usize,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct UnplayedView {
     number: u32,
     lane: String,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RelaxedView {
     number: u32,
     /// What had to be allowed.
@@ -135,7 +138,8 @@ struct RelaxedView {
     differences: Vec<Difference>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct MissView {
     method: String,
     target: String,

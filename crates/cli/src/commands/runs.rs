@@ -6,7 +6,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
 use rehearsal_core::{Blame, Run, SessionName, Timestamp};
 use rehearsal_store::{RunQuery, Scope};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -48,14 +47,16 @@ pub(crate) struct ShowArgs {
 }
 
 /// `runs list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunList {
     /// Newest first.
     runs: Vec<Run>,
 }
 
 /// `runs show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunDocument {
     /// The run.
     run: Run,

@@ -1,147 +1,152 @@
 //! `schema NAME`.
+//!
+//! The schemas are checked in under `schemas/`, so that the program does not carry the code that derives them. A test
+//! with the feature `schema` derives them again and compares.
+
+#[cfg(all(test, feature = "schema"))]
+mod derived;
 
 use clap::Args;
-use rehearsal_agent::driver::CrewLine;
-use rehearsal_agent::mock::ScriptFile;
-use rehearsal_core::config::{ConfigFile, TestingFile};
-use rehearsal_core::flow::FlowFile;
-use rehearsal_core::import::ImportedTask;
-use rehearsal_core::{Activity, Event, ResultFile};
-use rehearsal_crew::RoleFile;
-use rehearsal_crew::plan::PlanFile;
-use rehearsal_engine::rehearsal::Scenario;
-use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
-use rehearsal_eval::case::EvalFile;
-use rehearsal_eval::summary::Record;
-use rehearsal_stage::StageScriptFile;
-use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
-use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
 
-use super::{
-    Done, agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, lane, logs,
-    mcp, plan, promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
-};
-use crate::error::{CliError, ErrorDocument};
+use super::Done;
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::ui::{Document, Ui};
+use crate::ui::Ui;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  rehearsal schema                # all names\n  rehearsal schema config > config.schema.json"
 )]
 pub(crate) struct SchemaArgs {
-    /// Which; without it all names are listed
+    /// Schema to print; without it, list all names
     name: Option<String>,
 }
 
-/// Makes a schema.
-type Make = fn() -> Schema;
-
-fn document<T: JsonSchema>() -> Schema {
-    schema_for!(Document<T>)
+/// A JSON Schema of a file that people write, or of a document that `--json` prints.
+pub(crate) struct Schema {
+    pub(crate) name: &'static str,
+    describes: &'static str,
+    pub(crate) text: &'static str,
 }
 
-/// Every file that people write, and every document that `--json` prints.
-pub(crate) const SCHEMAS: &[(&str, &str, Make)] = &[
-    ("config", ".rehearsal/config.yaml", || schema_for!(ConfigFile)),
-    ("flow", ".rehearsal/flows/*.yaml", || schema_for!(FlowFile)),
-    ("scenario", ".rehearsal/scenarios/*.yaml", || schema_for!(Scenario)),
-    ("role", ".rehearsal/agents/*.yaml", || schema_for!(RoleFile)),
-    ("mock-script", "`mock-agent --script FILE`", || schema_for!(ScriptFile)),
-    ("stage-script", "`stage --script FILE`", || schema_for!(StageScriptFile)),
-    ("import", "a line of `task import`", || schema_for!(ImportedTask)),
-    ("result", "result.json, as an agent writes it", || schema_for!(ResultFile)),
-    ("activity", "a line of activity.jsonl in a run's directory", || schema_for!(Activity)),
-    ("event", "an event of the log", || schema_for!(Event)),
-    ("error", "any command that fails", document::<ErrorDocument>),
-    ("init", "init", document::<init::InitDocument>),
-    ("doctor", "doctor", document::<doctor::DoctorDocument>),
-    ("doctor-store", "doctor --store", document::<doctor::StoreDocument>),
-    ("demo", "demo", document::<demo::DemoDocument>),
-    ("demo-pull-request", "demo --flow pull-request", document::<demo::PullRequestDemo>),
-    ("session", "session new, show, context", document::<session::SessionDocument>),
-    ("session-list", "session list", document::<session::SessionList>),
-    ("session-progress", "session progress", document::<session::ProgressDocument>),
-    (
-        "task",
-        "task add, edit, done, block, unblock, cancel, retry; approve, reject",
-        document::<task::TaskDocument>,
-    ),
-    (
-        "task-report",
-        "task done, block, from inside a run that cannot see its tasks",
-        document::<task::TaskReport>,
-    ),
-    ("task-list", "task list", document::<task::TaskList>),
-    ("task-show", "task show", document::<task::TaskDetails>),
-    ("task-import", "task import", document::<task::ImportDocument>),
-    ("plan", "a plan, as `plan --from FILE` takes it", || schema_for!(PlanFile)),
-    ("plan-document", "plan", document::<plan::PlanDocument>),
-    ("run", "run", document::<LoopSummary>),
-    ("run-event", "a line of run --follow", document::<LoopEvent>),
-    ("run-dry", "run --dry-run", document::<run::DryRun>),
-    ("work", "work", document::<work::WorkDocument>),
-    ("work-event", "a line of work --follow", document::<WorkEvent>),
-    ("lane", "pause, resume", document::<lane::LaneDocument>),
-    ("gc", "gc", document::<gc::GcDocument>),
-    ("test", "test", document::<test::TestDocument>),
-    ("test-event", "a line of test --follow", document::<test::TestEvent>),
-    ("test-explain", "test --explain", document::<test::ExplainDocument>),
-    ("test-history", "test history", document::<test::HistoryDocument>),
-    ("test-list", "test flaky, slow", document::<test::TestsDocument>),
-    ("check", "check", document::<CheckReport>),
-    ("check-explain", "check --explain", document::<check::CheckExplanation>),
-    ("test-history-tool", "the tool test_history of mcp", document::<mcp::TestHistoryDocument>),
-    ("run-tests", "the request of test --action", || schema_for!(RunTests)),
-    ("run-tests-answer", "test --action", document::<RunTestsAnswer>),
-    ("testing", ".rehearsal/testing.yaml", || schema_for!(TestingFile)),
-    ("stage", "a line of stage", document::<stage::StageEvent>),
-    ("promote", "promote", document::<promote::PromoteDocument>),
-    ("rehearse", "rehearse", document::<rehearse::RehearseDocument>),
-    ("rehearse-init", "rehearse --init", document::<rehearse::StarterDocument>),
-    ("eval", ".rehearsal/evals/*.yaml", || schema_for!(EvalFile)),
-    ("eval-run", "eval run, show, grade", document::<eval::EvalDocument>),
-    ("eval-trial", "a line of a run's trials.jsonl", || schema_for!(Record)),
-    ("eval-list", "eval list", document::<eval::EvalListDocument>),
-    ("eval-compare", "eval compare", document::<eval::CompareDocument>),
-    ("eval-oracle", "eval oracle", document::<eval::OracleDocument>),
-    ("eval-session", "eval record, replay", document::<eval::SessionDocument>),
-    ("eval-import", "eval import", document::<eval::ImportDocument>),
-    ("eval-mutate", "eval mutate", document::<eval::MutateDocument>),
-    ("status", "status, and a line of status --watch", document::<status::Status>),
-    ("logs", "a line of logs", document::<logs::LogLine>),
-    ("why", "why", document::<Why>),
-    ("runs", "runs list", document::<runs::RunList>),
-    ("runs-show", "runs show", document::<runs::RunDocument>),
-    ("agent-list", "agent list", document::<agent::AgentList>),
-    ("agent-check", "agent check", document::<agent::CheckDocument>),
-    ("agent-explain", "agent explain", || schema_for!(rehearsal_agent::driver::Explanation)),
-    ("crew-run", "a line of crew run", document::<CrewLine>),
-    ("crew-list", "crew list", document::<crew::RoleList>),
-    ("crew-show", "crew show", document::<crew::RoleDocument>),
-    ("record", "record", document::<record::RecordDocument>),
-    ("replay", "replay", document::<replay::ReplayDocument>),
-    ("cassette-show", "cassette show", document::<cassette::ShowDocument>),
-    ("cassette-diff", "cassette diff", document::<cassette::DiffDocument>),
-    ("cassette-lint", "cassette lint", document::<cassette::LintDocument>),
-    ("cassette-doctor", "cassette doctor", document::<cassette::CassetteDoctorDocument>),
-    ("cassette-redact", "cassette redact", document::<cassette::RedactDocument>),
-    ("config-show", "config show", document::<config::ConfigDocument>),
-    ("flow-list", "flow list", document::<flow::FlowList>),
-    ("flow-check", "flow check", document::<flow::FlowCheck>),
-    ("flow-graph", "flow graph", document::<flow::FlowGraph>),
-    ("schema-list", "schema without a name", document::<SchemaNames>),
-    ("generate", "generate", document::<generate::Generated>),
-    ("completions", "completions", document::<generate::Completions>),
+macro_rules! schema {
+    ($name:literal, $describes:literal) => {
+        Schema {
+            name: $name,
+            describes: $describes,
+            text: include_str!(concat!("../../../../schemas/", $name, ".json")),
+        }
+    };
+}
+
+pub(crate) const SCHEMAS: &[Schema] = &[
+    schema!("config", ".rehearsal/config.yaml"),
+    schema!("flow", ".rehearsal/flows/*.yaml"),
+    schema!("scenario", ".rehearsal/scenarios/*.yaml"),
+    schema!("role", ".rehearsal/agents/*.yaml"),
+    schema!("mock-script", "`mock-agent --script FILE`"),
+    schema!("stage-script", "`stage --script FILE`"),
+    schema!("import", "a line of `task import`"),
+    schema!("result", "result.json, as an agent writes it"),
+    schema!("activity", "a line of activity.jsonl in a run's directory"),
+    schema!("event", "an event of the log"),
+    schema!("error", "any command that fails"),
+    schema!("init", "init"),
+    schema!("doctor", "doctor"),
+    schema!("doctor-store", "doctor --store"),
+    schema!("demo", "demo"),
+    schema!("demo-pull-request", "demo --flow pull-request"),
+    schema!("session", "session new, show, context"),
+    schema!("session-list", "session list"),
+    schema!("session-progress", "session progress"),
+    schema!("task", "task add, edit, done, block, unblock, cancel, retry; approve, reject"),
+    schema!("task-report", "task done, block, from inside a run that cannot see its tasks"),
+    schema!("task-list", "task list"),
+    schema!("task-show", "task show"),
+    schema!("task-import", "task import"),
+    schema!("plan", "a plan, as `plan --from FILE` takes it"),
+    schema!("plan-document", "plan"),
+    schema!("run", "run"),
+    schema!("run-event", "a line of run --follow"),
+    schema!("run-dry", "run --dry-run"),
+    schema!("work", "work"),
+    schema!("work-event", "a line of work --follow"),
+    schema!("lane", "pause, resume"),
+    schema!("gc", "gc"),
+    schema!("test", "test"),
+    schema!("test-event", "a line of test --follow"),
+    schema!("test-explain", "test --explain"),
+    schema!("test-history", "test history"),
+    schema!("test-list", "test flaky, slow"),
+    schema!("check", "check"),
+    schema!("check-explain", "check --explain"),
+    schema!("test-history-tool", "the tool test_history of mcp"),
+    schema!("mcp-run_tests", "the arguments of the tool run_tests of mcp"),
+    schema!("mcp-check", "the arguments of the tool check of mcp"),
+    schema!("mcp-check-answer", "the tool check of mcp"),
+    schema!("mcp-test_history", "the arguments of the tool test_history of mcp"),
+    schema!("run-tests", "the request of test --action"),
+    schema!("run-tests-answer", "test --action"),
+    schema!("testing", ".rehearsal/testing.yaml"),
+    schema!("stage", "a line of stage"),
+    schema!("promote", "promote"),
+    schema!("rehearse", "rehearse"),
+    schema!("rehearse-init", "rehearse --init"),
+    schema!("eval", ".rehearsal/evals/*.yaml"),
+    schema!("eval-run", "eval run, show, grade"),
+    schema!("eval-trial", "a line of a run's trials.jsonl"),
+    schema!("eval-list", "eval list"),
+    schema!("eval-compare", "eval compare"),
+    schema!("eval-oracle", "eval oracle"),
+    schema!("eval-session", "eval record, replay"),
+    schema!("eval-import", "eval import"),
+    schema!("eval-mutate", "eval mutate"),
+    schema!("status", "status, and a line of status --watch"),
+    schema!("logs", "a line of logs"),
+    schema!("why", "why"),
+    schema!("runs", "runs list"),
+    schema!("runs-show", "runs show"),
+    schema!("agent-list", "agent list"),
+    schema!("agent-check", "agent check"),
+    schema!("agent-explain", "agent explain"),
+    schema!("crew-run", "a line of crew run"),
+    schema!("crew-list", "crew list"),
+    schema!("crew-show", "crew show"),
+    schema!("record", "record"),
+    schema!("replay", "replay"),
+    schema!("cassette-show", "cassette show"),
+    schema!("cassette-diff", "cassette diff"),
+    schema!("cassette-lint", "cassette lint"),
+    schema!("cassette-doctor", "cassette doctor"),
+    schema!("cassette-redact", "cassette redact"),
+    schema!("config-show", "config show"),
+    schema!("flow-list", "flow list"),
+    schema!("flow-check", "flow check"),
+    schema!("flow-graph", "flow graph"),
+    schema!("schema-list", "schema without a name"),
+    schema!("generate", "generate"),
+    schema!("completions", "completions"),
 ];
 
+/// The schema of this name, which must be in the list.
+pub(crate) fn text(name: &str) -> &'static str {
+    find(name).map_or("{}", |schema| schema.text)
+}
+
+fn find(name: &str) -> Option<&'static Schema> {
+    SCHEMAS.iter().find(|schema| schema.name == name)
+}
+
 /// `schema --json` without a name.
-#[derive(Debug, serde::Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SchemaNames {
     schemas: Vec<SchemaName>,
 }
 
-#[derive(Debug, serde::Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SchemaName {
     name: &'static str,
     describes: &'static str,
@@ -150,17 +155,21 @@ struct SchemaName {
 pub(crate) fn run(args: &SchemaArgs, ui: Ui) -> Done {
     let Some(name) = &args.name else {
         let rows: Vec<Vec<String>> =
-            SCHEMAS.iter().map(|(name, what, _)| vec![(*name).to_owned(), (*what).to_owned()]).collect();
+            SCHEMAS.iter().map(|schema| vec![schema.name.to_owned(), schema.describes.to_owned()]).collect();
         ui.say(crate::ui::table(&["NAME", "DESCRIBES"], &rows));
-        let schemas = SCHEMAS.iter().map(|(name, describes, _)| SchemaName { name, describes }).collect();
+        let schemas =
+            SCHEMAS.iter().map(|Schema { name, describes, .. }| SchemaName { name, describes }).collect();
         ui.document(SchemaNames { schemas });
         return Ok(Exit::Ok);
     };
-    let Some((_, _, make)) = SCHEMAS.iter().find(|(known, _, _)| known == name) else {
-        return Err(CliError::usage(format!("there is no schema `{name}`"))
-            .hint("`rehearsal schema` lists all of them"));
-    };
-    // The schema itself is the answer, for people and for programs.
-    crate::ui::emit(&make());
+    let schema = find(name).ok_or_else(|| {
+        CliError::usage(format!("there is no schema `{name}`")).hint("`rehearsal schema` lists all of them")
+    })?;
+    // The schema itself is the document; `--json` promises one line.
+    ui.say(schema.text.trim_end());
+    if ui.json {
+        let document: serde_json::Value = serde_json::from_str(schema.text).map_err(std::io::Error::other)?;
+        crate::ui::emit(&document);
+    }
     Ok(Exit::Ok)
 }

@@ -5,7 +5,6 @@ use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::config::Overrides;
 use rehearsal_core::{Lane, NewSession, ProgressEntry, Session, SessionEdit, SessionName};
 use rehearsal_store::{Change, Counts};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -89,7 +88,8 @@ pub(crate) struct ProgressArgs {
 }
 
 /// How many tasks a session has.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TaskCounts {
     open: u64,
     done: u64,
@@ -104,7 +104,8 @@ impl From<Counts> for TaskCounts {
 }
 
 /// A session with its counts.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SessionView {
     #[serde(flatten)]
     session: Session,
@@ -112,13 +113,15 @@ pub(crate) struct SessionView {
 }
 
 /// `session list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SessionList {
     sessions: Vec<SessionView>,
 }
 
 /// `session show --json`, and what `new` and `context` answer.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SessionDocument {
     session: SessionView,
     /// The last lines of the journal, oldest first.
@@ -126,7 +129,8 @@ pub(crate) struct SessionDocument {
 }
 
 /// `session progress --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ProgressDocument {
     /// Oldest first.
     progress: Vec<ProgressEntry>,

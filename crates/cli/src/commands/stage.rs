@@ -9,7 +9,6 @@ use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_stage::setup::{Setup, setups};
 use rehearsal_stage::{Answered, Play, Report, Stage};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -81,7 +80,8 @@ struct What {
 const MOST_TROUBLE: usize = 20;
 
 /// A line of `stage --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum StageEvent {
     /// It listens.
@@ -105,7 +105,8 @@ pub(crate) enum StageEvent {
 }
 
 /// What an agent CLI has to be told, so that it asks this stage and nobody else.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct AgentSetup {
     name: &'static str,
     /// Variables to set.

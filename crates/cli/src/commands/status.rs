@@ -7,7 +7,6 @@ use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{Run, Standing, Task, Timestamp};
 use rehearsal_engine::LoopLock;
 use rehearsal_store::{Counts, Scope, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -31,7 +30,8 @@ pub(crate) struct StatusArgs {
 }
 
 /// `status --json`.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Status {
     /// The process of the loop that runs here now.
     loop_process: Option<String>,
@@ -48,7 +48,8 @@ pub(crate) struct Status {
     cost_usd: Option<f64>,
 }
 
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SessionStatus {
     name: String,
     open: u64,
@@ -57,7 +58,8 @@ struct SessionStatus {
     by_status: std::collections::BTreeMap<String, u64>,
 }
 
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct InWork {
     task: String,
     title: String,
@@ -71,7 +73,8 @@ struct InWork {
     lease_until: Timestamp,
 }
 
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RunningView {
     run: String,
     task: String,

@@ -7,7 +7,6 @@ mod list;
 
 use clap::Subcommand;
 use rehearsal_core::Task;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -47,7 +46,8 @@ pub(crate) enum TaskCommand {
 }
 
 /// A task as an answer: what commands that change one print with `--json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TaskDocument {
     /// The task as it is now.
     task: Task,
@@ -58,7 +58,8 @@ pub(crate) struct TaskDocument {
 }
 
 /// What an agent reported of a task that cannot be looked at from inside its run.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TaskReport {
     /// As it was given.
     id: String,
@@ -72,7 +73,9 @@ impl TaskDocument {
     }
 }
 
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use import::ImportDocument;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use list::{TaskDetails, TaskList};
 
 pub(crate) async fn run(command: TaskCommand, context: &Context) -> Done {

@@ -25,10 +25,13 @@ use crate::context::Context;
 pub(crate) use action::ActionTests;
 pub(crate) use answer::{DEFAULT_BUDGET, TestDocument, coloured, for_agent};
 pub(crate) use counts::Counts;
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use explain::ExplainDocument;
 pub(crate) use for_model::{LISTED_FOR_MODEL, shorten};
 pub(crate) use found::{FoundTests, found_tests, in_words};
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use history::{HistoryDocument, TestsDocument};
+#[cfg(all(test, feature = "schema"))]
 pub(crate) use live::TestEvent;
 pub(crate) use setup::{Choices, sandbox_refused, tester, tester_with, unless_refused};
 

@@ -14,8 +14,8 @@ use rehearsal_agent::process;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{
-    Moments, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    open_patiently,
+    Moments, Policy, QueuePolicy, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary,
+    Worker, Workspace, open_patiently,
 };
 use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
@@ -89,7 +89,7 @@ pub(crate) fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// How often a worker looks for what other processes changed: promptly for a person, and a small read.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 const MANNERS: Manners = Manners {
     first: "nothing new is begun, and what is under way is finished; once more stops it now",
@@ -144,8 +144,10 @@ pub(crate) async fn work(
         store: Arc::clone(&store),
         clock: Arc::clone(&context.clock),
         roles: Arc::new(roles),
-        worktrees: Arc::new(open_worktrees(&settings, project).await?),
-        outlet,
+        workspace: Workspace::Worktrees {
+            worktrees: Arc::new(open_worktrees(&settings, project).await?),
+            outlet,
+        },
         state_dir: project.state_dir(),
         testing: settings.testing.clone(),
         quality: settings.quality.rules(),
@@ -183,11 +185,13 @@ fn moments() -> Result<Arc<dyn Moments>, CliError> {
 fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
     let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
     WorkOptions {
-        at_once: settings.work.workers.value,
-        agents: (!agents.is_empty()).then_some(agents),
-        session: args.session.clone(),
-        until_idle: args.until_idle,
-        once: args.once,
+        policy: Policy::Queue(QueuePolicy {
+            at_once: settings.work.workers.value,
+            agents: (!agents.is_empty()).then_some(agents),
+            session: args.session.clone(),
+            until_idle: args.until_idle,
+            once: args.once,
+        }),
         max_cost: args.max_cost,
         lease: settings.work.lease.value.0,
         limits: settings.limits(),

@@ -8,7 +8,7 @@ use crate::env::{Output, TestEnv};
 use crate::help::leaves;
 
 pub(crate) fn schema(env: &TestEnv, name: &str) -> jsonschema::Validator {
-    let document = env.must(&["schema", name]).document();
+    let document = env.must(&["schema", name, "--json"]).document();
     jsonschema::validator_for(&document).unwrap_or_else(|error| panic!("schema {name}: {error}"))
 }
 

@@ -1,12 +1,12 @@
 //! How the repository is built and linted.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::resolve::{Layers, Origin, Setting};
 
 /// How the repository is built and linted.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckConfig {
     /// Commands that build, one after another; without it, the project's files tell. An empty list builds nothing.

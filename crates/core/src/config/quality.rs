@@ -1,6 +1,5 @@
 //! Which changes need a review.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
@@ -8,7 +7,8 @@ use super::resolve::{Layers, Origin, Setting};
 use crate::quality::{Rules, check_pattern, risky_paths, risky_words};
 
 /// Which changes need a review: the step `assess` looks at what git says, not at what an agent says.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct QualityConfig {
     /// A change of more files is reviewed.

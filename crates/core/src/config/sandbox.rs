@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,8 @@ pub struct SandboxConfig {
 }
 
 /// How much of the sandbox must be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxLevel {
     /// None of it.
@@ -42,7 +42,8 @@ pub enum SandboxLevel {
 }
 
 /// What may happen to the project's files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectAccess {
     /// Writes are allowed and forgotten afterwards; the files written are listed.
@@ -54,7 +55,8 @@ pub enum ProjectAccess {
 }
 
 /// As it is written with details.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 struct Details {
     level: Option<SandboxLevel>,
@@ -113,12 +115,13 @@ impl<'de> Visitor<'de> for WordOrDetails {
     }
 }
 
-impl JsonSchema for SandboxConfig {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for SandboxConfig {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "SandboxConfig".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let (word, details) =
             (generator.subschema_for::<SandboxLevel>(), generator.subschema_for::<Details>());
         schemars::json_schema!({ "anyOf": [word, details] })

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_saphyr::Spanned;
@@ -16,11 +15,12 @@ use crate::SourceError;
 use crate::source::{Place, place_of, yaml_error};
 
 /// How the repository's tests run.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct TestingConfig {
     /// The runner; without it, the project's files tell.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub framework: Option<Written>,
     /// The command; without it, the runner's own. Agents are told to use it.
     pub command: Option<String>,
@@ -58,7 +58,8 @@ impl<'de> Deserialize<'de> for Written {
 }
 
 /// `.rehearsal/testing.yaml`: the section `testing` in a file of its own.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct TestingFile {
     /// Where editors find the schema of this file.

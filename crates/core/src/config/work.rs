@@ -1,6 +1,5 @@
 //! How workers work: where tasks live, how many at once, where worktrees are, where the work goes.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::resolve::{Layers, Origin, Setting};
@@ -8,7 +7,8 @@ use super::{HumanDuration, Settings};
 use crate::guard::{AgentLimits, Limits};
 
 /// How `rehearsal work` works.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkConfig {
     /// So many tasks at once in one process.
@@ -20,7 +20,8 @@ pub struct WorkConfig {
 }
 
 /// Where worktrees are, and how they are made ready.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct WorktreesConfig {
     /// The directory under which they are; without it, one in your data directory.
@@ -32,7 +33,8 @@ pub struct WorktreesConfig {
 }
 
 /// Where pull requests live.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ForgeConfig {
     /// Which kind of forge.
@@ -42,7 +44,8 @@ pub struct ForgeConfig {
 }
 
 /// The kinds of forges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ForgeKind {
     /// GitHub if the remote is there, else a local one.

@@ -5,7 +5,6 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
@@ -19,38 +18,40 @@ use crate::source::{Entries, nearest, place_of, yaml_error};
 use crate::{AgentName, FlowName, Place, SourceError, StateName};
 
 /// A flow file as people write it. Used through [`parse`]; public for its JSON Schema.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FlowFile {
     /// The flow's name.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     name: Spanned<String>,
     /// The state in which tasks begin.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     start: Spanned<String>,
     /// The states, by name.
-    #[schemars(with = "std::collections::BTreeMap<String, StateFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, StateFile>"))]
     states: Entries<String, Spanned<StateFile>>,
 }
 
 /// A state: one of `agent`, `wait` and `end`, or `steps` alone.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct StateFile {
     /// The agent that works in it.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[serde(default)]
     agent: Option<Spanned<String>>,
     /// What the engine does after the agent.
-    #[schemars(with = "Option<Vec<Step>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Step>>"))]
     #[serde(default)]
     steps: Vec<Spanned<StepFile>>,
     /// Where each outcome leads.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, EdgeFile>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<std::collections::BTreeMap<String, EdgeFile>>"))]
     #[serde(default)]
     on: Entries<String, Spanned<EdgeFile>>,
     /// Where every outcome that has no edge of its own leads.
-    #[schemars(with = "Option<EdgeFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<EdgeFile>"))]
     #[serde(default)]
     otherwise: Option<Spanned<EdgeFile>>,
     /// What it waits for.
@@ -68,7 +69,8 @@ struct StateFile {
 }
 
 /// What a state can wait for.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum WaitFile {
     /// A person.
@@ -79,7 +81,8 @@ enum WaitFile {
     Ci,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum EndFile {
     Success,
@@ -87,8 +90,8 @@ enum EndFile {
 }
 
 /// An edge: a state's name, or `{ to, at_most, then }`.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(untagged))]
 enum EdgeFile {
     /// The state it leads to.
     Plain(String),
@@ -96,17 +99,18 @@ enum EdgeFile {
     Limited(LimitedEdge),
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct LimitedEdge {
     /// The state it leads to.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     to: Spanned<String>,
     /// How often it may be taken.
     #[serde(default)]
     at_most: Option<u32>,
     /// The state it leads to after that.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[serde(default)]
     then: Option<Spanned<String>>,
 }

@@ -1,14 +1,11 @@
 //! Steps: what the engine does between an agent's work and the next state.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::mem::discriminant;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::json;
 
 use super::EdgeName;
 use crate::config::HumanDuration;
@@ -175,23 +172,31 @@ impl fmt::Display for Step {
     }
 }
 
-impl JsonSchema for Step {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Step {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Step".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let steps = STEPS.iter().map(|StepSpec { name, description, parameter, .. }| match parameter {
-            None => json!({ "description": description, "type": "string", "const": name }),
-            Some(_) => json!({
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut parameter_of = |step: &Self| match step {
+            Self::Pause(_) => generator.subschema_for::<HumanDuration>(),
+            _ => schemars::json_schema!({ "type": "string" }),
+        };
+        let steps = STEPS.iter().map(|StepSpec { name, description, parameter, step, .. }| match parameter {
+            None => serde_json::json!({ "description": description, "type": "string", "const": name }),
+            Some(_) => serde_json::json!({
                 "description": description,
                 "type": "object",
-                "properties": { *name: { "type": "string" } },
+                "properties": { *name: parameter_of(step) },
                 "additionalProperties": false,
                 "required": [name],
             }),
         });
-        json_schema!({ "description": "An action of the engine between states.", "oneOf": steps.collect::<Vec<_>>() })
+        schemars::json_schema!({
+            "description": "An action of the engine between states.",
+            "oneOf": steps.collect::<Vec<_>>(),
+        })
     }
 }
 

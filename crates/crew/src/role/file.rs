@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Place, SourceError};
 use rehearsal_core::{nearest, place_of, yaml_error};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -14,7 +13,8 @@ use crate::toolbox::NEEDS;
 use crate::{Hooks, McpServer, Permissions, WebSearch};
 
 /// `.rehearsal/agents/NAME.yaml`: a role of your own, or what is different about one that is built in.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RoleFile {
     /// What it is for, in a line.
@@ -22,18 +22,18 @@ pub struct RoleFile {
     /// What it is told: its system prompt.
     prompt: Option<String>,
     /// The tools that it has.
-    #[schemars(with = "Option<Vec<String>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<String>>"))]
     tools: Option<Vec<Spanned<String>>>,
     /// What it may do. A tool that needs more than this is an error.
-    #[schemars(with = "Option<Permissions>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Permissions>"))]
     permissions: Option<Spanned<Permissions>>,
     /// How long it may work.
     timeout: Option<HumanDuration>,
     /// The longest that is sensible; nobody can ask for more than three times this.
-    #[schemars(with = "Option<HumanDuration>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<HumanDuration>"))]
     max_timeout: Option<Spanned<HumanDuration>>,
     /// How often it may ask its model.
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     turns: Option<Spanned<u64>>,
     /// Its model: `anthropic:NAME`, `openai:NAME`, `responses:NAME` or `gemini:NAME`.
     model: Option<String>,

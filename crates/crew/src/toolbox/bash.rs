@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -17,13 +16,14 @@ pub(super) struct Bash {
     pub(super) shell: Arc<Shell>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The command, for bash.
     command: String,
     /// How long it may take: 120 if left out, at most 900.
-    #[schemars(range(min = 1, max = 900))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 900)))]
     timeout_seconds: Option<u64>,
 }
 
@@ -32,6 +32,7 @@ impl BuiltIn for Bash {
     type Arguments = Arguments;
 
     const NAME: &'static str = "bash";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/bash.json");
     const ABOUT: &'static str = "Run a command with bash in the worktree, and read what it prints. It runs in a sandbox: only the \
     worktree can be written, `/tmp` is empty at each call, and what is still running when the command ends is killed.";
     const NEEDS: Option<Permission> = Some(Permission::Execute);

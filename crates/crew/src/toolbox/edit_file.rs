@@ -6,7 +6,6 @@ mod nearest;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +20,8 @@ pub(super) struct EditFile {
     pub(super) worktree: Arc<Worktree>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The file, relative to the worktree.
@@ -39,6 +39,7 @@ impl BuiltIn for EditFile {
     type Arguments = Arguments;
 
     const NAME: &'static str = "edit_file";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/edit_file.json");
     const ABOUT: &'static str = "Replace a text in a file of the worktree by another. The text must be there once, unless all of them \
     are to be replaced. Line numbers of `read_file` are not part of it.";
     const NEEDS: Option<Permission> = Some(Permission::Write);

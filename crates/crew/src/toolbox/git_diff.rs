@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -21,19 +20,21 @@ pub(super) struct GitDiff {
     pub(super) base: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// `base`: everything since the work began, committed or not. `head`: what is not committed. Left out: `base`.
     against: Option<Against>,
     /// Only these files and directories.
-    #[schemars(length(max = 100))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
     paths: Option<Vec<String>>,
     /// Only names and counts of lines.
     stat: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Against {
     Base,
@@ -65,6 +66,7 @@ impl BuiltIn for GitDiff {
     type Arguments = Arguments;
 
     const NAME: &'static str = "git_diff";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/git_diff.json");
     const ABOUT: &'static str = "Show what has changed in the worktree: as a diff against the commit that the work began from or against \
     the last one. New files that git does not know yet are named.";
     const NEEDS: Option<Permission> = Some(Permission::Read);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use globset::{GlobBuilder, GlobMatcher};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -20,11 +19,12 @@ pub(super) struct Glob {
     pub(super) worktree: Arc<Worktree>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// Such as `src/**/*.rs`; without a slash it is the name of a file anywhere, such as `*.md`.
-    #[schemars(length(min = 1, max = 1000))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1000)))]
     pattern: String,
     /// The directory to look in, and which the pattern is relative to; the worktree if left out.
     path: Option<String>,
@@ -35,6 +35,7 @@ impl BuiltIn for Glob {
     type Arguments = Arguments;
 
     const NAME: &'static str = "glob";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/glob.json");
     const ABOUT: &'static str =
         "List files of the worktree by their names, in order. What `.gitignore` hides is left out.";
     const NEEDS: Option<Permission> = Some(Permission::Read);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -23,21 +22,22 @@ pub(super) struct Grep {
     pub(super) worktree: Arc<Worktree>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// A regular expression, as of ripgrep.
-    #[schemars(length(min = 1, max = 2000))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 2000)))]
     pattern: String,
     /// The file or directory to search; the worktree if left out.
     path: Option<String>,
     /// Only files that fit, such as `*.rs` or `src/**/*.py`.
-    #[schemars(length(min = 1, max = 1000))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1000)))]
     glob: Option<String>,
     /// Letters may be large or small.
     ignore_case: Option<bool>,
     /// Lines to show before and after each.
-    #[schemars(range(max = 10))]
+    #[cfg_attr(feature = "schema", schemars(range(max = 10)))]
     context: Option<usize>,
     /// Only say in which files it is.
     files_only: Option<bool>,
@@ -48,6 +48,7 @@ impl BuiltIn for Grep {
     type Arguments = Arguments;
 
     const NAME: &'static str = "grep";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/grep.json");
     const ABOUT: &'static str = "Search files of the worktree for lines that fit a regular expression. Answers with `path:line:text`. What \
     `.gitignore` hides, and binary files, are left out.";
     const NEEDS: Option<Permission> = Some(Permission::Read);

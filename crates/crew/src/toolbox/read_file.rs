@@ -4,7 +4,6 @@ use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -18,16 +17,17 @@ pub(super) struct ReadFile {
     pub(super) worktree: Arc<Worktree>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The file, relative to the worktree.
     path: String,
     /// The first line to read; 1 if left out.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     offset: Option<u64>,
     /// How many lines; 2000 if left out.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     limit: Option<u64>,
 }
 
@@ -36,6 +36,7 @@ impl BuiltIn for ReadFile {
     type Arguments = Arguments;
 
     const NAME: &'static str = "read_file";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/read_file.json");
     const ABOUT: &'static str =
         "Read lines of a text file of the worktree, each with its number and a tab before it.";
     const NEEDS: Option<Permission> = Some(Permission::Read);

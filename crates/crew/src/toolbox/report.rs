@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use rehearsal_agent::result_file::{ReportLine, append_report, write_result};
 use rehearsal_core::{ReportedDecision, ResultFile, TaskId};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -40,11 +39,12 @@ fn unwritten(error: &io::Error) -> ToolError {
 
 pub(super) struct TaskDone(pub(super) Arc<Report>);
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct DoneArguments {
     /// The task; the one that you work on if left out.
-    #[schemars(length(min = 1, max = 200))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 200)))]
     id: Option<String>,
 }
 
@@ -53,6 +53,7 @@ impl BuiltIn for TaskDone {
     type Arguments = DoneArguments;
 
     const NAME: &'static str = "task_done";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/task_done.json");
     const ABOUT: &'static str = "Report that a task is done. It is checked when you have ended.";
     const NEEDS: Option<Permission> = None;
     const ONLY_READS: bool = false;
@@ -66,14 +67,15 @@ impl BuiltIn for TaskDone {
 
 pub(super) struct TaskBlock(pub(super) Arc<Report>);
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BlockArguments {
     /// The task; the one that you work on if left out.
-    #[schemars(length(min = 1, max = 200))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 200)))]
     id: Option<String>,
     /// What a human has to do or to decide.
-    #[schemars(length(min = 1, max = 10_000))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 10_000)))]
     reason: String,
 }
 
@@ -82,6 +84,7 @@ impl BuiltIn for TaskBlock {
     type Arguments = BlockArguments;
 
     const NAME: &'static str = "task_block";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/task_block.json");
     const ABOUT: &'static str = "Report that a task cannot go on without a human, and why.";
     const NEEDS: Option<Permission> = None;
     const ONLY_READS: bool = false;
@@ -95,11 +98,12 @@ impl BuiltIn for TaskBlock {
 
 pub(super) struct Progress(pub(super) Arc<Report>);
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProgressArguments {
     /// One or two sentences.
-    #[schemars(length(min = 1, max = 10_000))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 10_000)))]
     text: String,
 }
 
@@ -108,6 +112,7 @@ impl BuiltIn for Progress {
     type Arguments = ProgressArguments;
 
     const NAME: &'static str = "progress";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/progress.json");
     const ABOUT: &'static str =
         "Note in the journal what was done or learnt, for whoever works on this next.";
     const NEEDS: Option<Permission> = None;
@@ -121,13 +126,14 @@ impl BuiltIn for Progress {
 
 pub(super) struct Decide(pub(super) Arc<Report>);
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecideArguments {
     /// Whether the work may pass.
     decision: ReportedDecision,
     /// What is to be changed, with files and lines, if it may not.
-    #[schemars(length(max = 50_000))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 50_000)))]
     comment: Option<String>,
 }
 
@@ -136,6 +142,7 @@ impl BuiltIn for Decide {
     type Arguments = DecideArguments;
 
     const NAME: &'static str = "decide";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/decide.json");
     const ABOUT: &'static str =
         "Say whether the work that you were to judge may pass. The last decision counts.";
     const NEEDS: Option<Permission> = None;

@@ -34,6 +34,7 @@ impl BuiltIn for RunTests {
     type Arguments = RunTestsParameters;
 
     const NAME: &'static str = "run_tests";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/run_tests.json");
     const ABOUT: &'static str = "Run the tests of this repository in a sandbox without network; the runner is found by itself. Answers with \
     the verdict, the counts, and each failure with its file and line. Only the verdict `passed` is good.";
     const NEEDS: Option<Permission> = Some(Permission::Execute);

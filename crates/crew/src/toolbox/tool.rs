@@ -6,8 +6,6 @@ use std::sync::OnceLock;
 use async_trait::async_trait;
 use jsonschema::Validator;
 use rehearsal_llm::chat::{Json, ToolDefinition, ToolInput};
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -60,9 +58,11 @@ impl ToolError {
 /// A tool of ours: its arguments are a type.
 #[async_trait]
 pub(crate) trait BuiltIn: Send + Sync {
-    type Arguments: for<'de> Deserialize<'de> + JsonSchema + Send;
+    type Arguments: for<'de> Deserialize<'de> + Send;
 
     const NAME: &'static str;
+    /// The JSON Schema of its arguments, checked in.
+    const SCHEMA: &'static str;
     const ABOUT: &'static str;
     const NEEDS: Option<Permission>;
     const ONLY_READS: bool;
@@ -79,7 +79,11 @@ pub(crate) struct Typed<T: BuiltIn> {
 
 impl<T: BuiltIn> Typed<T> {
     pub(crate) fn new(tool: T) -> Self {
-        Self { tool, schema: Checked::new(schema_of::<T::Arguments>()), arguments: PhantomData }
+        Self {
+            tool,
+            schema: Checked::new(serde_json::from_str(T::SCHEMA).unwrap_or_default()),
+            arguments: PhantomData,
+        }
     }
 }
 
@@ -197,48 +201,4 @@ fn shortened(text: &str) -> String {
     }
     let (head, tail) = (text.floor_char_boundary(SHOWN / 2), text.ceil_char_boundary(text.len() - SHOWN / 2));
     format!("{}…{}", &text[..head], &text[tail..])
-}
-
-/// The form of arguments. A model pays for each word: what says nothing is left out.
-fn schema_of<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    for unneeded in ["$schema", "title", "description"] {
-        schema.remove(unneeded);
-    }
-    let mut schema = schema.to_value();
-    list_choices(&mut schema);
-    schema
-}
-
-/// A choice of words becomes a list of them: what each means is told in fewer words where the choice is, and whoever chooses wrongly is
-/// told of all.
-fn list_choices(schema: &mut Value) {
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(list_choices),
-        Value::Object(fields) => {
-            fields.values_mut().for_each(list_choices);
-            let choice =
-                ["oneOf", "anyOf"].into_iter().find_map(|key| Some((key, choices(fields.get(key)?)?)));
-            if let Some((key, choices)) = choice {
-                fields.remove(key);
-                fields.insert("enum".to_owned(), Value::Array(choices));
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The values that are allowed, if each alternative is made of such.
-fn choices(alternatives: &Value) -> Option<Vec<Value>> {
-    let mut all = Vec::new();
-    for alternative in alternatives.as_array()? {
-        match (alternative.get("const"), alternative.get("enum").and_then(Value::as_array)) {
-            (Some(value), _) => all.push(value.clone()),
-            (None, Some(values)) => all.extend(values.iter().cloned()),
-            (None, None) if alternative.get("type")? == "null" => all.push(Value::Null),
-            (None, None) => return None,
-        }
-    }
-    Some(all)
 }

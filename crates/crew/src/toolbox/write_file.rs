@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +15,8 @@ pub(super) struct WriteFile {
     pub(super) worktree: Arc<Worktree>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The file, relative to the worktree. Directories on the way are made.
@@ -30,6 +30,7 @@ impl BuiltIn for WriteFile {
     type Arguments = Arguments;
 
     const NAME: &'static str = "write_file";
+    const SCHEMA: &'static str = include_str!("../../../../schemas/tools/write_file.json");
     const ABOUT: &'static str = "Write a file of the worktree: a new one, or another content for one that is there. To change a part of \
     a file, use `edit_file`.";
     const NEEDS: Option<Permission> = Some(Permission::Write);

@@ -298,5 +298,6 @@ fn hindered(outcome: Outcome) -> RunReport {
         progress: Vec::new(),
         tries: 1,
         warnings: Vec::new(),
+        sandbox: None,
     }
 }

@@ -6,18 +6,18 @@ use std::fmt::Display;
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{AgentName, Blame, Entries, Lane, OutcomeName, TaskId};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
 use super::outcome::{Came, TaskCame};
 
 /// What is to come of a scenario. What is not named may be anything.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
     /// The tasks, by id.
-    #[schemars(with = "BTreeMap<TaskId, ExpectTask>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<TaskId, ExpectTask>"))]
     pub tasks: Entries<TaskId, ExpectTask>,
     /// The agents, in the order in which their runs begin: all of them.
     pub trajectory: Option<Vec<AgentName>>,
@@ -48,11 +48,12 @@ pub struct Expect {
 }
 
 /// What is to come of a task.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ExpectTask {
     /// The word that listings show in the end.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub status: Option<Spanned<String>>,
     /// Where it was, step by step: states, `claimed` while it is worked on, `waiting`, `blocked`, `needs_continuation`.
     pub through: Option<Vec<String>>,
@@ -87,7 +88,8 @@ pub struct ExpectTask {
 }
 
 /// What an agent was told.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExpectPrompt {
     /// Which agent.
@@ -108,21 +110,23 @@ fn first() -> usize {
 }
 
 /// What is to come of the base.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ExpectBase {
     /// Files and what is in them.
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub files: BTreeMap<Utf8PathBuf, String>,
     /// Files that are not there.
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub lacks: Vec<Utf8PathBuf>,
     /// How many commits it has more than in the beginning, merges not counted.
     pub commits: Option<usize>,
 }
 
 /// Something that is not as expected.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mismatch {
     /// What it is about.
     pub what: String,

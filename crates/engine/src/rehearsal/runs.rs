@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use rehearsal_core::{AgentName, TaskId};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -35,12 +34,13 @@ impl<'de> Deserialize<'de> for RoleScript {
     }
 }
 
-impl JsonSchema for RoleScript {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for RoleScript {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "RoleScript".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let calls = generator.subschema_for::<Vec<CallScript>>();
         let whole = generator.subschema_for::<RoleFile>();
         schemars::json_schema!({ "anyOf": [calls, whole] })

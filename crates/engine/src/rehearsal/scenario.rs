@@ -7,7 +7,6 @@ use rehearsal_agent::mock::Action;
 use rehearsal_core::config::{ConfigFile, DriverKind, HumanDuration};
 use rehearsal_core::{AgentName, Budget, Lane, Priority, SessionName, TaskEdit, TaskId};
 use rehearsal_forge::mock_gh::{Fault, MockChecks};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -16,11 +15,12 @@ use super::runs::RoleScript;
 use crate::Moment;
 
 /// One rehearsal.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name, unlike that of any other.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: Spanned<String>,
     /// What it shows.
     #[serde(default)]
@@ -30,7 +30,7 @@ pub struct Scenario {
     pub seed: u64,
     /// The flow of the tasks: the name of one, or a whole one as a text.
     #[serde(default = "default_flow")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub flow: Spanned<String>,
     /// What is there before.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Scenario {
     #[serde(default)]
     pub config: ConfigFile,
     /// The tasks.
-    #[schemars(with = "Vec<ScenarioTask>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ScenarioTask>"))]
     pub tasks: Vec<Spanned<ScenarioTask>>,
     /// What each agent does, call by call.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub struct Scenario {
     /// What a model answers, for agents that are `as: crew` and have no calls: a script as `rehearsal stage` plays it, or the name of
     /// a file beside this one that has it.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub stage: Option<Spanned<String>>,
     /// Where pull requests live.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct Scenario {
     pub until: HumanDuration,
     /// What happens meanwhile: faults, and what people do.
     #[serde(default)]
-    #[schemars(with = "Vec<Act>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Act>"))]
     pub meanwhile: Vec<Spanned<Act>>,
     /// What is to come of it.
     #[serde(default)]
@@ -81,11 +81,12 @@ fn a_week() -> HumanDuration {
 }
 
 /// What is there before: files, or the project itself. Without either, a repository with one passing test.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Repository {
     /// Its files.
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub files: BTreeMap<Utf8PathBuf, String>,
     /// `.`: the project itself, as it is committed.
     pub template: Option<String>,
@@ -94,7 +95,8 @@ pub struct Repository {
 }
 
 /// A task.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ScenarioTask {
     /// Its id; `t1`, `t2`, … otherwise.
@@ -122,7 +124,8 @@ pub struct ScenarioTask {
 }
 
 /// Where pull requests live.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ForgeChoice {
     /// A bare repository.
@@ -133,7 +136,8 @@ pub enum ForgeChoice {
 }
 
 /// How the stand-in for `gh` answers.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Gh {
     /// The number of the first pull request.
@@ -153,7 +157,8 @@ pub struct Gh {
 }
 
 /// Something that happens meanwhile.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Act {
     /// So long after the beginning.
@@ -168,7 +173,8 @@ pub struct Act {
 }
 
 /// A moment in the work on a task.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// Which kind of moment.
@@ -185,7 +191,8 @@ pub struct When {
 }
 
 /// What can happen.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Deed {
     /// A worker is killed: the one at the moment, or the one that is named.
@@ -223,7 +230,8 @@ pub enum Deed {
 }
 
 /// How a worker is killed.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Kill {
     /// Which one, counted from 1.
@@ -235,7 +243,8 @@ pub struct Kill {
 }
 
 /// How a worker is paused.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
     /// Which one, counted from 1.
@@ -247,7 +256,8 @@ pub struct Pause {
 }
 
 /// Which disk has no room, and for how long.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DiskFull {
     /// Whose.
@@ -258,7 +268,8 @@ pub struct DiskFull {
 }
 
 /// Whose disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DiskOf {
     /// The agents': what they say cannot be kept.
@@ -277,7 +288,8 @@ impl DiskOf {
 }
 
 /// A commit that is none of the agents'.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForeignCommit {
     /// The branch; the base otherwise.
@@ -287,7 +299,7 @@ pub struct ForeignCommit {
     #[serde(default = "someone_elses")]
     pub message: String,
     /// What it writes.
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub files: BTreeMap<Utf8PathBuf, String>,
 }
 
@@ -296,7 +308,8 @@ fn someone_elses() -> String {
 }
 
 /// A person's no.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
     /// Which task.
@@ -306,7 +319,8 @@ pub struct Rejection {
 }
 
 /// A person's other words.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// Which task.
@@ -316,7 +330,8 @@ pub struct Edit {
 }
 
 /// One call of an agent.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CallScript {
     /// Only for this task.
@@ -364,7 +379,8 @@ impl CallScript {
 }
 
 /// Which agent a role plays, and how it is found.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RoleFile {
     /// The real agent whose output it speaks.

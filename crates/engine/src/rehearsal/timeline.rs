@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Activity, Timestamp};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clock::StageClock;
 use crate::WorkEvent;
 
 /// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Happening {
     /// Milliseconds since the beginning, in the rehearsal's own time.
     pub at_ms: u64,
@@ -103,7 +103,11 @@ fn in_words(event: &WorkEvent) -> Option<String> {
         WorkEvent::Lost { task, .. } => format!("{task}: lost"),
         WorkEvent::Held { lane, hold } => format!("holds {lane}: {}", first_line(&hold.reason)),
         WorkEvent::Warning { message } => format!("warning: {}", first_line(message)),
-        WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Waiting { .. } => {
+        WorkEvent::AgentActed { .. }
+        | WorkEvent::StepStarted { .. }
+        | WorkEvent::TaskReported { .. }
+        | WorkEvent::CompleteRefused { .. }
+        | WorkEvent::Waiting { .. } => {
             return None;
         }
     })

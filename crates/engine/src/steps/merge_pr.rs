@@ -169,7 +169,6 @@ impl StepContext<'_> {
     }
 
     async fn check_out(&self, commit: &Oid) -> Result<Worktree, StepFailure> {
-        let worker = &self.state.worker;
         let gate = gate_of(self.task)?;
         let checkout = self.worktrees.prepare(&gate, self.task.fence, commit.as_str()).await;
         let checkout = checkout.map_err(|error| StepFailure::Transient { reason: error.to_string() })?;

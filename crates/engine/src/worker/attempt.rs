@@ -13,7 +13,7 @@ use rehearsal_store::Change;
 use super::adopt::Surroundings;
 use super::request::Subject;
 use super::slot::{ClaimExit, Finished, Slot};
-use super::{Moment, Policy, Role, WorkEvent, WorkerState, Workspace};
+use super::{Moment, Policy, Role, WorkEvent, WorkerKind, WorkerState, Workspace};
 use crate::ledger::{Ledger, Meaning, Reported};
 use crate::outcome_file::{self, end_of};
 
@@ -39,7 +39,7 @@ impl Slot<'_> {
     /// Keeps what a run came to, and writes it down.
     pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), ClaimExit> {
         let state = self.state;
-        if self.guard.lost.is_cancelled() {
+        if state.kind() == WorkerKind::Work && self.guard.lost.is_cancelled() {
             state.end_for_nothing(start, report).await;
             return Err(ClaimExit::Lost);
         }

@@ -4,11 +4,11 @@ use rehearsal_core::{
     Activity, AgentName, Hold, Lane, Outcome, RunId, SessionName, StateName, StepFailure, Task, TaskId,
     Timestamp, Tokens, WorkerId,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened in a worker. Reporters are told of all of them, in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkEvent {
     /// The worker begins.
@@ -177,7 +177,8 @@ pub enum WorkEvent {
 }
 
 /// A session that is worked through.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionStart {
     /// Which.
     pub session: SessionName,
@@ -190,7 +191,8 @@ pub struct SessionStart {
 }
 
 /// Why a worker ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum WorkEnd {
     /// There was nothing more to do, or only what waits for a person.
@@ -250,7 +252,8 @@ pub enum WorkEnd {
 }
 
 /// What a worker came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkSummary {
     /// Which worker.
     pub worker: WorkerId,

@@ -3,11 +3,11 @@
 
 use async_trait::async_trait;
 use rehearsal_core::TaskId;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A moment in the work on a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
     /// The claim is in the store, and nothing else was done.

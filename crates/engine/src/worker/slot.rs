@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::adopt::Adoptee;
 use super::heartbeat::ClaimGuard;
-use super::{Moment, Policy, WorkError, WorkEvent, WorkerState};
+use super::{Moment, Policy, WorkError, WorkEvent, WorkerKind, WorkerState};
 use crate::steps::{self, StepContext};
 
 /// A claimed task, and all that is needed to work on it.
@@ -123,7 +123,12 @@ pub(super) enum Begin {
 /// Stays in a slot until its claim is over.
 pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<Option<Finished>, WorkError> {
     let (state, run, id) = (slot.state, slot.run.clone(), slot.task.id.clone());
-    let (lost, cancel) = (slot.guard.lost.clone(), slot.cancel.clone());
+    let cancel = slot.cancel.clone();
+    // An agent in the user's checkout is in nobody's way: it comes to its end, and what else it says counts.
+    let lost = match state.kind() {
+        WorkerKind::Work => slot.guard.lost.clone(),
+        WorkerKind::Run => CancellationToken::new(),
+    };
     state.tally(|tally| tally.touch(&id));
     let ended = {
         let through = slot.through(begin);

@@ -1,10 +1,10 @@
 //! How far a rate can be from what was seen.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where the true value is, with 95 % confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// At least.
     pub low: f64,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use rehearsal_core::Tokens;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Record;
@@ -15,7 +14,8 @@ use crate::trial::{Source, Trial, Variant};
 const MOST_K: u64 = 100;
 
 /// What the trials of one case come to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The case.
     pub case: String,
@@ -50,7 +50,8 @@ pub struct Cell {
 }
 
 /// The average, the middle and the upper end of what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The average.
     pub mean: f64,
@@ -61,7 +62,8 @@ pub struct Spread {
 }
 
 /// Dollars: what is known of them, and of how many trials they are not known.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Known.
     pub usd: f64,

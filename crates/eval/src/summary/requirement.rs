@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Cost};
@@ -11,7 +10,8 @@ use crate::statistics::{pass_at_k, pass_hat_k};
 use crate::trial::Variant;
 
 /// One thing that was required.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requirement {
     /// Of whom, of what case, and what.
     pub what: String,

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MockGhEnv, MockGhError};
@@ -78,7 +77,8 @@ pub struct MockRemark {
 }
 
 /// What the checks of a commit say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MockChecks {
     /// There are none.
@@ -94,7 +94,8 @@ pub enum MockChecks {
 }
 
 /// Something that goes wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// In which call: `pr merge`, `api`.
@@ -114,7 +115,8 @@ fn once() -> u32 {
 }
 
 /// What goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The server fails, and nothing happened.

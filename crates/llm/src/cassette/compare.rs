@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::difference::{Difference, differences};
@@ -11,7 +10,8 @@ use super::read::{Cassette, Entry};
 use super::response::{Body, Response};
 
 /// A difference between two cassettes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CassetteChange {
     /// The lane.
     pub lane: String,
@@ -25,7 +25,8 @@ pub struct CassetteChange {
 }
 
 /// What happened to an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// Only the second has it.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,7 +10,8 @@ use super::key::Key;
 use super::policy::{SHOWN_DIFFERENCES, SHOWN_VALUE};
 
 /// One difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// A JSON pointer into the body, or the part of the request: `method`, `target`, `header NAME`.
     pub place: String,

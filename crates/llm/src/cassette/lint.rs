@@ -5,7 +5,6 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use regex_automata::meta::Regex;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::exchange::Ended;
@@ -15,7 +14,8 @@ use super::read::{Cassette, ReadError};
 use super::scan::{Scanner, Secrets};
 
 /// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// It is refused.
@@ -27,7 +27,8 @@ pub enum Severity {
 }
 
 /// Something that was found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,

@@ -7,7 +7,6 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::quick;
 use crate::chat::{Json, Media, MediaSource};
 
 /// A text, or a list: vendors take both for most contents.
@@ -72,7 +71,7 @@ impl Raw<'_> {
     /// As a type.
     pub(super) fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
         match self {
-            Self::Read(raw) => quick::from_str(raw.get()),
+            Self::Read(raw) => serde_json::from_str(raw.get()),
             Self::Written(json) => json.read(),
         }
     }
@@ -106,12 +105,10 @@ impl Serialize for Raw<'_> {
     }
 }
 
-/// Reads a body. To look for letters that are none once is faster than to do so in each text.
+/// Reads a body. Checking the encoding of the whole once is faster than checking each text.
 pub(super) fn from_bytes<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, serde_json::Error> {
-    match std::str::from_utf8(body) {
-        Ok(text) => quick::from_str(text),
-        Err(_) => serde_json::from_slice(body),
-    }
+    let text = std::str::from_utf8(body).map_err(serde::de::Error::custom)?;
+    serde_json::from_str(text)
 }
 
 /// The tools of a request letter by letter, as those that the vendor runs itself are kept. Few requests have such a tool, and

@@ -1,11 +1,9 @@
 //! The script's YAML. Every key is documented here: `rehearsal schema stage-script` prints it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use rehearsal_core::config::HumanDuration;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::Spanned;
@@ -13,7 +11,8 @@ use serde_saphyr::Spanned;
 use super::{LintPolicy, Times};
 
 /// What the stage plays.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StageScriptFile {
     /// Made-up ids and pauses follow from it.
@@ -32,12 +31,13 @@ pub struct StageScriptFile {
     #[serde(default)]
     pub(super) vars: BTreeMap<String, String>,
     /// The answers. A request gets the first one that is not used up and whose `when` fits.
-    #[schemars(with = "Vec<TurnFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<TurnFile>"))]
     pub(super) turns: Vec<Spanned<TurnFile>>,
 }
 
 /// The answer to one request: what is thought, said and done, or what goes wrong.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct TurnFile {
     /// What it is called in reports.
@@ -51,19 +51,19 @@ pub(super) struct TurnFile {
     pub(super) expect: Option<ConditionFile>,
     /// Regular expressions to find in the request; what their first group matched is `{{name}}` from here on.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub(super) capture: BTreeMap<String, Spanned<String>>,
     /// What the model thinks.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub(super) think: Option<Spanned<String>>,
     /// What it says.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub(super) say: Option<Spanned<String>>,
     /// What it wants done, all at once.
     #[serde(default, rename = "do")]
-    #[schemars(with = "Vec<ActionFile>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ActionFile>"))]
     pub(super) actions: Vec<Spanned<ActionFile>>,
     /// Why it stops; without it as its answer is: for tools, or at its end.
     #[serde(default)]
@@ -80,7 +80,8 @@ pub(super) struct TurnFile {
 }
 
 /// What may be asked of a request. All that is given must hold.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConditionFile {
     /// The user's last message contains this.
@@ -88,7 +89,7 @@ pub(super) struct ConditionFile {
     pub(super) contains: Option<String>,
     /// The user's last message matches this regular expression.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub(super) matches: Option<Spanned<String>>,
     /// The results of the last tool calls contain this.
     #[serde(default)]
@@ -98,7 +99,7 @@ pub(super) struct ConditionFile {
     pub(super) model: Option<String>,
     /// Whose request it is: `main`, `side`, `agent` for any sub-agent, `agent-2` for the second.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub(super) lane: Option<Spanned<String>>,
     /// These tools are offered.
     #[serde(default)]
@@ -106,7 +107,8 @@ pub(super) struct ConditionFile {
 }
 
 /// Something to be done. The first four become calls of whatever tool the agent offers for it.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ActionFile {
     /// A file is written.
@@ -121,7 +123,8 @@ pub(crate) enum ActionFile {
     Tool(ToolFile),
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteFile {
     /// Where; below the agent's working directory if it is not absolute.
@@ -130,7 +133,8 @@ pub(crate) struct WriteFile {
     pub(crate) content: String,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditFile {
     /// Where.
@@ -142,7 +146,8 @@ pub(crate) struct EditFile {
 }
 
 /// A tool by its name.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolFile {
     /// Its name.
@@ -158,7 +163,8 @@ pub(crate) struct ToolFile {
     pub(crate) text: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FinishFile {
     /// It has said what it wanted.
@@ -170,7 +176,8 @@ pub(super) enum FinishFile {
 }
 
 /// Tokens.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct UsageFile {
     /// Read.
@@ -188,7 +195,8 @@ pub(super) struct UsageFile {
 }
 
 /// What goes wrong.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FaultFile {
     /// The vendor answers an error: 401, 429, 500, 529.
@@ -207,12 +215,13 @@ pub(super) enum FaultFile {
     FirstToken(HumanDuration),
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusFile {
     /// The HTTP status.
-    #[schemars(range(min = 400, max = 599))]
-    #[schemars(with = "u16")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 400, max = 599)))]
+    #[cfg_attr(feature = "schema", schemars(with = "u16"))]
     pub(super) code: Spanned<u16>,
     /// After how long to ask again, as `7s` or `2m`; vendors tell it in whole seconds, and so does the stage.
     #[serde(default)]
@@ -225,7 +234,8 @@ pub(super) struct StatusFile {
     pub(super) message: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct StallFile {
     /// After so many frames.
@@ -236,7 +246,8 @@ pub(super) struct StallFile {
 }
 
 /// How fast answers come.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SpeedFile {
     /// All at once.
@@ -246,17 +257,18 @@ pub(super) enum SpeedFile {
     Profile(ProfileFile),
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProfileFile {
     /// Until the first frame.
     pub(super) first_token: HumanDuration,
     /// How many frames follow in a second.
-    #[schemars(range(min = 0.1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.1)))]
     pub(super) frames_per_second: f64,
     /// By how much of itself a pause may differ: 0 for none, 1 for up to double.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub(super) jitter: f64,
 }
 
@@ -287,12 +299,13 @@ impl<'de> Deserialize<'de> for Times {
     }
 }
 
-impl JsonSchema for Times {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Times {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Times".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "oneOf": [{ "type": "integer", "minimum": 0 }, { "const": "any" }] })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "oneOf": [{ "type": "integer", "minimum": 0 }, { "const": "any" }] })
     }
 }

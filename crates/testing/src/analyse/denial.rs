@@ -1,7 +1,6 @@
 //! What a sandbox kept from the tests, told from what is wrong with them.
 
 use camino::Utf8PathBuf;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pattern::{FailurePattern, Said};
@@ -24,7 +23,8 @@ pub struct Withheld {
 }
 
 /// What was denied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DenialKind {
     /// Reaching another machine.
@@ -66,7 +66,8 @@ impl DenialKind {
 }
 
 /// Something that the sandbox denied to tests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Denial {
     /// What was denied.
     pub kind: DenialKind,

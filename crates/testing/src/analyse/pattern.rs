@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::WORDS;
@@ -11,7 +10,8 @@ use crate::FailureKind;
 use crate::text::floor_char;
 
 /// A kind of failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailurePattern {
     /// Something outside of the machine was to be reached and could not be.

@@ -9,7 +9,6 @@ mod python;
 mod rust;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::install::with_advice;
@@ -27,14 +26,15 @@ const MOST_CHECKS: usize = 100;
 const MOST_NAMES: usize = 100 << 10;
 
 /// A tool that applies, and how it is run.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// Which part of the check it is.
     pub stage: Stage,
     /// The tool.
     pub tool: String,
     /// Where it runs, relative to the repository; empty for its root.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub root: Utf8PathBuf,
     /// What speaks for it.
     pub evidence: Vec<Evidence>,

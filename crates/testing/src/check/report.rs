@@ -1,6 +1,5 @@
 //! What came of a check.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::analyse::FailureGroup;
@@ -10,7 +9,8 @@ use crate::{Diagnostic, Framework, TestReport, TestSummary, Verdict};
 const MOST_FAILURES: usize = 50;
 
 /// The parts of a check, in the order in which they run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Does it compile?
@@ -36,7 +36,8 @@ impl Stage {
 }
 
 /// What one tool, or all of them together, came to; the worst last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckVerdict {
     /// It exited with 0.
@@ -88,7 +89,8 @@ impl From<Verdict> for CheckVerdict {
 }
 
 /// Build, lint and tests of a repository.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckReport {
     /// Whether all that was wanted ran, and passed.
     pub success: bool,
@@ -112,7 +114,8 @@ pub struct CheckReport {
 }
 
 /// One tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageReport {
     /// Which part of the check it belongs to.
     pub name: Stage,
@@ -156,7 +159,8 @@ pub struct StageReport {
 }
 
 /// How much was said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiagnosticCounts {
     /// It does not work.
     pub errors: u64,
@@ -180,7 +184,8 @@ impl DiagnosticCounts {
 }
 
 /// The tests of one project, in short.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckedTests {
     /// The runner.
     pub framework: Framework,
@@ -235,7 +240,8 @@ impl CheckedTests {
 }
 
 /// Something that did not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotRun {
     /// Which part.
     pub name: Stage,

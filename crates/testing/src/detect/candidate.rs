@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Framework;
 
 /// One project's tests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
     /// The runner.
     pub framework: Framework,
     /// Where it runs, relative to the repository; empty for its root.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub root: Utf8PathBuf,
     /// What speaks for it.
     pub evidence: Vec<Evidence>,
@@ -29,7 +29,8 @@ pub struct Candidate {
 }
 
 /// How a project calls its runner.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invocation {
     /// A command line for a shell, that somebody gave instead of the runner's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,10 +60,11 @@ impl Invocation {
 }
 
 /// One thing that speaks for a runner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The file, relative to the repository.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub file: Utf8PathBuf,
     /// What in it; empty if its being there says it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -80,7 +82,8 @@ impl std::fmt::Display for Evidence {
 }
 
 /// How sure it is that a project is tested with a runner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// There is something that can be called.

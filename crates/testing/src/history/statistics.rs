@@ -1,10 +1,10 @@
 //! The little statistics that few and noisy samples allow.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A rate, and the bounds it lies within at 95 % confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// As measured, from 0 to 1.
     pub rate: f64,

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use camino::Utf8Path;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Affected, Selector, TestCase};
@@ -22,7 +21,8 @@ pub struct Selection {
 }
 
 /// A part of a name, or with `*` the shape of a whole one (`Test*`); or a file or directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Pattern(pub String);
 

@@ -15,7 +15,6 @@ use rehearsal_agent::{Agent, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::config::{Overrides, Profile};
 use rehearsal_core::{AgentName, Budget, Outcome, RunId, TaskId, WireShape};
 use rehearsal_engine::{driver_of, program_of};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +41,8 @@ pub(crate) struct CheckArgs {
 }
 
 /// `agent check --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CheckDocument {
     /// The agent.
     agent: String,
@@ -60,7 +60,8 @@ pub(crate) struct CheckDocument {
     capabilities: Vec<CapabilityRow>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CheckRow {
     /// What was tried.
     what: &'static str,

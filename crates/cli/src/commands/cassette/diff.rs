@@ -3,7 +3,6 @@
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_llm::cassette::{CassetteChange, ChangeKind, compare};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, open, told};
@@ -23,7 +22,8 @@ pub(crate) struct DiffArgs {
 }
 
 /// `cassette diff --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DiffDocument {
     same: bool,
     changes: Vec<CassetteChange>,

@@ -7,7 +7,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_llm::cassette::{Asked, Difference, Heard, Place, Proposal, propose};
 use rehearsal_stage::{ListeningPlay, Stage};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, told};
@@ -37,7 +36,8 @@ pub(crate) struct DoctorArgs {
 const MOST_INPUT: usize = 1 << 20;
 
 /// `cassette doctor --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CassetteDoctorDocument {
     /// Whether the two runs asked the same, after normalising.
     repeatable: bool,

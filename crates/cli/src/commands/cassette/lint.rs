@@ -3,7 +3,6 @@
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_llm::cassette::{Finding, LintError, Severity, lint};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, path_of, refused, secrets};
@@ -25,13 +24,15 @@ pub(crate) struct LintArgs {
 }
 
 /// `cassette lint --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LintDocument {
     clean: bool,
     cassettes: Vec<LintedView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LintedView {
     cassette: String,
     findings: Vec<Finding>,

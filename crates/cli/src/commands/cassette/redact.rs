@@ -3,7 +3,6 @@
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_llm::cassette::redacted;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, open, path_of, secrets};
@@ -21,7 +20,8 @@ pub(crate) struct RedactArgs {
 }
 
 /// `cassette redact --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RedactDocument {
     /// Different secrets that were replaced now.
     replaced: u32,

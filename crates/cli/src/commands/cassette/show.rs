@@ -3,7 +3,6 @@
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_llm::cassette::{Body, Cassette, Ended, Entry, Header};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, open};
@@ -26,13 +25,15 @@ pub(crate) struct ShowArgs {
 }
 
 /// `cassette show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ShowDocument {
     header: Header,
     exchanges: Vec<ExchangeView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ExchangeView {
     number: u32,
     lane: String,

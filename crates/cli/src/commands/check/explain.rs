@@ -2,7 +2,6 @@
 
 use camino::Utf8Path;
 use rehearsal_testing::{Check, Stage};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CheckArgs;
@@ -13,7 +12,8 @@ use crate::exit::Exit;
 use crate::ui::{BOLD, harmless, styled};
 
 /// `check --explain --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CheckExplanation {
     /// What would be built and linted, in its order.
     checks: Vec<Check>,

@@ -5,7 +5,6 @@ use rehearsal_core::config::HumanDuration;
 use rehearsal_crew::{
     Hooks, Permission, Permissions, Role, RoleOrigin, SYSTEM_BUDGET, Surroundings, estimate, system_prompt,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Done, role_error, roles_here};
@@ -27,13 +26,15 @@ pub(crate) struct ShowArgs {
 }
 
 /// `crew list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RoleList {
     roles: Vec<RoleView>,
 }
 
 /// `crew show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RoleDocument {
     role: RoleView,
     /// Its system prompt, as it is in this repository.
@@ -44,7 +45,8 @@ pub(crate) struct RoleDocument {
     left_out: Vec<&'static str>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RoleView {
     name: String,
     about: String,

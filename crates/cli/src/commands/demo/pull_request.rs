@@ -6,7 +6,6 @@ use camino::Utf8Path;
 use rehearsal_core::{FlowName, NewTask, TaskId};
 use rehearsal_forge::Git;
 use rehearsal_store::{Change, EventQuery, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::timeline::{Moment, timeline};
@@ -27,7 +26,8 @@ const AGENTS: [(&str, &str); 2] =
     [("implementer", include_str!("implementer.yaml")), ("gatekeeper", include_str!("gatekeeper.yaml"))];
 
 /// `demo --flow pull-request --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PullRequestDemo {
     /// The tests of the base branch before.
     before: TestResult,

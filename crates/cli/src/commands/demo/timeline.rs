@@ -7,14 +7,14 @@ use std::time::Duration;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{AgentName, Event, EventKind, RunId, StateName, Task, TaskId, Timestamp};
 use rehearsal_store::Store;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::CliError;
 use crate::words;
 
 /// One thing that happened.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Moment {
     /// How long after the beginning.
     after_ms: u64,

@@ -1,6 +1,5 @@
 //! `doctor --store`: all that is wrong with the store, one finding a line.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::Done;
@@ -10,7 +9,8 @@ use crate::ui::{BAD, GOOD, harmless, styled};
 use crate::words;
 
 /// `doctor --store --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct StoreDocument {
     /// Whether nothing was found.
     healthy: bool,

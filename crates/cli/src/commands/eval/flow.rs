@@ -11,8 +11,8 @@ use rehearsal_core::config::{HumanDuration, Profile, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, Blame, Clock, NewTask, Outcome, Run, Task, TaskId, Tokens};
 use rehearsal_engine::{
-    AgentSetup, Landing, Outlet, Reach, Role, Roles, SetupError, StopSwitch, Undisturbed, WorkEvent,
-    WorkOptions, Worker,
+    AgentSetup, Landing, Outlet, Policy, QueuePolicy, Reach, Role, Roles, SetupError, StopSwitch,
+    Undisturbed, WorkEvent, WorkOptions, Worker, Workspace,
 };
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::trial::{Step, Trial};
@@ -152,23 +152,27 @@ impl FlowTrial<'_> {
             store,
             clock: Arc::clone(&self.clock),
             roles: Arc::new(self.roles(ours)?),
-            worktrees: Arc::new(worktrees.map_err(|error| wrong(&error))?),
-            outlet: Outlet {
-                remote: "origin".to_owned(),
-                base: BASE.to_owned(),
-                forge: Arc::new(forge),
-                landing: Landing::Forge,
+            workspace: Workspace::Worktrees {
+                worktrees: Arc::new(worktrees.map_err(|error| wrong(&error))?),
+                outlet: Outlet {
+                    remote: "origin".to_owned(),
+                    base: BASE.to_owned(),
+                    forge: Arc::new(forge),
+                    landing: Landing::Forge,
+                },
             },
             state_dir: scene.root.join("state"),
             testing: settings.testing.clone(),
             quality: settings.quality.rules(),
             variables,
             options: WorkOptions {
-                at_once: 1,
-                agents: None,
-                session: None,
-                until_idle: true,
-                once: false,
+                policy: Policy::Queue(QueuePolicy {
+                    at_once: 1,
+                    agents: None,
+                    session: None,
+                    until_idle: true,
+                    once: false,
+                }),
                 max_cost: None,
                 lease: settings.work.lease.value.0,
                 limits: settings.limits(),
@@ -258,7 +262,7 @@ fn hear(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock: &d
         WorkEvent::Claimed { agent: Some(agent), .. } => steps.push(Step::Agent { name: agent.to_string() }),
         WorkEvent::AgentActed { activity, .. } => note(activity, &mut steps),
         WorkEvent::Held { .. } => stop.after_iteration.cancel(),
-        WorkEvent::Waiting { until } => {
+        WorkEvent::Waiting { until, .. } => {
             let is_long = until.is_none_or(|until| until.since(clock.now()) > LONGEST_WAIT);
             if is_long {
                 stop.after_iteration.cancel();

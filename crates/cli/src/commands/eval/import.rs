@@ -7,7 +7,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_eval::import::{Format, Imported, Note, NoteKind, Wanted, promptfoo, safe_name, swe_bench};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::Done;
@@ -74,7 +73,8 @@ enum FormatName {
 }
 
 /// `eval import --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ImportDocument {
     /// The name of the eval.
     eval: String,

@@ -9,7 +9,6 @@ use rehearsal_eval::mutation::{Teeth, Tooth, bite};
 use rehearsal_eval::run::Unmade;
 use rehearsal_eval::summary::Record;
 use rehearsal_eval::trial::{Trial, Variant};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +25,8 @@ use crate::ui::{BAD, GOOD, ODD, harmless, one_line, styled};
 use crate::words;
 
 /// `eval mutate --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct MutateDocument {
     /// Whether every assertion that was tried can fail.
     holds: bool,
@@ -34,7 +34,8 @@ pub(crate) struct MutateDocument {
 }
 
 /// One case.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Bitten {
     eval: String,
     case: String,
@@ -49,7 +50,8 @@ struct Bitten {
 }
 
 /// What was made worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Basis {
     /// Trials that passed in the last run.

@@ -4,7 +4,6 @@ use rehearsal_eval::assertion::Assertion;
 use rehearsal_eval::case::Case;
 use rehearsal_eval::grade::{Grade, Verdict, grade};
 use rehearsal_eval::run::Unmade;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +17,8 @@ use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, harmless, one_line, styled};
 
 /// `eval oracle --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct OracleDocument {
     /// Whether every case that can be tried tells good from bad.
     holds: bool,
@@ -26,7 +26,8 @@ pub(crate) struct OracleDocument {
 }
 
 /// One case.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Tried {
     eval: String,
     case: String,
@@ -36,7 +37,8 @@ struct Tried {
     nothing: Option<Told>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Told {
     verdict: Verdict,
     because: Vec<String>,

@@ -8,7 +8,6 @@ use rehearsal_eval::run::{Attempts as _, Unmade};
 use rehearsal_eval::trial::{Replay, Trial, TrialId};
 use rehearsal_forge::Git;
 use rehearsal_llm::cassette::Matching;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::RealAttempts;
@@ -65,7 +64,8 @@ pub(crate) struct ReplayArgs {
 }
 
 /// `eval record --json`, `eval replay --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SessionDocument {
     /// The recording.
     cassette: String,

@@ -11,7 +11,6 @@ use rehearsal_eval::statistics::{Comparison, Method};
 use rehearsal_eval::summary::{Cell, Record, Summary};
 use rehearsal_eval::trial::Source;
 use rehearsal_testing::{Framework, TestCase, TestReport, TestStatus};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::runs::{EvalRun, Runs};
@@ -24,7 +23,8 @@ use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled, table};
 use crate::words;
 
 /// `eval run --json`, `eval show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct EvalDocument {
     /// The name of the run.
     run: String,
@@ -37,14 +37,16 @@ pub(crate) struct EvalDocument {
 }
 
 /// `eval list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct EvalListDocument {
     evals: Vec<EvalView>,
     /// The runs, the oldest first.
     runs: Vec<String>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct EvalView {
     name: String,
     about: String,
@@ -53,7 +55,8 @@ struct EvalView {
 }
 
 /// `eval compare --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CompareDocument {
     first: String,
     second: String,

@@ -1,11 +1,11 @@
 //! What a tool answers: a document for programs, words for the model.
 
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
-use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::commands::schema;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::Document;
@@ -30,12 +30,9 @@ pub(super) fn cancelled() -> CliError {
 }
 
 /// The arguments of a call, as the tool understands them.
-pub(super) fn arguments<T: DeserializeOwned + JsonSchema>(
-    tool: &str,
-    given: Option<JsonObject>,
-) -> Result<T, CliError> {
+pub(super) fn arguments<T: DeserializeOwned>(tool: &str, given: Option<JsonObject>) -> Result<T, CliError> {
     serde_json::from_value(Value::Object(given.unwrap_or_default())).map_err(|error| {
-        let properties = schema::<T>().get("properties").and_then(Value::as_object).cloned();
+        let properties = schema(&format!("mcp-{tool}")).get("properties").and_then(Value::as_object).cloned();
         let names: Vec<String> =
             properties.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect();
         CliError::usage(format!("`{tool}` cannot be called like this: {error}"))
@@ -43,12 +40,12 @@ pub(super) fn arguments<T: DeserializeOwned + JsonSchema>(
     })
 }
 
-/// The form of a tool's arguments or of its document. The dialect is left unsaid: older clients know only theirs, and
-/// nothing here differs between them.
-pub(super) fn schema<T: JsonSchema>() -> JsonObject {
-    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+/// The checked-in schema of a tool's arguments or of its document, without its dialect: older clients accept only
+/// their own, and nothing here differs between them.
+pub(super) fn schema(name: &str) -> JsonObject {
+    let mut schema: JsonObject = serde_json::from_str(schema::text(name)).unwrap_or_default();
     for unneeded in ["$schema", "title", "description"] {
         schema.remove(unneeded);
     }
-    schema.as_object().cloned().unwrap_or_default()
+    schema
 }

@@ -5,7 +5,6 @@ use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{CheckReport, Stage, check_page_for_agents};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{answer, arguments, cancelled, schema};
@@ -14,7 +13,7 @@ use super::server::Server;
 use crate::commands::test::{DEFAULT_BUDGET, LISTED_FOR_MODEL, sandbox_refused, shorten, tester_with};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::ui::{Document, harmless};
+use crate::ui::harmless;
 
 pub(super) const NAME: &str = "check";
 
@@ -23,9 +22,10 @@ tests; a build that fails is the end of it. Answers with what is to be mended: f
 With `build` or `lint` true, only what is named runs.";
 
 /// Everything may be left out.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// Build; false leaves it out.
     build: Option<bool>,
     /// Lint; false leaves it out.
@@ -33,8 +33,9 @@ struct Arguments {
 }
 
 /// The report of `check --json`, and the words for the model.
-#[derive(Debug, Serialize, JsonSchema)]
-struct CheckAnswer {
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct CheckAnswer {
     /// What is to be mended, in few words.
     agent_report: String,
     #[serde(flatten)]
@@ -46,8 +47,8 @@ pub(super) fn tool() -> Tool {
         .read_only(false)
         .destructive(false)
         .open_world(false);
-    Tool::new(NAME, DESCRIPTION, schema::<Arguments>())
-        .with_raw_output_schema(schema::<Document<CheckAnswer>>().into())
+    Tool::new(NAME, DESCRIPTION, schema("mcp-check"))
+        .with_raw_output_schema(schema("mcp-check-answer").into())
         .with_annotations(hints)
 }
 

@@ -7,7 +7,6 @@ use rehearsal_engine::{TesterError, Wanted};
 use rehearsal_testing::{AgentBudget, Framework};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::answer::{answer, arguments, cancelled, schema};
@@ -15,7 +14,6 @@ use super::progress::watched;
 use super::server::Server;
 use crate::commands::test::{Choices, DEFAULT_BUDGET, TestDocument, for_agent, tester, unless_refused};
 use crate::error::CliError;
-use crate::ui::Document;
 
 pub(super) const NAME: &str = "run_tests";
 
@@ -25,14 +23,15 @@ what is behind them, and how to run the failed ones again. Only the verdict `pas
 or one that crashed or was cut off, is not.";
 
 /// Everything may be left out.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// Only tests that fit: a part of a name, `Test*`, or a file.
     test_pattern: Option<String>,
     /// The runner, if it is not to be found out.
     #[serde(default)]
-    #[schemars(schema_with = "frameworks")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "frameworks"))]
     framework: Option<String>,
     /// How long the run may take, at most 900.
     timeout_seconds: Option<u64>,
@@ -42,9 +41,10 @@ struct Arguments {
     budget: Option<u32>,
 }
 
-/// A model pays for each word that it is told: names are enough.
-fn frameworks(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["string", "null"], "enum": Framework::ALL.map(Framework::name) })
+/// Names only: a model pays for every word of a schema.
+#[cfg(feature = "schema")]
+fn frameworks(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": ["string", "null"], "enum": Framework::ALL.map(Framework::name) })
 }
 
 fn framework(name: String) -> Result<Framework, TesterError> {
@@ -55,8 +55,8 @@ pub(super) fn tool() -> Tool {
     // Tests may do anything, but in the sandbox what they write to the project is caught.
     let hints =
         ToolAnnotations::with_title("Run tests").read_only(false).destructive(false).open_world(false);
-    Tool::new(NAME, DESCRIPTION, schema::<Arguments>())
-        .with_raw_output_schema(schema::<Document<TestDocument>>().into())
+    Tool::new(NAME, DESCRIPTION, schema("mcp-run_tests"))
+        .with_raw_output_schema(schema("test").into())
         .with_annotations(hints)
 }
 

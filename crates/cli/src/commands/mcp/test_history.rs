@@ -6,13 +6,12 @@ use rehearsal_core::TestRun;
 use rehearsal_store::TestQuery;
 use rehearsal_testing::{Standing, TestHistory, TestRecord, histories};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{answer, arguments, schema};
 use super::server::Server;
 use crate::error::CliError;
-use crate::ui::{Document, one_line};
+use crate::ui::one_line;
 
 pub(super) const NAME: &str = "test_history";
 
@@ -21,9 +20,10 @@ results on the same files), which are failing and since which run, which became 
 failure is older than your change.";
 
 /// Everything may be left out.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+pub(crate) struct Arguments {
     /// Only tests whose name, package or file has this in it.
     test: Option<String>,
     /// How many runs are listed; 10 if left out.
@@ -31,7 +31,8 @@ struct Arguments {
 }
 
 /// What the MCP tool `test_history` answers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TestHistoryDocument {
     /// Newest first.
     runs: Vec<TestRun>,
@@ -52,8 +53,8 @@ const LAST: u32 = 10;
 
 pub(super) fn tool() -> Tool {
     let hints = ToolAnnotations::with_title("Test history").read_only(true).open_world(false);
-    Tool::new(NAME, DESCRIPTION, schema::<Arguments>())
-        .with_raw_output_schema(schema::<Document<TestHistoryDocument>>().into())
+    Tool::new(NAME, DESCRIPTION, schema("mcp-test_history"))
+        .with_raw_output_schema(schema("test-history-tool").into())
         .with_annotations(hints)
 }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rehearsal_core::{Activity, Blame, Timestamp, Tokens};
-use rehearsal_engine::{LoopEvent, Reporter};
+use rehearsal_engine::{SessionStart, WorkEvent, WorkReporter};
 
 use crate::context::Context;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Ui, harmless, one_line, styled};
 use crate::words;
 
 /// Tells people what happens, on standard error.
-pub(crate) fn live(context: &Context) -> Reporter {
+pub(crate) fn live(context: &Context) -> WorkReporter {
     let view = Mutex::new(View::new(context.ui));
     let clock = Arc::clone(&context.clock);
     Arc::new(move |event| {
@@ -57,54 +57,56 @@ impl View {
         }
     }
 
-    fn show(&mut self, event: &LoopEvent, now: Timestamp) {
+    fn show(&mut self, event: &WorkEvent, now: Timestamp) {
         match event {
-            LoopEvent::LoopStarted { iterations, .. } => self.iterations = *iterations,
-            LoopEvent::IterationStarted { iteration, title, .. } => {
+            WorkEvent::WorkStarted { session: Some(session), .. } => self.iterations = session.iterations,
+            WorkEvent::Claimed { iteration: Some(iteration), title, .. } => {
                 self.iteration = *iteration;
                 self.title = one_line(title, TITLE_WIDTH);
                 self.doing = "starting".into();
             }
-            LoopEvent::AgentActed { activity, .. } => self.act(activity),
-            LoopEvent::IterationEnded { .. } => self.still(),
+            WorkEvent::AgentActed { activity, .. } => self.act(activity),
+            WorkEvent::RunEnded { .. } => self.still(),
             _ => {}
         }
         if let Some(text) = self.in_words(event, now) {
             self.line(&text);
         }
-        if matches!(event, LoopEvent::IterationStarted { .. } | LoopEvent::AgentActed { .. }) {
+        if matches!(event, WorkEvent::Claimed { .. } | WorkEvent::AgentActed { .. }) {
             self.redraw();
         }
     }
 
     /// The line for an event; none for what only the moving line shows.
-    fn in_words(&self, event: &LoopEvent, now: Timestamp) -> Option<String> {
+    fn in_words(&self, event: &WorkEvent, now: Timestamp) -> Option<String> {
         Some(match event {
-            LoopEvent::AgentActed { .. } => return None,
-            LoopEvent::LoopStarted { session, agent, open_tasks, .. } => {
+            WorkEvent::WorkStarted {
+                session: Some(SessionStart { session, agent, open_tasks, .. }), ..
+            } => {
                 let open = words::count(*open_tasks, "open task");
                 format!("{} session {session}, {open}, agent {agent}", styled(BOLD, "loop"))
             }
-            LoopEvent::Recovered { run, task, outcome } => {
+            WorkEvent::Recovered { run, task, outcome } => {
                 let text = format!("run {run} of task {task} was left by a dead worker: {outcome}");
                 styled(ODD, harmless(&text))
             }
-            LoopEvent::IterationStarted { task, .. } => {
+            WorkEvent::Claimed { task, .. } => {
                 format!("{} {task} {}", styled(BOLD, self.place()), self.title)
             }
-            LoopEvent::IterationEnded { .. } => ended_in_words(event)?,
-            LoopEvent::TaskReported { task, title, status } => {
+            WorkEvent::RunEnded { .. } => ended_in_words(event)?,
+            WorkEvent::TaskReported { task, title, status } => {
                 format!("    {task} {} is now {}", one_line(title, TITLE_WIDTH), styled(BOLD, status))
             }
-            LoopEvent::CompleteRefused { open_tasks } => {
+            WorkEvent::CompleteRefused { open_tasks } => {
                 let open = words::count(*open_tasks, "task");
                 styled(ODD, format!("    COMPLETE is refused: {open} not done"))
             }
-            LoopEvent::Waiting { reason, until, .. } => {
+            WorkEvent::Waiting { reason: Some(reason), until: Some(until) } => {
                 let when = words::relative(*until, now);
                 styled(ODD, format!("    waiting: {}, going on {when}", harmless(reason)))
             }
-            LoopEvent::Warning { message } => styled(ODD, format!("    note: {}", harmless(message))),
+            WorkEvent::Warning { message } => styled(ODD, format!("    note: {}", harmless(message))),
+            _ => return None,
         })
     }
 
@@ -167,9 +169,8 @@ impl Drop for View {
     }
 }
 
-fn ended_in_words(event: &LoopEvent) -> Option<String> {
-    let LoopEvent::IterationEnded { outcome, commits, files_changed, cost_usd, duration_ms, .. } = event
-    else {
+fn ended_in_words(event: &WorkEvent) -> Option<String> {
+    let WorkEvent::RunEnded { outcome, commits, files_changed, cost_usd, duration_ms, .. } = event else {
         return None;
     };
     let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };

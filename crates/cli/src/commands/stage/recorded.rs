@@ -6,7 +6,6 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder, Written};
 use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{StageArgs, StageEvent, perform};
@@ -21,7 +20,8 @@ use crate::exit::Exit;
 use crate::words::count;
 
 /// What was recorded.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RecordedDocument {
     /// The file.
     cassette: String,

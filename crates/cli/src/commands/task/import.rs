@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use rehearsal_core::import::{ImportedTask, json_lines, markdown};
 use rehearsal_core::{FlowName, NewTask, SessionName, TaskId};
 use rehearsal_store::{Change, Store};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -52,7 +51,8 @@ enum Format {
 }
 
 /// `task import --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ImportDocument {
     /// The new tasks, in the order of the file.
     added: Vec<TaskId>,

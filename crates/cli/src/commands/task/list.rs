@@ -7,7 +7,6 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, Wait};
 use rehearsal_engine::why::next_step;
 use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Done;
@@ -60,7 +59,8 @@ pub(crate) struct ShowArgs {
 }
 
 /// `task list --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TaskList {
     /// Most urgent first.
     tasks: Vec<Task>,
@@ -69,7 +69,8 @@ pub(crate) struct TaskList {
 }
 
 /// `task show --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TaskDetails {
     /// The task.
     task: Task,

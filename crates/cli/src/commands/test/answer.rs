@@ -7,7 +7,6 @@ use rehearsal_testing::{
     AgentBudget, Comparison, FailureAnalysis, Mark, StyledText, SummaryExtras, TestReport, TestSummary,
     Verdict, agent_report, ctrf, junit, summary,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -55,7 +54,8 @@ impl AnswerArgs {
 }
 
 /// `test --json`: the report of the project, or of all projects together.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TestDocument {
     /// With `--agent`: the answer for a coding agent, failures first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,8 @@ pub(crate) struct TestDocument {
     pub(super) projects: Vec<ProjectView>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct ProjectView {
     root: String,
     framework: String,

@@ -3,7 +3,6 @@
 use camino::Utf8Path;
 use rehearsal_engine::Choice;
 use rehearsal_testing::{Affected, Candidate, RunPlan, TestReport, WorkingTree};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +16,8 @@ use crate::exit::Exit;
 use crate::ui::{BOLD, DIM, harmless, styled};
 
 /// `test --explain --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ExplainDocument {
     /// What was found, chosen or not.
     found: Vec<Candidate>,

@@ -2,11 +2,11 @@
 
 use camino::Utf8Path;
 use rehearsal_testing::{Candidate, Framework, detect};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The tests of one project.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FoundTests {
     /// The runner.
     pub(crate) framework: Framework,

@@ -4,7 +4,6 @@ use rehearsal_core::TestRun;
 use rehearsal_core::config::Overrides;
 use rehearsal_store::TestQuery;
 use rehearsal_testing::{Standing, TestHistory, TestRecord, histories};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::Done;
@@ -15,14 +14,16 @@ use crate::ui::{one_line, table};
 use crate::words;
 
 /// `test history --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct HistoryDocument {
     /// Newest first.
     runs: Vec<TestRun>,
 }
 
 /// `test flaky --json` and `test slow --json`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct TestsDocument {
     tests: Vec<TestHistory>,
 }

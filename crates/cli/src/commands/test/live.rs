@@ -6,7 +6,6 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rehearsal_engine::{ChangedSince, Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +21,8 @@ use crate::exit::Exit;
 use crate::ui::{Document, emit};
 
 /// A line of `test --follow`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum TestEvent {
     /// A runner begins.

@@ -102,9 +102,11 @@ impl Drop for View {
 fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
     let of = |task: &TaskId, text: String| format!("{}  {text}", styled(BOLD, task));
     Some(match event {
-        WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Prepared { .. } => {
-            return None;
-        }
+        WorkEvent::AgentActed { .. }
+        | WorkEvent::StepStarted { .. }
+        | WorkEvent::Prepared { .. }
+        | WorkEvent::TaskReported { .. }
+        | WorkEvent::CompleteRefused { .. } => return None,
         WorkEvent::WorkStarted { at_once, .. } => {
             format!("{} at most {} at once", styled(BOLD, "work"), words::count(u64::from(*at_once), "task"))
         }
@@ -117,7 +119,7 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
             let title = one_line(title, TITLE_WIDTH);
             of(task, format!("{state}: {who} goes on (run {run}), though its worker died  {title}"))
         }
-        WorkEvent::Claimed { task, title, state, agent, run, taken_from } => {
+        WorkEvent::Claimed { task, title, state, agent, run, taken_from, .. } => {
             let who = agent.as_ref().map_or_else(|| "steps".to_owned(), ToString::to_string);
             let from =
                 taken_from.as_ref().map_or_else(String::new, |run| format!(", taken over from run {run}"));
@@ -163,7 +165,7 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
                 hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
             styled(ODD, format!("{lane} is held: {}{until}", harmless(&hold.reason)))
         }
-        WorkEvent::Waiting { until } => waiting_in_words(*until, now),
+        WorkEvent::Waiting { until, .. } => waiting_in_words(*until, now),
         WorkEvent::Warning { message } => styled(ODD, format!("note: {}", harmless(message))),
     })
 }

@@ -11,7 +11,6 @@ use rehearsal_eval::run::Unmade;
 use rehearsal_forge::{Git, GitError};
 use rehearsal_store::Store;
 use rehearsal_testing::is_test_file;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +34,8 @@ const LONGEST_PATCH: usize = 256 << 10;
 const MOST_CASES: usize = 20;
 
 /// What was looked at.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Looked {
     /// Commits.
     commits: u64,

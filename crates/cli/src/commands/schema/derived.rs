@@ -1,0 +1,140 @@
+//! Derives every schema again and compares it with the one under `schemas/`.
+//!
+//! After a change: `UPDATE_SCHEMAS=1 cargo test -p rehearsal --features schema schemas`.
+
+use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::mock::ScriptFile;
+use rehearsal_core::config::{ConfigFile, TestingFile};
+use rehearsal_core::flow::FlowFile;
+use rehearsal_core::import::ImportedTask;
+use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_crew::RoleFile;
+use rehearsal_crew::plan::PlanFile;
+use rehearsal_engine::rehearsal::Scenario;
+use rehearsal_engine::{WorkEvent, WorkSummary, why::Why};
+use rehearsal_eval::case::EvalFile;
+use rehearsal_eval::summary::Record;
+use rehearsal_stage::StageScriptFile;
+use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
+use schemars::{JsonSchema, Schema, schema_for};
+
+use super::{SCHEMAS, SchemaNames};
+use crate::commands::{
+    agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, lane, logs, mcp,
+    plan, promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+};
+use crate::error::ErrorDocument;
+use crate::ui::Document;
+
+type Derive = fn() -> Schema;
+
+fn document<T: JsonSchema>() -> Schema {
+    schema_for!(Document<T>)
+}
+
+const DERIVED: &[(&str, Derive)] = &[
+    ("config", || schema_for!(ConfigFile)),
+    ("flow", || schema_for!(FlowFile)),
+    ("scenario", || schema_for!(Scenario)),
+    ("role", || schema_for!(RoleFile)),
+    ("mock-script", || schema_for!(ScriptFile)),
+    ("stage-script", || schema_for!(StageScriptFile)),
+    ("import", || schema_for!(ImportedTask)),
+    ("result", || schema_for!(ResultFile)),
+    ("activity", || schema_for!(Activity)),
+    ("event", || schema_for!(Event)),
+    ("error", document::<ErrorDocument>),
+    ("init", document::<init::InitDocument>),
+    ("doctor", document::<doctor::DoctorDocument>),
+    ("doctor-store", document::<doctor::StoreDocument>),
+    ("demo", document::<demo::DemoDocument>),
+    ("demo-pull-request", document::<demo::PullRequestDemo>),
+    ("session", document::<session::SessionDocument>),
+    ("session-list", document::<session::SessionList>),
+    ("session-progress", document::<session::ProgressDocument>),
+    ("task", document::<task::TaskDocument>),
+    ("task-report", document::<task::TaskReport>),
+    ("task-list", document::<task::TaskList>),
+    ("task-show", document::<task::TaskDetails>),
+    ("task-import", document::<task::ImportDocument>),
+    ("plan", || schema_for!(PlanFile)),
+    ("plan-document", document::<plan::PlanDocument>),
+    ("run", document::<WorkSummary>),
+    ("run-event", document::<WorkEvent>),
+    ("run-dry", document::<run::DryRun>),
+    ("work", document::<work::WorkDocument>),
+    ("work-event", document::<WorkEvent>),
+    ("lane", document::<lane::LaneDocument>),
+    ("gc", document::<gc::GcDocument>),
+    ("test", document::<test::TestDocument>),
+    ("test-event", document::<test::TestEvent>),
+    ("test-explain", document::<test::ExplainDocument>),
+    ("test-history", document::<test::HistoryDocument>),
+    ("test-list", document::<test::TestsDocument>),
+    ("check", document::<CheckReport>),
+    ("check-explain", document::<check::CheckExplanation>),
+    ("test-history-tool", document::<mcp::TestHistoryDocument>),
+    ("mcp-run_tests", || schema_for!(mcp::RunTestsArguments)),
+    ("mcp-check", || schema_for!(mcp::CheckArguments)),
+    ("mcp-check-answer", document::<mcp::CheckAnswer>),
+    ("mcp-test_history", || schema_for!(mcp::TestHistoryArguments)),
+    ("run-tests", || schema_for!(RunTests)),
+    ("run-tests-answer", document::<RunTestsAnswer>),
+    ("testing", || schema_for!(TestingFile)),
+    ("stage", document::<stage::StageEvent>),
+    ("promote", document::<promote::PromoteDocument>),
+    ("rehearse", document::<rehearse::RehearseDocument>),
+    ("rehearse-init", document::<rehearse::StarterDocument>),
+    ("eval", || schema_for!(EvalFile)),
+    ("eval-run", document::<eval::EvalDocument>),
+    ("eval-trial", || schema_for!(Record)),
+    ("eval-list", document::<eval::EvalListDocument>),
+    ("eval-compare", document::<eval::CompareDocument>),
+    ("eval-oracle", document::<eval::OracleDocument>),
+    ("eval-session", document::<eval::SessionDocument>),
+    ("eval-import", document::<eval::ImportDocument>),
+    ("eval-mutate", document::<eval::MutateDocument>),
+    ("status", document::<status::Status>),
+    ("logs", document::<logs::LogLine>),
+    ("why", document::<Why>),
+    ("runs", document::<runs::RunList>),
+    ("runs-show", document::<runs::RunDocument>),
+    ("agent-list", document::<agent::AgentList>),
+    ("agent-check", document::<agent::CheckDocument>),
+    ("agent-explain", || schema_for!(rehearsal_agent::driver::Explanation)),
+    ("crew-run", document::<CrewLine>),
+    ("crew-list", document::<crew::RoleList>),
+    ("crew-show", document::<crew::RoleDocument>),
+    ("record", document::<record::RecordDocument>),
+    ("replay", document::<replay::ReplayDocument>),
+    ("cassette-show", document::<cassette::ShowDocument>),
+    ("cassette-diff", document::<cassette::DiffDocument>),
+    ("cassette-lint", document::<cassette::LintDocument>),
+    ("cassette-doctor", document::<cassette::CassetteDoctorDocument>),
+    ("cassette-redact", document::<cassette::RedactDocument>),
+    ("config-show", document::<config::ConfigDocument>),
+    ("flow-list", document::<flow::FlowList>),
+    ("flow-check", document::<flow::FlowCheck>),
+    ("flow-graph", document::<flow::FlowGraph>),
+    ("schema-list", document::<SchemaNames>),
+    ("generate", document::<generate::Generated>),
+    ("completions", document::<generate::Completions>),
+];
+
+#[test]
+fn the_schemas_are_what_the_types_say() {
+    let directory = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas"));
+    let update = std::env::var_os("UPDATE_SCHEMAS").is_some();
+    for (name, derive) in DERIVED {
+        let text = serde_json::to_string_pretty(&derive()).unwrap() + "\n";
+        if update {
+            fs_err::write(directory.join(format!("{name}.json")), text).unwrap();
+        } else {
+            let hint = "UPDATE_SCHEMAS=1 cargo test -p rehearsal --features schema schemas";
+            assert_eq!(super::text(name), text, "schemas/{name}.json is out of date: {hint}");
+        }
+    }
+    let listed: Vec<&str> = SCHEMAS.iter().map(|schema| schema.name).collect();
+    let derived: Vec<&str> = DERIVED.iter().map(|(name, _)| *name).collect();
+    assert_eq!(listed, derived);
+}

@@ -12,7 +12,7 @@ use rehearsal_engine::{WorkEnd, WorkEvent};
 use rehearsal_store::{Change, ClaimRequest, Committed, EventQuery};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{HOUR, Stage, change, new_session, play, session, task_id, titled};
+use crate::stage::{HOUR, Stage, change, new_session, play, session, titled};
 
 /// A `run` claims the task, which is the next of its session, and dies while its agent works.
 async fn dies_during(stage: &Stage, run: &str, task: &str) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::source::near_hint;
+use crate::source::nearest;
 use crate::{Budget, Place, Priority, SourceError};
 
 /// A task as an import file has it. In JSON lines: one object a line.
@@ -57,6 +57,15 @@ pub fn json_lines(text: &str) -> Result<Vec<ImportedTask>, SourceError> {
         tasks.push(task);
     }
     Ok(tasks)
+}
+
+/// ``unknown field `titel`, expected one of `key`, …`` lists all names: find the one that was meant.
+fn near_hint(message: &str) -> Option<String> {
+    let rest =
+        message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `"))?;
+    let (written, known) = rest.split_once("`, expected")?;
+    let known = known.trim_start_matches(" one of").split(',').map(|name| name.trim().trim_matches('`'));
+    nearest(written, known.filter(|name| !name.is_empty())).map(|near| format!("did you mean `{near}`?"))
 }
 
 /// Reads a Markdown checklist: `- [ ] title` is a task, `- [x] title` a done one. Items below it are its

@@ -38,6 +38,7 @@ mod task;
 mod tested;
 pub mod transition;
 pub mod vendor;
+pub mod yaml;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 pub use clock::{Clock, Timestamp, Turn, VirtualClock};
@@ -53,6 +54,6 @@ pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::Promise;
 pub use run::{Run, RunEnd, RunStart};
 pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
-pub use source::{Entries, Place, SourceError, nearest, place_of, yaml_error};
+pub use source::{Place, SourceError, nearest};
 pub use task::{Budget, Claim, NewTask, Priority, Standing, Task, TaskEdit, Wait, WaitFor};
 pub use tested::{TestResult, TestRun, TestStatus};

@@ -17,7 +17,6 @@ mod ledger;
 mod lock;
 mod outcome_file;
 pub mod prompt;
-pub mod rehearsal;
 mod steps;
 mod stop;
 mod tester;

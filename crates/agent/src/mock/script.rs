@@ -2,8 +2,8 @@
 
 use camino::Utf8Path;
 use rehearsal_core::Place;
+use rehearsal_core::yaml::{self, Spanned};
 use serde::{Deserialize, Serialize};
-use serde_saphyr::Spanned;
 
 use super::actions::Action;
 use super::error::MockError;
@@ -50,7 +50,7 @@ impl Script {
     }
 
     fn parse(text: &str) -> Result<Self, (Option<Place>, String)> {
-        let file: ScriptFile = serde_saphyr::from_str(text).map_err(|error| describe(&error))?;
+        let file: ScriptFile = yaml::from_str(text).map_err(|error| (error.place, error.message))?;
         match (file.run, file.runs) {
             (Some(run), None) => Ok(Self::Every(checked(run)?)),
             (None, Some(runs)) => Ok(Self::Each(runs.into_iter().map(checked).collect::<Result<_, _>>()?)),
@@ -84,23 +84,11 @@ pub fn checked(run: Vec<Spanned<Action>>) -> Result<Vec<Action>, (Option<Place>,
     for action in &run {
         if let Some(end) = ended_by {
             let message = format!("nothing after `{end}` is ever played: it ends the run");
-            return Err((place(action.referenced), message));
+            return Err((action.place, message));
         }
         ended_by = action.value.ends_run();
     }
     Ok(run.into_iter().map(|action| action.value).collect())
-}
-
-fn describe(error: &serde_saphyr::Error) -> (Option<Place>, String) {
-    let message = error.without_snippet().to_string();
-    let first = message.lines().next().unwrap_or_default();
-    // The library appends the place to some messages; it is shown before them.
-    let message = first.split(" at line ").next().unwrap_or(first).trim_end_matches([':', ',']);
-    (error.location().and_then(place), message.to_owned())
-}
-
-fn place(location: serde_saphyr::Location) -> Option<Place> {
-    (location.line() > 0).then(|| Place { line: location.line(), column: location.column() })
 }
 
 #[cfg(test)]
@@ -153,10 +141,12 @@ mod tests {
 
     /// What an editor would report for a script.
     fn wrong_by_schema(text: &str) -> Vec<String> {
-        let script: serde_json::Value = serde_saphyr::from_str(text).unwrap();
+        let script: serde_json::Value = rehearsal_core::yaml::from_str(text).unwrap();
         let schema = serde_json::from_str(SCHEMA).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        validator.iter_errors(&script).map(|error| error.to_string()).collect()
+        let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+        compiler.add_resource("script", schema).unwrap();
+        let root = compiler.compile("script", &mut schemas).unwrap();
+        schemas.validate(&script, root).err().map(|error| error.to_string()).into_iter().collect()
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn check(kind: DriverKind, case: &str, truth: &Truth) -> Vec<String> {
 #[test]
 fn every_recorded_run_comes_to_what_a_person_says_it_came_to() {
     let yaml = std::fs::read_to_string(fixtures().join("truth.yaml")).unwrap();
-    let truth: BTreeMap<DriverKind, BTreeMap<String, Truth>> = serde_saphyr::from_str(&yaml).unwrap();
+    let truth: BTreeMap<DriverKind, BTreeMap<String, Truth>> = rehearsal_core::yaml::from_str(&yaml).unwrap();
     let mut wrong = Vec::new();
     for (kind, cases) in &truth {
         for (case, truth) in cases {

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: PromoteArgs, context: &Context) -> Done {
     }
     let commits = Commits::of(&project.root, end).await?;
     let text = scenario(&name, &task, &run, end, &commits)?;
-    if let Err(error) = rehearsal_engine::rehearsal::parse(&text) {
+    if let Err(error) = rehearsal_scenario::parse(&text) {
         return Err(CliError::in_file(error, &project.shown(&path)));
     }
     if let Some(parent) = path.parent() {

@@ -18,7 +18,7 @@ fn config(content: impl AsRef<[u8]>) -> String {
 #[test]
 fn a_broken_configuration_is_refused_with_its_place() {
     assert_snapshot!(config("agents:\n  implementer: [\n"), @r"
-    error: expected mapping start
+    error: unclosed bracket '['
       --> .rehearsal/config.yaml:2:16
     ");
     assert_snapshot!(config("agents:\n  implementer:\n    drivr: claude\n"), @r"

@@ -14,7 +14,7 @@ fn with_config(text: &str) -> TestEnv {
 fn broken_yaml_is_shown_with_its_place() {
     assert_snapshot!(with_config("agents:\n  implementer: [\n").run(&["run"]), @r"
     [stderr]
-    error: expected mapping start
+    error: unclosed bracket '['
       --> .rehearsal/config.yaml:2:16
     [exit 2]
     ");

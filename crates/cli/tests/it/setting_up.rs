@@ -137,7 +137,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
           hint: mend the file; `rehearsal schema config` has its form
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration
-    bad   flows               .rehearsal/flows/mine.yaml:1:7: expected string scalar
+    bad   flows               .rehearsal/flows/mine.yaml:1:7: unclosed bracket '['
           hint: `rehearsal flow check` shows it whole
     bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
           hint: restore `.rehearsal/state` from a backup, or move it away and begin anew

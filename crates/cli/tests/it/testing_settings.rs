@@ -122,8 +122,8 @@ fn slips_in_the_files_are_told_with_their_place() {
     ");
     assert_snapshot!(told("testing", " - [\n"), @"
     [stderr]
-    error: expected mapping start
-      --> .rehearsal/testing.yaml:2:2
+    error: unclosed bracket '['
+      --> .rehearsal/testing.yaml:2:4
     [exit 2]
     ");
 }

@@ -8,8 +8,8 @@ use super::{
     CheckConfig, ForgeConfig, HumanDuration, QualityConfig, SandboxConfig, TestingConfig, WorkConfig,
     WorktreesConfig,
 };
-use crate::source::{nearest, yaml_error};
-use crate::{AgentName, Budget, SourceError};
+use crate::source::nearest;
+use crate::{AgentName, Budget, SourceError, yaml};
 
 /// `.rehearsal/config.yaml`. Everything is optional.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -207,5 +207,5 @@ pub fn parse(text: &str) -> Result<ConfigFile, SourceError> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(ConfigFile::default());
     }
-    serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))
+    yaml::from_str(text)
 }

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use serde_saphyr::Spanned;
 
 use super::HumanDuration;
 use super::file::ConfigFile;
 use super::resolve::{Layers, Origin, Setting};
 use super::sandbox::{SandboxConfig, SandboxSettings};
-use crate::SourceError;
-use crate::source::{Place, place_of, yaml_error};
+use crate::yaml::{self, Spanned};
+use crate::{Place, SourceError};
 
 /// How the repository's tests run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -53,7 +52,7 @@ pub struct Written {
 impl<'de> Deserialize<'de> for Written {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<String>::deserialize(input)?;
-        Ok(Self { place: place_of(&spanned), word: spanned.value })
+        Ok(Self { place: spanned.place, word: spanned.value })
     }
 }
 
@@ -74,7 +73,7 @@ pub fn parse_testing(text: &str) -> Result<ConfigFile, SourceError> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(ConfigFile::default());
     }
-    let file: TestingFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
+    let file: TestingFile = yaml::from_str(text)?;
     Ok(ConfigFile { testing: file.testing, ..ConfigFile::default() })
 }
 

@@ -7,14 +7,14 @@ use std::num::NonZeroU32;
 use indexmap::IndexMap;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_saphyr::Spanned;
 use sha2::{Digest, Sha256};
 
 use super::check::{Names, check};
 use super::step::{STEPS, StepFile, Unreadable};
 use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step};
 use crate::config::HumanDuration;
-use crate::source::{Entries, nearest, place_of, yaml_error};
+use crate::source::nearest;
+use crate::yaml::{self, Entries, Spanned};
 use crate::{AgentName, FlowName, Place, SourceError, StateName};
 
 /// A flow file as people write it. Used through [`parse`]; public for its JSON Schema.
@@ -123,13 +123,13 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
              `rehearsal schema flow` has all it can say",
         ));
     }
-    let file: FlowFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
+    let file: FlowFile = yaml::from_str(text)?;
     let mut names = Names::default();
     let mut states = IndexMap::new();
     let mut rooms = BTreeMap::new();
     for (key, state) in file.states.0 {
         let name = state_name(&key)?;
-        names.states.insert(name.clone(), place_of(&key));
+        names.states.insert(name.clone(), key.place);
         rooms.extend(state.value.room.map(|room| (name.clone(), room.get())));
         let state = read_state(&name, state, &mut names)?;
         states.insert(name, state);
@@ -142,7 +142,7 @@ pub fn parse(text: &str) -> Result<Flow, SourceError> {
     }
     let flow = Flow {
         name: FlowName::new(file.name.value.clone())
-            .map_err(|error| SourceError::at(place_of(&file.name), error.to_string()))?,
+            .map_err(|error| SourceError::at(file.name.place, error.to_string()))?,
         version: version_of(text),
         source: text.to_owned(),
         start,
@@ -166,8 +166,7 @@ fn version_of(text: &str) -> String {
 }
 
 fn state_name(written: &Spanned<String>) -> Result<StateName, SourceError> {
-    StateName::new(written.value.clone())
-        .map_err(|error| SourceError::at(place_of(written), error.to_string()))
+    StateName::new(written.value.clone()).map_err(|error| SourceError::at(written.place, error.to_string()))
 }
 
 fn known_state(
@@ -178,7 +177,7 @@ fn known_state(
     if states.contains_key(&name) {
         return Ok(name);
     }
-    Err(unknown_state(&written.value, place_of(written), states))
+    Err(unknown_state(&written.value, written.place, states))
 }
 
 fn unknown_state(written: &str, place: Option<Place>, states: &IndexMap<StateName, State>) -> SourceError {
@@ -193,7 +192,7 @@ fn unknown_state(written: &str, place: Option<Place>, states: &IndexMap<StateNam
 }
 
 fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) -> Result<State, SourceError> {
-    let place = place_of(&state);
+    let place = state.place;
     let file = state.value;
     if file.r#for.is_some() && !matches!(file.wait, Some(WaitFile::Time)) {
         return Err(SourceError::at(
@@ -201,7 +200,7 @@ fn read_state(name: &StateName, state: Spanned<StateFile>, names: &mut Names) ->
             format!("state `{name}` has `for`, which only `wait: time` takes"),
         ));
     }
-    let agent_place = file.agent.as_ref().map(place_of);
+    let agent_place = file.agent.as_ref().map(|agent| agent.place);
     match (file.agent, file.wait, file.end) {
         (Some(agent), None, None) => {
             let on = read_edges(file.on, file.otherwise, names)?;
@@ -244,7 +243,7 @@ fn read_steps(steps: &[Spanned<StepFile>]) -> Result<Vec<Step>, SourceError> {
 }
 
 fn read_step(step: &Spanned<StepFile>) -> Result<Step, SourceError> {
-    let place = place_of(step);
+    let place = step.place;
     let StepFile { name, text } = &step.value;
     let Some(spec) = STEPS.iter().find(|spec| spec.name == name) else {
         return Err(unknown(name, "step", place, Step::names()));
@@ -265,11 +264,11 @@ fn read_edges(
     let mut named = IndexMap::new();
     for (key, edge) in on.0 {
         if key.value == "otherwise" {
-            return Err(SourceError::at(place_of(&key), "`otherwise` is no outcome")
+            return Err(SourceError::at(key.place, "`otherwise` is no outcome")
                 .hint("it stands beside `on:`, not under it: `otherwise: STATE`"));
         }
         let name = EdgeName::all().find(|known| known.as_str() == key.value).ok_or_else(|| {
-            unknown(&key.value, "outcome", place_of(&key), EdgeName::all().map(EdgeName::as_str))
+            unknown(&key.value, "outcome", key.place, EdgeName::all().map(EdgeName::as_str))
         })?;
         named.insert(name, read_edge(edge, names)?);
     }
@@ -278,7 +277,7 @@ fn read_edges(
 }
 
 fn read_edge(edge: Spanned<EdgeFile>, names: &mut Names) -> Result<Edge, SourceError> {
-    let place = place_of(&edge);
+    let place = edge.place;
     match edge.value {
         EdgeFile::Plain(to) => {
             let to = StateName::new(to).map_err(|error| SourceError::at(place, error.to_string()))?;
@@ -304,7 +303,7 @@ fn read_edge(edge: Spanned<EdgeFile>, names: &mut Names) -> Result<Edge, SourceE
 impl Names {
     fn mention(&mut self, written: &Spanned<String>) -> Result<StateName, SourceError> {
         let name = state_name(written)?;
-        self.mentioned.push((name.clone(), place_of(written)));
+        self.mentioned.push((name.clone(), written.place));
         Ok(name)
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use rehearsal_core::config::HumanDuration;
+use rehearsal_core::nearest;
+use rehearsal_core::yaml::{self, Spanned};
 use rehearsal_core::{Place, SourceError};
-use rehearsal_core::{nearest, place_of, yaml_error};
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::Role;
 use crate::toolbox::NEEDS;
@@ -57,7 +57,7 @@ const TURNS: u64 = 60;
 /// Reads a role, on top of one of the same name if there is one.
 pub(super) fn read(name: &str, text: &str, base: Option<&Role>) -> Result<Role, SourceError> {
     check_name(name)?;
-    let file: RoleFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
+    let file: RoleFile = yaml::from_str(text)?;
     let missing = |key: &str| {
         SourceError::at(Some(Place { line: 1, column: 1 }), format!("the new role `{name}` has no `{key}`"))
             .hint("a role that is not built in needs `about`, `prompt`, `tools` and `permissions`")
@@ -103,15 +103,17 @@ fn check_name(name: &str) -> Result<(), SourceError> {
 fn check(role: &Role, file: &RoleFile) -> Result<(), SourceError> {
     let written = |tool: &str| file.tools.iter().flatten().find(|written| written.value == tool);
     for tool in &role.tools {
-        let place = written(tool).and_then(place_of).or_else(|| file.permissions.as_ref().and_then(place_of));
+        let place = written(tool)
+            .and_then(|tool| tool.place)
+            .or_else(|| file.permissions.as_ref().and_then(|permissions| permissions.place));
         check_tool(tool, place, role)?;
     }
     if role.turns == 0 {
-        let place = file.turns.as_ref().and_then(place_of);
+        let place = file.turns.as_ref().and_then(|turns| turns.place);
         return Err(SourceError::at(place, "`turns` must be at least 1"));
     }
     if role.max_timeout < role.timeout {
-        let place = file.max_timeout.as_ref().and_then(place_of);
+        let place = file.max_timeout.as_ref().and_then(|timeout| timeout.place);
         let (timeout, max) = (HumanDuration(role.timeout), HumanDuration(role.max_timeout));
         let message = format!("`max_timeout` ({max}) is shorter than `timeout` ({timeout})");
         return Err(SourceError::at(place, message));

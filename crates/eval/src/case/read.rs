@@ -1,15 +1,15 @@
 //! From YAML to checked evals.
 
-mod asked;
+mod direct;
 
 use std::collections::BTreeSet;
 
-use rehearsal_core::{SourceError, place_of, yaml_error};
-use serde_saphyr::Spanned;
+use rehearsal_core::SourceError;
+use rehearsal_core::yaml::{self, Spanned};
 
 use super::{AtK, Case, CaseFile, Eval, EvalFile, Require};
-use crate::asked::Asked;
 use crate::assertion::{Assertion, AssertionFile, check_of};
+use crate::direct::Direct;
 use crate::trial::Variant;
 
 /// More trials of one case than anyone waits for.
@@ -17,9 +17,9 @@ const MOST_REPEATS: u32 = 10_000;
 
 /// Reads an eval. Who is measured where the file does not say so is `default_agent`.
 pub fn parse(text: &str, default_agent: &str) -> Result<Eval, SourceError> {
-    let file: EvalFile = serde_saphyr::from_str(text).map_err(|error| yaml_error(&error))?;
-    check_name(&file.name.value).map_err(|message| SourceError::at(place_of(&file.name), message))?;
-    let at_name = |message: String| SourceError::at(place_of(&file.name), message);
+    let file: EvalFile = yaml::from_str(text)?;
+    check_name(&file.name.value).map_err(|message| SourceError::at(file.name.place, message))?;
+    let at_name = |message: String| SourceError::at(file.name.place, message);
     check_repeat(file.repeat).map_err(at_name)?;
     check_require(&file.require).map_err(at_name)?;
     for (name, prompt) in &file.prompts {
@@ -36,7 +36,7 @@ pub fn parse(text: &str, default_agent: &str) -> Result<Eval, SourceError> {
     let mut names = BTreeSet::new();
     let mut cases = Vec::new();
     for case in &file.cases {
-        let at = |message: String| SourceError::at(place_of(case), message);
+        let at = |message: String| SourceError::at(case.place, message);
         if !names.insert(&case.value.name) {
             return Err(at(format!("case `{}` is there twice", case.value.name)));
         }
@@ -59,7 +59,7 @@ fn read_case(
     common: &[Assertion],
     default_agent: &str,
 ) -> Result<Case, SourceError> {
-    let at = |message: String| SourceError::at(place_of(case), message);
+    let at = |message: String| SourceError::at(case.place, message);
     let written = &case.value;
     check_name(&written.name).map_err(at)?;
     check_require(&written.require).map_err(at)?;
@@ -84,8 +84,8 @@ fn read_case(
         return Err(at(message).hint("add `assert:` with at least one assertion"));
     }
     for agent in agents(file, written, default_agent) {
-        if let Some(asked) = Asked::of(agent) {
-            asked::check(agent, asked, file, case, (common, &own))?;
+        if let Some(asked) = Direct::of(agent) {
+            direct::check(agent, asked, file, case, (common, &own))?;
         }
     }
     if let (Some(judged), None) = (own.iter().chain(common).find(|one| one.is_judged()), &file.judge) {
@@ -103,7 +103,7 @@ fn read_case(
 
 fn assertions(files: &[Spanned<AssertionFile>]) -> Result<Vec<Assertion>, SourceError> {
     let read = |file: &Spanned<AssertionFile>| {
-        check_of(&file.value).map_err(|message| SourceError::at(place_of(file), message))
+        check_of(&file.value).map_err(|message| SourceError::at(file.place, message))
     };
     files.iter().map(read).collect()
 }

@@ -10,7 +10,7 @@ use crate::trial::{
 };
 
 fn read(yaml: &str) -> Assertion {
-    let file: AssertionFile = serde_saphyr::from_str(yaml).unwrap();
+    let file: AssertionFile = rehearsal_core::yaml::from_str(yaml).unwrap();
     check_of(&file).unwrap()
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use rehearsal_core::config::HumanDuration;
+use rehearsal_core::yaml::Spanned;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_saphyr::Spanned;
 
 use super::{LintPolicy, Times};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use regex::{Regex, RegexBuilder};
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{Place, SourceError, nearest, place_of, yaml_error};
+use rehearsal_core::yaml::{self, Spanned};
+use rehearsal_core::{Place, SourceError, nearest};
 use rehearsal_llm::chat::{FinishReason, Usage};
-use serde_saphyr::Spanned;
 
 use super::file::{
     ActionFile, ConditionFile, FaultFile, FinishFile, SpeedFile, StageScriptFile, StatusFile, TurnFile,
@@ -18,8 +18,7 @@ use crate::template::{BUILT_IN, Template, strings_of};
 const MOST_REGEX: usize = 1024 * 1024;
 
 pub(super) fn parse(text: &str) -> Result<Script, SourceError> {
-    let file: StageScriptFile =
-        serde_saphyr::from_str(text).map_err(|error| with_form(yaml_error(&error), text))?;
+    let file: StageScriptFile = yaml::from_str(text).map_err(|error| with_form(error, text))?;
     let mut known: BTreeSet<String> = file.vars.keys().cloned().collect();
     known.extend(BUILT_IN.iter().map(|name| (*name).to_owned()));
     let mut turns = Vec::with_capacity(file.turns.len());
@@ -45,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Script, SourceError> {
 
 /// A list that was not written as one: the right form of its key.
 fn with_form(error: SourceError, text: &str) -> SourceError {
-    if error.message != "expected sequence start" {
+    if error.message != "expected a list" {
         return error;
     }
     // The value stands after its key, or below it.
@@ -57,7 +56,7 @@ fn with_form(error: SourceError, text: &str) -> SourceError {
         LISTS.into_iter().find(|(key, _)| words.iter().any(|word| word.strip_suffix(':') == Some(*key)))
     };
     let form = lines.find_map(key_in).map_or("- …", |(_, form)| form);
-    SourceError { message: "expected a list".into(), ..error }.hint(format!("write `{form}`"))
+    error.hint(format!("write `{form}`"))
 }
 
 /// The keys that take a list, and how that is written.
@@ -69,7 +68,7 @@ const LISTS: [(&str, &str); 4] = [
 ];
 
 fn read_turn(turn: Spanned<TurnFile>, known: &mut BTreeSet<String>) -> Result<Turn, SourceError> {
-    let place = place_of(&turn);
+    let place = turn.place;
     let file = turn.value;
     let mut captures = Vec::new();
     for (name, expression) in file.capture {
@@ -84,13 +83,13 @@ fn read_turn(turn: Spanned<TurnFile>, known: &mut BTreeSet<String>) -> Result<Tu
     let check = |text: &str, place| check_names(text, place, known);
     for action in &file.actions {
         for text in action_texts(&action.value) {
-            check(text, place_of(action))?;
+            check(text, action.place)?;
         }
         check_tool(action)?;
     }
     let template = |text: Option<Spanned<String>>| match text {
         None => Ok(None),
-        Some(text) => check(&text.value, place_of(&text)).map(|()| Some(Template::new(text.value))),
+        Some(text) => check(&text.value, text.place).map(|()| Some(Template::new(text.value))),
     };
     Ok(Turn {
         place,
@@ -136,7 +135,7 @@ fn read_lane(lane: Spanned<String>) -> Result<String, SourceError> {
     if numbered || known.contains(&lane.value.as_str()) {
         return Ok(lane.value);
     }
-    let error = SourceError::at(place_of(&lane), format!("unknown lane `{}`", lane.value));
+    let error = SourceError::at(lane.place, format!("unknown lane `{}`", lane.value));
     Err(error.hint("lanes: main, side, agent (any sub-agent), agent-1, agent-2, …"))
 }
 
@@ -145,10 +144,7 @@ fn read_regex(expression: &Spanned<String>) -> Result<Regex, SourceError> {
         // The library draws the expression with an arrow below it; the last line says what is wrong.
         let text = error.to_string();
         let told = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        SourceError::at(
-            place_of(expression),
-            format!("`{}` is no regular expression: {told}", expression.value),
-        )
+        SourceError::at(expression.place, format!("`{}` is no regular expression: {told}", expression.value))
     })
 }
 
@@ -157,7 +153,7 @@ fn read_fault(fault: FaultFile) -> Result<Fault, SourceError> {
         FaultFile::Status(StatusFile { code, retry_after, retry, message }) => {
             if !(400..=599).contains(&code.value) {
                 let message = format!("{} is no error: a status from 400 to 599 is", code.value);
-                return Err(SourceError::at(place_of(&code), message));
+                return Err(SourceError::at(code.place, message));
             }
             let retry_after = retry_after.map(|HumanDuration(time)| time);
             Fault::Status { code: code.value, retry_after, retry, message }
@@ -174,7 +170,7 @@ fn read_fault(fault: FaultFile) -> Result<Fault, SourceError> {
 fn check_tool(action: &Spanned<ActionFile>) -> Result<(), SourceError> {
     match &action.value {
         ActionFile::Tool(tool) if tool.arguments.is_some() && tool.text.is_some() => Err(SourceError::at(
-            place_of(action),
+            action.place,
             format!("tool `{}` has both `arguments` and `text`", tool.name),
         )
         .hint("`text` is for a tool that takes free text, `arguments` for all others")),

@@ -10,10 +10,10 @@ use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
-use rehearsal_engine::rehearsal::Scenario;
 use rehearsal_engine::{WorkEvent, WorkSummary, why::Why};
 use rehearsal_eval::case::EvalFile;
 use rehearsal_eval::summary::Record;
+use rehearsal_scenario::Scenario;
 use rehearsal_stage::StageScriptFile;
 use rehearsal_testing::{CheckReport, RunTests, RunTestsAnswer};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -90,10 +90,10 @@ const DERIVED: &[(&str, Derive)] = &[
     ("eval-trial", || schema_for!(Record)),
     ("eval-list", document::<eval::EvalListDocument>),
     ("eval-compare", document::<eval::CompareDocument>),
-    ("eval-oracle", document::<eval::OracleDocument>),
-    ("eval-session", document::<eval::SessionDocument>),
+    ("eval-oracle", document::<rehearsal_eval::oracle::OracleDocument>),
+    ("eval-session", document::<rehearsal_eval::recorded_run::SessionDocument>),
     ("eval-import", document::<eval::ImportDocument>),
-    ("eval-mutate", document::<eval::MutateDocument>),
+    ("eval-mutate", document::<rehearsal_eval::mutation_test::MutateDocument>),
     ("status", document::<status::Status>),
     ("logs", document::<logs::LogLine>),
     ("why", document::<Why>),

@@ -237,7 +237,7 @@ fn shaped(name: &str, value: Value) -> Result<Value, String> {
         }
         ("equals", Value::Object(_) | Value::Array(_)) => Err("it compares JSON, not a text".to_owned()),
         ("is-json", Value::String(text)) => {
-            serde_saphyr::from_str(&text).map_err(|_| "its `value` is not a JSON Schema".to_owned())
+            rehearsal_core::yaml::from_str(&text).map_err(|_| "its `value` is not a JSON Schema".to_owned())
         }
         ("trajectory:tool-args-match", Value::Object(mut map)) => {
             match map.remove("mode") {

@@ -67,7 +67,7 @@ struct PnpmWorkspace {
 fn members(root: &Utf8Path, package: &Package, tree: &Tree) -> GlobSet {
     let mut globs = package.workspaces().to_vec();
     let pnpm = tree.read(root, "pnpm-workspace.yaml");
-    let pnpm = pnpm.and_then(|text| serde_saphyr::from_str::<PnpmWorkspace>(&text).ok());
+    let pnpm = pnpm.and_then(|text| rehearsal_core::yaml::from_str::<PnpmWorkspace>(&text).ok());
     globs.extend(pnpm.map(|it| it.packages).unwrap_or_default());
     let mut set = GlobSetBuilder::new();
     for glob in globs.iter().filter(|glob| !glob.starts_with('!')) {

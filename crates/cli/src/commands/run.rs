@@ -1,7 +1,7 @@
 //! `run SESSION`.
 
 mod summary;
-mod view;
+pub(crate) mod view;
 
 use std::sync::Arc;
 
@@ -252,7 +252,7 @@ fn reporter(follow: bool, context: &Context) -> WorkReporter {
     if follow {
         return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
     }
-    view::live(context)
+    super::work::live(context)
 }
 
 async fn dry_run(worker: &Worker, session: &SessionName, setup: &AgentSetup, context: &Context) -> Done {

@@ -42,7 +42,7 @@ pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as sho
   rehearsal work --until-idle                  # work on all that can be worked on, then end
   rehearsal work --workers 4                   # four tasks at once, until it is stopped
   rehearsal work --agent gatekeeper --once     # one review
-  rehearsal work --until-idle --max-cost 20    # begin nothing more after twenty dollars
+  rehearsal work --until-idle --max-cost 20    # spend at most twenty dollars
   rehearsal work --json --follow               # every event as a line
 
 Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. \
@@ -67,7 +67,7 @@ pub(crate) struct WorkArgs {
     /// End after one task
     #[arg(long, conflicts_with = "until_idle")]
     once: bool,
-    /// Begin nothing more once the runs of this process have cost so much; what is under way is finished
+    /// What the runs of this process may cost together, in dollars; each run gets what is left
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
     /// Let the agents do everything without being asked

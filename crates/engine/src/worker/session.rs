@@ -135,7 +135,7 @@ impl WorkerState {
             Standing::Claimed(claim) => format!("run {} works on it", claim.run),
             Standing::Ended { .. } => task.status().to_owned(),
             Standing::Ready | Standing::Waiting(_) => {
-                let task = self.as_it_would_be_claimed(task.clone());
+                let task = self.with_stand_in(task.clone());
                 match worker.store.hindrance(&task, &worker.options.limits, now).await? {
                     Some(hindrance) => hindrance.to_string(),
                     None => "it depends on tasks that are not done".to_owned(),

@@ -104,7 +104,7 @@ pub(super) async fn work(
         task: task.id.clone(),
         title: task.title.clone(),
         state: task.state.clone(),
-        agent: state.as_it_would_be_claimed(task.clone()).next_agent().cloned(),
+        agent: state.with_stand_in(task.clone()).next_agent().cloned(),
         run: run.clone(),
         taken_from,
         iteration,

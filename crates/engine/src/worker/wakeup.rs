@@ -27,7 +27,7 @@ impl WorkerState {
         let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
         let wake = self.next_wake(now).await?;
         let hindrance = match store.next_task(options.session(), now).await? {
-            Some(task) => store.hindrance(&self.as_it_would_be_claimed(task), &options.limits, now).await?,
+            Some(task) => store.hindrance(&self.with_stand_in(task), &options.limits, now).await?,
             None => None,
         };
         let is_ours = |name: &AgentName| options.agents().is_none_or(|agents| agents.contains(name));
@@ -49,7 +49,7 @@ impl WorkerState {
     }
 
     /// A task with the agent that would work on it here.
-    pub(super) fn as_it_would_be_claimed(&self, task: Task) -> Task {
+    pub(super) fn with_stand_in(&self, task: Task) -> Task {
         match self.worker.options.stand_in() {
             Some(agent) => Task { agent: Some(agent.clone()), ..task },
             None => task,

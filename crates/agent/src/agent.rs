@@ -7,6 +7,7 @@ use rehearsal_sandbox::SandboxReport;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::{Lease, Orphan, RunRequest};
 
 /// Told of everything an agent does, while it does it. Must not block.
@@ -33,6 +34,9 @@ pub trait Agent: Send + Sync {
 
     /// The driver's name, as listings show it: `claude`, `codex`, `command`, `scripted`, …
     fn driver(&self) -> &str;
+
+    /// What it does with sessions.
+    fn sessions(&self) -> Sessions;
 }
 
 #[async_trait::async_trait]
@@ -53,6 +57,10 @@ impl<T: Agent + ?Sized> Agent for Arc<T> {
 
     fn driver(&self) -> &str {
         (**self).driver()
+    }
+
+    fn sessions(&self) -> Sessions {
+        (**self).sessions()
     }
 }
 

@@ -5,8 +5,6 @@ mod adopt;
 mod drive;
 mod files;
 mod hindrance;
-mod last_shim;
-mod last_snapshot;
 mod spool;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +14,16 @@ use camino::Utf8Path;
 use rehearsal_core::{
     Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport, judge,
 };
+use rehearsal_git::{GitError, Released, release_locks};
+use rehearsal_process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
 use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::confinement::Confinement;
-use crate::environment::{Variables, agent_environment, default_grants};
-use crate::git::{GitError, Snapshot, release_locks};
+use crate::environment::{Variables, agent_environment};
+use crate::git::Snapshot;
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
-use crate::process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
 use crate::redact::Redactor;
 use crate::result_file::{read_report, read_result, scrub};
 use crate::{Agent, CommandLine, Driver, Lease, Permission, RunReport, RunRequest, Watch};
@@ -31,23 +31,19 @@ use adopt::Memo;
 use drive::{Drive, Driven};
 use files::{PROMPT_FILE, RunFiles};
 use hindrance::Hindrance;
-use last_shim::LastShim;
-use last_snapshot::LastSnapshot;
 use spool::Spool;
 
 pub use adopt::Orphan;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
-    driver: Box<dyn Driver>,
+    driver: Driver,
     ours: Variables,
-    grants: Vec<String>,
+    grants: &'static [&'static str],
     clock: Arc<dyn Clock>,
     launcher: Launcher,
     graces: Graces,
     confinement: Option<Confinement>,
-    snapshots: LastSnapshot,
-    shims: LastShim,
     redactor: Mutex<Option<Redactor>>,
 }
 
@@ -69,10 +65,10 @@ impl Default for Graces {
 impl ProcessAgent {
     /// An agent of the driver's kind. `ours` is our own environment, of which it sees what is harmless and what
     /// its kind needs.
-    pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
-        let grants = default_grants(driver.name());
-        let (launcher, graces, confinement, snapshots, shims, redactor) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, confinement, snapshots, shims, redactor }
+    pub fn new(driver: Driver, ours: Variables, clock: Arc<dyn Clock>) -> Self {
+        let grants = driver.cli().variables;
+        let (launcher, graces, confinement, redactor) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, confinement, redactor }
     }
 
     /// The same under another shim.
@@ -89,7 +85,7 @@ impl ProcessAgent {
 
     /// The same without the variables that its kind needs to reach its model: the request has all that it is to get.
     pub fn without_grants(mut self) -> Self {
-        self.grants.clear();
+        self.grants = &[];
         self
     }
 
@@ -134,7 +130,11 @@ impl Agent for ProcessAgent {
     }
 
     fn driver(&self) -> &str {
-        self.driver.name()
+        self.driver.cli().name
+    }
+
+    fn sessions(&self) -> Sessions {
+        self.driver.cli().sessions
     }
 }
 
@@ -188,7 +188,7 @@ impl Attempt<'_> {
         let request = self.request;
         let mut files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
-        let mut env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
+        let mut env = agent_environment(&self.agent.ours, self.agent.grants, &env, request);
         let policy =
             |confinement: &Confinement| confinement.policy(&request.working_dir, &request.run_dir, &env);
         let sandbox = self.agent.confinement.as_ref().map(policy);
@@ -221,10 +221,10 @@ impl Attempt<'_> {
         files: &mut RunFiles,
         found: &mut Findings,
     ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
-        let shim = self.agent.shims.take(&self.agent.launcher)?;
-        let before = match self.agent.snapshots.before(&self.request.working_dir).await {
+        let shim = self.agent.launcher.start()?;
+        let before = match Snapshot::take(&self.request.working_dir).await {
             Ok(before) => before,
-            Err(GitError::Unreadable { .. }) if !self.request.working_dir.is_dir() => None,
+            Err(GitError::Io { .. }) if !self.request.working_dir.is_dir() => None,
             Err(error) => {
                 found.warnings.push(no_git_facts(&error));
                 None
@@ -271,7 +271,7 @@ impl Attempt<'_> {
         found.warnings.extend(warnings);
         // Whoever would adopt the run has all of it until we have gathered what it left.
         let gathered = self.gather(ended, stop, wire, before, found).await;
-        self.agent.shims.keep(process.into_idle());
+        drop(process);
         gathered
     }
 
@@ -293,10 +293,7 @@ impl Attempt<'_> {
         }
         if let Some(before) = before {
             match before.facts_since(&self.request.working_dir).await {
-                Ok((facts, now)) => {
-                    found.evidence.git = Some(facts);
-                    self.agent.snapshots.keep(&self.request.working_dir, now);
-                }
+                Ok(facts) => found.evidence.git = Some(facts),
                 Err(error) => found.warnings.push(no_git_facts(&error)),
             }
         }
@@ -333,7 +330,16 @@ impl Findings {
 /// Removes the lock files that a killed git of a run left in its repository, once all processes of the run are
 /// gone; what it did, in words.
 pub async fn release_git_locks(working_dir: &Utf8Path, run_dir: &Utf8Path) -> Option<String> {
-    release_locks(working_dir, &run_dir.join(PROMPT_FILE)).await
+    match release_locks(working_dir, &run_dir.join(PROMPT_FILE)).await {
+        Released::Nothing => None,
+        Released::Removed(locks) => {
+            let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
+            Some(format!("removed locks of a git that was killed: {}", locks.join(", ")))
+        }
+        Released::InUse(dir) => Some(format!(
+            "the repository is locked, and a git is at work in it: if its commits fail, look for lock files in `{dir}`"
+        )),
+    }
 }
 
 /// Whether any process of the run may have died without the time to tidy up.

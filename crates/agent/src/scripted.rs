@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use rehearsal_core::{Evidence, Outcome, Promise, Stop, judge};
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::excerpt::{beginning, nearest_part};
 use crate::{Agent, Permission, RunReport, RunRequest, Watch};
 
@@ -172,6 +173,10 @@ impl Agent for ScriptedAgent {
 
     fn driver(&self) -> &'static str {
         "scripted"
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::default()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
 use rehearsal_engine::{LockError, TesterError, WorkError};
+use rehearsal_git::GitError;
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
 use serde::Serialize;
 
@@ -176,6 +177,13 @@ impl From<std::io::Error> for CliError {
             std::io::ErrorKind::ReadOnlyFilesystem => Self { exit: Exit::Usage, ..this }.hint(READ_ONLY),
             _ => this,
         }
+    }
+}
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        let this = Self::of(Exit::Git, &error);
+        if matches!(error, GitError::Missing) { this.hint("install git") } else { this }
     }
 }
 

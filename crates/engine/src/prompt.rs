@@ -6,7 +6,7 @@ mod check;
 
 use minijinja::value::merge_maps;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
-use rehearsal_core::{Outcome, ProgressEntry, Session, Task};
+use rehearsal_core::{Oid, Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
 
 use crate::findings::Finding;
@@ -136,7 +136,7 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
 fn base_values(task: &Task, base: &str) -> minijinja::Value {
     context! {
         base => base,
-        base_commit => task.delivery.base.as_deref().unwrap_or(base),
+        base_commit => task.delivery.base.as_ref().map_or(base, Oid::as_str),
         needs_rebase => task.delivery.needs_rebase,
     }
 }

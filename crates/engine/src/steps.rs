@@ -20,9 +20,8 @@ mod run_tests;
 use camino::Utf8Path;
 use rehearsal_core::flow::{Need, Step};
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure, Task};
-use rehearsal_forge::{
-    ErrorClass, ForgeError, Git, GitError, Oid, PrState, PullRequest, RemoteError, Work, Worktrees, fetch,
-};
+use rehearsal_forge::{ErrorClass, ForgeError, PrState, PullRequest, RemoteError, Work, Worktrees, fetch};
+use rehearsal_git::{Git, GitError, Oid};
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::{Outlet, WorkerState};
@@ -84,8 +83,7 @@ impl StepContext<'_> {
     }
 
     fn pushed(&self) -> Result<Oid, StepFailure> {
-        let pushed = self.task.delivery.pushed.as_deref().and_then(|oid| Oid::new(oid).ok());
-        pushed.ok_or_else(|| missing(Need::Branch))
+        self.task.delivery.pushed.clone().ok_or_else(|| missing(Need::Branch))
     }
 
     fn number(&self) -> Result<u64, StepFailure> {

@@ -185,7 +185,7 @@ impl Rehearsal {
             let is_staged = fake_model::is_staged(&name, scenario);
             let agent = own.agents.entry(name).or_default();
             if is_staged {
-                agent.driver = Some(DriverKind::Crew);
+                agent.driver = Some(DriverKind::CREW);
             }
         }
         if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use rehearsal_agent::process::{AdoptError, ProcessId, processes_of_run};
 use rehearsal_agent::{Agent, BootInstant, Lease, LeaseKeeper, Orphan, RunReport};
 use rehearsal_core::{Activity, Exit, Outcome};
+use rehearsal_process::{AdoptError, ProcessId, processes_of_run};
 
 use crate::git_facts::git_in;
 use crate::support::{Bench, FOR_EVER, RUNAWAYS, eventually, example, runaways};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rehearsal_agent::process::processes_of_run;
 use rehearsal_core::{Activity, Budget, Exit, Outcome, Promise, ReportedTask, Stop, TimeLimit, WireShape};
+use rehearsal_process::processes_of_run;
 
 use crate::support::{Bench, runaways};
 

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use clap::Args;
+use rehearsal_agent::cli_of;
 use rehearsal_agent::environment::Variables;
-use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, TestingSettings};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName};
 use rehearsal_engine::{
     AgentSetup, LoopLock, Policy, Reach, Role, Roles, SessionPolicy, SetupError, StopSwitch, Undisturbed,
     WorkEnd, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker, Workspace,
 };
+use rehearsal_process::SpawnError;
 use serde::Serialize;
 
 use super::Done;
@@ -116,7 +117,7 @@ pub(crate) async fn run_loop(
 ) -> Result<(WorkSummary, Exit), CliError> {
     let (worker, _, _) = prepare(args, project, context).await?;
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
-    process::become_subreaper()?;
+    rehearsal_process::become_subreaper()?;
     let _lock = LoopLock::take(&project.state_dir())?;
     let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
     let summary = Box::pin(worker.run()).await?;
@@ -228,7 +229,7 @@ async fn set_up(
 
 fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
     let this = CliError::of(Exit::Agent, error);
-    match (error, profile.driver.value.install_hint()) {
+    match (error, cli_of(profile.driver.value).install) {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),

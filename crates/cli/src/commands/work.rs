@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rehearsal_agent::process;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{
@@ -158,7 +157,7 @@ pub(crate) async fn work(
         moments: moments()?,
     };
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
-    process::become_subreaper()?;
+    rehearsal_process::become_subreaper()?;
     let summary = Box::pin(worker.run()).await?;
     let agents = args.agents.clone();
     Ok(Worked { summary, destination, settings, store, agents, interrupted: interruption.exit() })

@@ -3,17 +3,17 @@
 use super::{FIRST_WAIT, LONGEST_WAIT, Refusal, follow_edge, release_claim, take_edge};
 use crate::flow::{Flow, Step};
 use crate::{
-    Delivery, Feedback, OutcomeName, RedVerdict, Standing, StepFailure, Task, Timestamp, Wait, WaitFor,
+    Delivery, Feedback, Oid, OutcomeName, RedVerdict, Standing, StepFailure, Task, Timestamp, Wait, WaitFor,
 };
 
 /// Times that one step may fail through no fault of its task before a human looks.
 const MOST_TRIES: u32 = 10;
 
 /// The next step is about to move the remote's branch.
-pub(super) fn offer(task: &mut Task, step: u32, commit: &str) -> Result<(), Refusal> {
+pub(super) fn offer(task: &mut Task, step: u32, commit: &Oid) -> Result<(), Refusal> {
     expected(task, step)?;
     if !task.delivery.may_have_pushed(commit) {
-        task.delivery.offered.push(commit.to_owned());
+        task.delivery.offered.push(commit.clone());
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use rehearsal_core::quality::{Assessment, Facts, assess, listed};
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
-use rehearsal_forge::{GitError, Oid};
+use rehearsal_git::{GitError, Oid};
 
 use super::{StepContext, of_git, red};
 
@@ -58,12 +58,12 @@ impl StepContext<'_> {
 
     /// Where the work left its base.
     async fn fork(&self) -> Result<Oid, StepFailure> {
-        let base = match self.task.delivery.base.as_deref().and_then(|base| Oid::new(base).ok()) {
-            Some(base) => base,
+        let base = match &self.task.delivery.base {
+            Some(base) => base.clone(),
             None => self.base_tip().await?,
         };
-        match self.git().line(&["merge-base", base.as_str(), "HEAD"]).await {
-            Ok(fork) => Ok(Oid::new(&fork).unwrap_or(base)),
+        match self.git().oid(&["merge-base", base.as_str(), "HEAD"]).await {
+            Ok(fork) => Ok(fork),
             // Histories without a common beginning differ in everything.
             Err(GitError::Failed { .. }) => Ok(base),
             Err(error) => Err(of_git(&error)),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use rehearsal_core::{Delivery, PullRequestRef, StepFailure};
 use rehearsal_forge::{ErrorClass, NewPullRequest, PrState, PullRequest};
+use rehearsal_git::Oid;
 use rehearsal_store::{RunQuery, Scope};
 
 use super::{StepContext, of_class, of_git};
@@ -49,7 +50,7 @@ impl StepContext<'_> {
         for criterion in &task.criteria {
             let _ = writeln!(body, "- {criterion}");
         }
-        let base = task.delivery.base.clone().unwrap_or_else(|| self.outlet.base.clone());
+        let base = task.delivery.base.as_ref().map_or(self.outlet.base.as_str(), Oid::as_str);
         let range = format!("{base}..HEAD");
         let commits =
             self.git().line(&["log", "--reverse", "--format=- %h %s", "--max-count=50", &range]).await;

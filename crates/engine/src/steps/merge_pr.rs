@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex as SyncMutex, PoisonError};
 
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
-use rehearsal_forge::{
-    Candidate, CandidateError, LandError, Oid, PrState, Worktree, WorktreeError, Worktrees,
-};
+use rehearsal_forge::{Candidate, CandidateError, LandError, PrState, Worktree, WorktreeError, Worktrees};
+use rehearsal_git::Oid;
 use tokio::sync::{Mutex, oneshot};
 
 use super::{StepContext, of_class, of_forge, of_git, red};
@@ -39,7 +38,7 @@ struct Wish {
     head: Oid,
     message: String,
     /// The tree that is known to pass.
-    tested: Option<String>,
+    tested: Option<Oid>,
 }
 
 impl MergeQueue {
@@ -53,7 +52,7 @@ impl StepContext<'_> {
         let (head, number) = (self.pushed()?, self.number()?);
         let view = self.view().await?;
         if let PrState::Merged { commit } = view.state {
-            let merged = commit.map_or_else(|| head.to_string(), |commit| commit.to_string());
+            let merged = commit.unwrap_or(head);
             return Ok(Delivery { merged: Some(merged), ..self.delivery() });
         }
         if view.head_commit.as_ref().is_some_and(|found| *found != head) {
@@ -64,7 +63,7 @@ impl StepContext<'_> {
             Landing::Ours => self.through_the_queue(&head, number).await?,
             Landing::Forge => self.by_the_forge(&head, number).await?,
         };
-        Ok(Delivery { merged: Some(merged.to_string()), ..self.delivery() })
+        Ok(Delivery { merged: Some(merged), ..self.delivery() })
     }
 
     async fn through_the_queue(&self, head: &Oid, number: u64) -> Result<Oid, StepFailure> {
@@ -141,7 +140,7 @@ impl StepContext<'_> {
     async fn test_and_land(&self, base: &Oid, stack: &[Candidate], wishes: &[Wish]) -> Result<(), Setback> {
         let Some(top) = stack.last() else { return Ok(()) };
         // A single one that stands on the tip was tested as it is.
-        let is_tested = wishes.iter().any(|wish| wish.tested.as_deref() == Some(top.tree.as_str()));
+        let is_tested = wishes.iter().any(|wish| wish.tested.as_ref() == Some(&top.tree));
         if !is_tested {
             self.gate(top).await?;
         }
@@ -172,7 +171,7 @@ impl StepContext<'_> {
         let gate = gate_of(self.task)?;
         let checkout = self.worktrees.prepare(&gate, self.task.fence, commit.as_str()).await;
         let checkout = checkout.map_err(|error| StepFailure::Transient { reason: error.to_string() })?;
-        let git = rehearsal_forge::Git::at(checkout.path.clone());
+        let git = rehearsal_git::Git::at(checkout.path.clone());
         let cleaned = async {
             git.run(&["reset", "--quiet", "--hard", commit.as_str()]).await?;
             git.run(&["clean", "--quiet", "-fd"]).await
@@ -198,7 +197,7 @@ impl StepContext<'_> {
             Err(error) => return Err(setback(0, &base, error).into_failure()),
         };
         let tree = candidate.tree.clone();
-        let gated = if self.task.delivery.tested_tree.as_deref() == Some(tree.as_str()) {
+        let gated = if self.task.delivery.tested_tree.as_ref() == Some(&tree) {
             Ok(())
         } else {
             self.gate(&candidate).await
@@ -250,7 +249,7 @@ fn setback(at: usize, base: &Oid, error: CandidateError) -> Setback {
     }
 }
 
-async fn discard(stack: Vec<Candidate>, git: &rehearsal_forge::Git) {
+async fn discard(stack: Vec<Candidate>, git: &rehearsal_git::Git) {
     for candidate in stack {
         // A reference that stays is swept up with the rest.
         let _ = candidate.discard(git).await;
@@ -259,7 +258,7 @@ async fn discard(stack: Vec<Candidate>, git: &rehearsal_forge::Git) {
 
 /// What is in the checkout of a gate is a merge that can be made again, and what the tests wrote.
 async fn clear(worktrees: &Worktrees, checkout: &Worktree, commit: &Oid) -> Result<(), WorktreeError> {
-    let git = rehearsal_forge::Git::at(checkout.path.clone());
+    let git = rehearsal_git::Git::at(checkout.path.clone());
     let _ = git.run(&["clean", "--quiet", "-fd"]).await;
     let _ = git.run(&["reset", "--quiet", "--hard", commit.as_str()]).await;
     worktrees.release(&checkout.task, checkout.fence, std::slice::from_ref(commit)).await.map(drop)
@@ -272,7 +271,7 @@ pub(crate) async fn clear_gate_of(
 ) -> Result<(), WorktreeError> {
     let Ok(gate) = gate_of(task) else { return Ok(()) };
     let checkout = worktrees.prepare(&gate, task.fence, "HEAD").await?;
-    let commit = rehearsal_forge::Git::at(checkout.path.clone()).commit("HEAD").await?;
+    let commit = rehearsal_git::Git::at(checkout.path.clone()).commit("HEAD").await?;
     clear(worktrees, &checkout, &commit).await
 }
 

@@ -1,7 +1,8 @@
 //! Pushes the work to its branch on the remote.
 
 use rehearsal_core::{Delivery, RedVerdict, StepFailure};
-use rehearsal_forge::{Oid, PushError};
+use rehearsal_forge::PushError;
+use rehearsal_git::Oid;
 
 use super::{StepContext, of_class, of_git, of_remote, red};
 
@@ -14,18 +15,17 @@ impl StepContext<'_> {
             return Err(red(RedVerdict::NoChanges, "there are no commits that could go out"));
         }
         let (branch, outlet, delivery) = (self.task.branch(), self.outlet, &self.task.delivery);
-        if !delivery.may_have_pushed(head.as_str()) {
+        if !delivery.may_have_pushed(&head) {
             let reason = format!("{head:.10} came to the work while it was about to go out");
             return Err(StepFailure::Transient { reason });
         }
-        let last = delivery.pushed.as_deref().and_then(|oid| Oid::new(oid).ok());
-        let offered = delivery.offered.iter().filter_map(|oid| Oid::new(oid.as_str()).ok());
-        let expected: Vec<Option<Oid>> = std::iter::once(last).chain(offered.map(Some)).collect();
+        let offered = delivery.offered.iter().cloned().map(Some);
+        let expected: Vec<Option<Oid>> = std::iter::once(delivery.pushed.clone()).chain(offered).collect();
         match self.work().push(&outlet.remote, &branch, &head, &expected).await {
             Ok(_) => Ok(Delivery {
                 branch: Some(branch),
-                head: Some(head.to_string()),
-                pushed: Some(head.to_string()),
+                head: Some(head.clone()),
+                pushed: Some(head),
                 offered: Vec::new(),
                 ..self.delivery()
             }),

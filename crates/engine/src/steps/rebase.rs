@@ -9,12 +9,9 @@ impl StepContext<'_> {
     pub(super) async fn rebase(&self) -> Result<Delivery, StepFailure> {
         let base = self.base_tip().await?;
         match self.work().rebase(&base).await {
-            Ok(Rebased::Already(head) | Rebased::Moved(head)) => Ok(Delivery {
-                base: Some(base.to_string()),
-                head: Some(head.to_string()),
-                needs_rebase: false,
-                ..self.delivery()
-            }),
+            Ok(Rebased::Already(head) | Rebased::Moved(head)) => {
+                Ok(Delivery { base: Some(base), head: Some(head), needs_rebase: false, ..self.delivery() })
+            }
             Err(error @ RebaseError::Conflict { .. }) => {
                 Err(red(RedVerdict::Conflict, format!("{error} (at {base:.10})")))
             }

@@ -2,7 +2,8 @@
 
 use camino::Utf8Path;
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
-use rehearsal_forge::{Oid, tree_of};
+use rehearsal_forge::tree_of;
+use rehearsal_git::Oid;
 use rehearsal_testing::{AgentBudget, RunWatcher, Verdict, agent_report};
 
 use super::{StepContext, of_git, red};
@@ -12,10 +13,10 @@ impl StepContext<'_> {
     /// Runs the tests, unless this very tree has passed them.
     pub(super) async fn run_tests(&self) -> Result<Delivery, StepFailure> {
         let tree = self.tree(&self.head().await?).await?;
-        if self.task.delivery.tested_tree.as_deref() != Some(tree.as_str()) {
+        if self.task.delivery.tested_tree.as_ref() != Some(&tree) {
             self.test_in(self.worktree).await?;
         }
-        Ok(Delivery { tested_tree: Some(tree.to_string()), ..self.delivery() })
+        Ok(Delivery { tested_tree: Some(tree), ..self.delivery() })
     }
 
     pub(super) async fn tree(&self, commit: &Oid) -> Result<Oid, StepFailure> {

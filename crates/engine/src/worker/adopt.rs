@@ -7,11 +7,12 @@
 use std::sync::PoisonError;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::process::AdoptError;
 use rehearsal_agent::{BootInstant, Orphan, Rendezvous};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Claim, RunId, RunStart, Standing, StepFailure, Task, Timestamp, WorkerId};
-use rehearsal_forge::{CheckoutPrint, Oid, Worktree};
+use rehearsal_forge::{CheckoutPrint, Worktree};
+use rehearsal_git::Oid;
+use rehearsal_process::AdoptError;
 use rehearsal_store::{Change, Committed, FindError};
 use serde::{Deserialize, Serialize};
 

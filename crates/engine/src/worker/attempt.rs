@@ -7,7 +7,8 @@ use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::{
     Actor, AgentName, Blame, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
 };
-use rehearsal_forge::{CheckoutPrint, Git, Worktree};
+use rehearsal_forge::{CheckoutPrint, Worktree};
+use rehearsal_git::Git;
 use rehearsal_store::Change;
 
 use super::adopt::Surroundings;
@@ -157,9 +158,11 @@ impl Slot<'_> {
 
     /// A reviewer reads. What it wrote all the same would be merged unreviewed.
     async fn undo_what_a_reviewer_did(&self, worktree: &Worktree, report: &mut RunReport) {
-        let is_as_it_was = report.evidence.git.as_ref().is_some_and(|facts| {
-            facts.head_after.as_deref() == Some(worktree.head.as_str()) && !facts.uncommitted
-        });
+        let is_as_it_was = report
+            .evidence
+            .git
+            .as_ref()
+            .is_some_and(|facts| facts.head_after.as_ref() == Some(&worktree.head) && !facts.uncommitted);
         if is_as_it_was {
             return;
         }
@@ -167,7 +170,7 @@ impl Slot<'_> {
         let changed = async {
             let head = git.commit("HEAD").await?;
             let dirty = git.run(&["status", "--porcelain", "--untracked-files=normal"]).await?;
-            Ok::<_, rehearsal_forge::GitError>(head != worktree.head || !dirty.is_empty())
+            Ok::<_, rehearsal_git::GitError>(head != worktree.head || !dirty.is_empty())
         };
         if !matches!(changed.await, Ok(true)) {
             return;

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use rehearsal_agent::{RunReport, process, release_git_locks};
+use rehearsal_agent::{RunReport, release_git_locks};
 use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
@@ -178,7 +178,7 @@ impl WorkerState {
     }
 
     fn end_processes_of(&self, run: &RunId) {
-        let left = process::kill_processes_in(&self.run_dir(run));
+        let left = rehearsal_process::kill_processes_in(&self.run_dir(run));
         if left.count > 0 {
             self.warn(format!("processes of run {run} were still alive and were ended: {left}"));
         }

@@ -290,8 +290,8 @@ impl Slot<'_> {
             Err(error) => return Ok(Err(steps::of_git(&error))),
         };
         let step = self.task.pending.as_ref().map_or(0, |pending| pending.next);
-        if !self.task.delivery.may_have_pushed(head.as_str()) {
-            let (fence, commit) = (self.task.fence, head.to_string());
+        if !self.task.delivery.may_have_pushed(&head) {
+            let (fence, commit) = (self.task.fence, head);
             self.change(TaskInput::Offer { fence, step, commit }).await?;
         }
         Ok(Ok(()))

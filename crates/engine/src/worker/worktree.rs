@@ -1,9 +1,8 @@
 //! Where a task is worked on, and whether the newest of its work is there.
 
 use rehearsal_core::{OutcomeName, RunId, StepFailure, Task};
-use rehearsal_forge::{
-    Git, Occupied, Oid, Origin, Released, RemoteError, Worktree, WorktreeError, Worktrees, fetch,
-};
+use rehearsal_forge::{Occupied, Origin, Released, RemoteError, Worktree, WorktreeError, Worktrees, fetch};
+use rehearsal_git::{Git, Oid};
 
 use super::slot::Slot;
 use super::{Outlet, WorkEvent, WorkerState};
@@ -47,7 +46,7 @@ impl Slot<'_> {
         let ((worktrees, outlet), delivery) = (self.worktrees()?, &self.task.delivery);
         let git = Git::at(worktree.path.clone());
         let found = match fetch(&git, &outlet.remote, &self.task.branch()).await {
-            Ok(found) if delivery.may_have_pushed(found.as_str()) => found,
+            Ok(found) if delivery.may_have_pushed(&found) => found,
             // A branch that others moved is not ours to take, and one that is gone was merged and deleted.
             Ok(_) | Err(RemoteError::NoBranch { .. }) => return Ok(worktree),
             Err(error) => return Err(steps::of_remote(&error)),
@@ -63,12 +62,10 @@ impl Slot<'_> {
     async fn is_behind(&self, worktree: &Worktree) -> Result<bool, StepFailure> {
         let delivery = &self.task.delivery;
         if self.only_decides() {
-            return Ok(delivery.pushed.as_ref().is_some_and(|pushed| *pushed != worktree.head.as_str()));
+            return Ok(delivery.pushed.as_ref().is_some_and(|pushed| *pushed != worktree.head));
         }
         for commit in delivery.pushed.iter().chain(&delivery.offered) {
-            if let Ok(commit) = Oid::new(commit.as_str())
-                && !has_seen(worktree, &commit).await?
-            {
+            if !has_seen(worktree, commit).await? {
                 return Ok(true);
             }
         }
@@ -79,11 +76,8 @@ impl Slot<'_> {
     async fn is_elsewhere(&self, worktree: &Worktree) -> Result<bool, StepFailure> {
         let delivery = &self.task.delivery;
         let is_work_of_others = self.only_decides() || self.task.agent.is_none();
-        match delivery.head.as_deref().filter(|head| is_work_of_others && !delivery.may_have_pushed(head)) {
-            Some(head) => match Oid::new(head) {
-                Ok(head) => Ok(!has_seen(worktree, &head).await?),
-                Err(_) => Ok(false),
-            },
+        match delivery.head.as_ref().filter(|head| is_work_of_others && !delivery.may_have_pushed(head)) {
+            Some(head) => Ok(!has_seen(worktree, head).await?),
             None => Ok(false),
         }
     }
@@ -96,7 +90,7 @@ impl Slot<'_> {
         }
         let is_left = matches!(worktree.origin, Origin::Reused | Origin::Rebuilt { is_own: true, .. });
         let was_here = pending.run.as_ref().is_some_and(|run| self.was_here(run));
-        let is_newest = self.task.newest_commit(&self.flow) == Some(worktree.head.as_str());
+        let is_newest = self.task.newest_commit(&self.flow) == Some(&worktree.head);
         !(is_newest || is_left && was_here)
     }
 
@@ -151,13 +145,8 @@ impl WorkerState {
     pub(super) async fn give_worktree_back(&self, task: &Task) {
         let Some((worktrees, outlet)) = self.worker.workspace.worktrees() else { return };
         let delivery = &task.delivery;
-        let saved = [&delivery.pushed, &delivery.merged];
-        let is_out = delivery.pushed.is_some() || delivery.merged.is_some();
-        let mut saved: Vec<Oid> = saved
-            .into_iter()
-            .filter_map(|oid| oid.as_deref().filter(|_| is_out).and_then(|oid| Oid::new(oid).ok()))
-            .collect();
-        if !is_out {
+        let mut saved: Vec<Oid> = delivery.pushed.iter().chain(&delivery.merged).cloned().collect();
+        if saved.is_empty() {
             // Nothing came of it, and it stands where the base stood: that is the remote's.
             let git = Git::at(worktrees.root());
             saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
@@ -178,8 +167,8 @@ impl WorkerState {
         task: &Task,
         mut saved: Vec<Oid>,
     ) -> Option<Result<Released, WorktreeError>> {
-        let out = Oid::new(task.delivery.pushed.as_deref()?).ok()?;
-        let (reference, commit) = worktrees.keep(&task.id, &out).await.ok()??;
+        let out = task.delivery.pushed.as_ref()?;
+        let (reference, commit) = worktrees.keep(&task.id, out).await.ok()??;
         saved.push(commit);
         let released = worktrees.release(&task.id, task.fence, &saved).await;
         if released.is_ok() {

@@ -37,15 +37,20 @@ fn line(event: &WorkEvent) -> String {
     }
 }
 
+/// The id that is nothing but this digit.
+fn oid(digit: &str) -> rehearsal_core::Oid {
+    rehearsal_core::Oid::new(&digit.repeat(40)).unwrap()
+}
+
 #[test]
 fn a_reporter_is_told_of_everything_in_order() {
     play(async |stage| {
         stage.tasks(&["parse", "print"]).await;
         let clock = Arc::clone(&stage.clock);
         let facts = GitFacts {
-            head_before: Some("a".into()),
-            head_after: Some("b".into()),
-            commits: vec![Commit { id: "b".into(), subject: "Parse".into() }],
+            head_before: Some(oid("a")),
+            head_after: Some(oid("b")),
+            commits: vec![Commit { id: oid("b"), subject: "Parse".into() }],
             files_changed: vec!["parse.rs".into(), "lib.rs".into()],
             uncommitted: false,
         };

@@ -11,7 +11,7 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, Blame, Clock, NewTask, Outcome, Run, Task, TaskId, Tokens};
 use rehearsal_engine::{
     AgentSetup, Landing, Outlet, Policy, QueuePolicy, Reach, Role, Roles, SetupError, StopSwitch,
-    Undisturbed, WorkEvent, WorkOptions, Worker, Workspace,
+    Undisturbed, WorkEvent, WorkOptions, Worker,
 };
 use rehearsal_forge::{GitHub, WorktreeSettings, Worktrees};
 use rehearsal_store::{Change, RunQuery, SqliteStore, Store};
@@ -150,7 +150,7 @@ impl FlowTrial<'_> {
             store,
             clock: Arc::clone(&self.context.clock),
             roles: Arc::new(self.roles(ours)?),
-            workspace: Workspace::Worktrees {
+            workspace: rehearsal_engine::Workspace::Worktrees {
                 worktrees: Arc::new(worktrees.map_err(|error| wrong(&error))?),
                 outlet: Outlet {
                     remote: "origin".to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! After a change: `UPDATE_SCHEMAS=1 cargo test -p rehearsal --features schema schemas`.
 
-use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;

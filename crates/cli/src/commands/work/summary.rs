@@ -5,8 +5,8 @@ use std::time::Duration;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
-    FlowName, Hold, HoldCause, Lane, OutcomeName, PullRequestRef, SessionName, Standing, StateName, Task,
-    TaskId, Timestamp, WaitFor,
+    FlowName, Hold, HoldCause, Lane, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName,
+    Task, TaskId, Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
@@ -92,7 +92,7 @@ struct WorkedTask {
     branch: Option<String>,
     pull_request: Option<PullRequestRef>,
     /// The commit of the base that has the work.
-    merged: Option<String>,
+    merged: Option<Oid>,
     /// How many runs it had in all.
     runs: u64,
     /// What they cost, where they told it.
@@ -286,7 +286,7 @@ fn row(task: &WorkedTask) -> Vec<String> {
         task.status.clone(),
         task.branch.as_ref().map_or_else(dash, |branch| one_line(branch, 40)),
         task.pull_request.as_ref().map_or_else(dash, shown),
-        task.merged.as_ref().map_or_else(dash, |commit| commit.chars().take(10).collect()),
+        task.merged.as_ref().map_or_else(dash, |commit| format!("{commit:.10}")),
         task.runs.to_string(),
         words::cost(task.cost_usd),
         one_line(&task.title, 60),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rehearsal_core::{Activity, Evidence, Promise, ReportedTask, Verdict};
+use rehearsal_sandbox::SandboxReport;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -80,4 +81,7 @@ pub struct RunReport {
     pub tries: u32,
     /// What a person should know: flags that the CLI lacks, escaped processes that were ended.
     pub warnings: Vec<String>,
+    /// What confined it, and what did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxReport>,
 }

@@ -12,13 +12,11 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict, WireReport,
-    judge,
+    Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport, judge,
 };
 use rehearsal_git::{GitError, Released, release_locks};
 use rehearsal_process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
 use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
@@ -105,32 +103,11 @@ impl ProcessAgent {
         *last = Some(redactor.clone());
         redactor
     }
-
-    /// Judges what was found, and writes it down.
-    fn report(
-        &self,
-        request: &RunRequest,
-        started_at: Timestamp,
-        mut found: Findings,
-        redactor: &Redactor,
-    ) -> RunReport {
-        found.warnings.extend(scrub(&request.run_dir, redactor).err());
-        found.evidence.read_only = request.permission == Permission::Plan;
-        let sandbox = found.sandbox.take();
-        let mut report = found.into_report(redactor);
-        let times = (started_at, self.clock.now());
-        let record = RunRecord::new(request, self.driver.cli().name, times, sandbox.as_ref(), &report);
-        if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
-            report.warnings.push(hindrance.advice);
-        }
-        report
-    }
 }
 
 #[async_trait::async_trait]
 impl Agent for ProcessAgent {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
-        let started_at = self.clock.now();
         let command = self.driver.command(&request);
         let redactor = self.redactor(self.ours.iter().chain(&command.env).chain(&request.env));
         let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
@@ -139,7 +116,7 @@ impl Agent for ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
-        self.report(&request, started_at, found, &redactor)
+        found.into_report(&request, &redactor)
     }
 
     async fn adopt(
@@ -172,7 +149,10 @@ struct Findings {
 }
 
 impl Findings {
-    fn into_report(self, redactor: &Redactor) -> RunReport {
+    /// Judges what was found.
+    fn into_report(mut self, request: &RunRequest, redactor: &Redactor) -> RunReport {
+        self.warnings.extend(scrub(&request.run_dir, redactor).err());
+        self.evidence.read_only = request.permission == Permission::Plan;
         let evidence = redactor.redact_all(&self.evidence).unwrap_or_else(|| unspeakable(&self.evidence));
         RunReport {
             verdict: judge(&evidence),
@@ -182,6 +162,7 @@ impl Findings {
             progress: redactor.redact_all(&self.progress).unwrap_or_default(),
             tries: 1,
             warnings: redactor.redact_all(&self.warnings).unwrap_or_default(),
+            sandbox: self.sandbox,
         }
     }
 }
@@ -412,50 +393,4 @@ fn leftovers(ended: &Ended) -> Vec<String> {
         ));
     }
     told
-}
-
-/// A run as its directory keeps it: `outcome.json`.
-#[derive(Serialize)]
-struct RunRecord<'a> {
-    schema_version: u32,
-    run: &'a str,
-    task: &'a str,
-    driver: &'a str,
-    started_at: Timestamp,
-    ended_at: Timestamp,
-    verdict: &'a Verdict,
-    promise: Option<&'a Promise>,
-    tasks: &'a [ReportedTask],
-    progress: &'a [String],
-    warnings: &'a [String],
-    /// What confined it, and what did not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sandbox: Option<&'a SandboxReport>,
-    evidence: &'a Evidence,
-}
-
-impl<'a> RunRecord<'a> {
-    fn new(
-        request: &'a RunRequest,
-        driver: &'a str,
-        (started_at, ended_at): (Timestamp, Timestamp),
-        sandbox: Option<&'a SandboxReport>,
-        report: &'a RunReport,
-    ) -> Self {
-        Self {
-            schema_version: 1,
-            run: request.run.as_str(),
-            task: request.task.as_str(),
-            driver,
-            started_at,
-            ended_at,
-            verdict: &report.verdict,
-            promise: report.promise.as_ref(),
-            tasks: &report.tasks,
-            progress: &report.progress,
-            warnings: &report.warnings,
-            sandbox,
-            evidence: &report.evidence,
-        }
-    }
 }

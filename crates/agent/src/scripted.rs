@@ -200,6 +200,7 @@ fn report(run: ScriptedRun, permission: Permission) -> RunReport {
         progress,
         tries: 1,
         warnings: Vec::new(),
+        sandbox: None,
     }
 }
 

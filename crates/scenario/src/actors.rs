@@ -301,5 +301,6 @@ fn hindered(outcome: Outcome) -> RunReport {
         progress: Vec::new(),
         tries: 1,
         warnings: Vec::new(),
+        sandbox: None,
     }
 }

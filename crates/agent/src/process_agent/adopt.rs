@@ -163,7 +163,7 @@ impl ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
-        Some(self.report(&request, started_at, found, &redactor))
+        Some(found.into_report(&request, &redactor))
     }
 }
 

@@ -136,8 +136,8 @@ async fn a_confined_agent_commits_and_reports() {
     assert_eq!(report.warnings, [] as [String; 0]);
     assert_eq!(report.evidence.git.unwrap().commits.len(), 1);
     assert_eq!(place.git(place.0.work().as_str(), "log -1 --format=%s"), "Greet");
-    let outcome: serde_json::Value = serde_json::from_str(&place.0.file("outcome.json")).unwrap();
-    assert_eq!(outcome["sandbox"]["layers"]["files"]["state"], "enforced");
+    let sandbox = serde_json::to_value(report.sandbox.unwrap()).unwrap();
+    assert_eq!(sandbox["layers"]["files"]["state"], "enforced");
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Budget, Priority, RunId, Standing, TaskEdit};
-use rehearsal_store::Change;
+use rehearsal_core::{Budget, Lane, Priority, RunId, Standing, Task, TaskEdit, Wait, WaitFor};
+use rehearsal_store::{Change, RunQuery, Scope, Store, StoreError};
 
 use super::add::whole_ids;
 use super::{TaskDocument, TaskError, TaskReport, only_task};
@@ -65,7 +65,23 @@ pub async fn block(caller: &Caller, task: &str, reason: String) -> Result<Noted,
 
 /// Lets a blocked task continue.
 pub async fn unblock(project: &Project, task: &str) -> Result<Changed, TaskError> {
-    change(project, task, TaskInput::Unblock).await
+    let store = project.store().await?;
+    let resume = vendor_limit(&*store, &store.find_task(task).await?).await?;
+    let changed = change(project, task, TaskInput::Unblock).await?;
+    if let Some(lane) = resume {
+        project.commit(vec![Change::FreeLane { lane }]).await?;
+    }
+    Ok(changed)
+}
+
+/// The agent that is paused because this task met a limit of its vendor: who lets the task continue wants it to be tried.
+async fn vendor_limit(store: &dyn Store, task: &Task) -> Result<Option<Lane>, StoreError> {
+    let Standing::Waiting(Wait { wait_for: WaitFor::System(limit), .. }) = &task.standing else {
+        return Ok(None);
+    };
+    let last = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(1) };
+    let agent = store.runs(&last).await?.into_iter().next().map(|run| run.start.agent);
+    Ok(agent.filter(|_| limit.passes_with_time()).map(Lane::Agent))
 }
 
 /// Gives a task up.

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use rehearsal_app::caller::Caller;
 use rehearsal_app::project::Project;
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
-use rehearsal_engine::LoopSummary;
+use rehearsal_engine::WorkSummary;
 use rehearsal_store::{Change, RunQuery, Store};
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ pub(crate) struct DemoDocument {
     /// The tests after it.
     after: TestResult,
     /// What the loop came to.
-    summary: LoopSummary,
+    summary: WorkSummary,
     /// Where it happened, if it was kept.
     kept: Option<String>,
 }
@@ -174,7 +174,7 @@ fn in_words(tests: TestResult) -> String {
 }
 
 async fn show(
-    summary: &LoopSummary,
+    summary: &WorkSummary,
     store: &dyn Store,
     before: TestResult,
     after: TestResult,

@@ -10,10 +10,10 @@ use rehearsal_agent::cli_of;
 use rehearsal_app::crew::check_role;
 use rehearsal_app::project::Project;
 use rehearsal_app::testing;
+use rehearsal_core::AgentName;
 use rehearsal_core::config::{DriverKind, Profile, Settings, without_password};
-use rehearsal_core::{AgentName, Run};
 use rehearsal_crew::any_vendor;
-use rehearsal_engine::LoopLock;
+use rehearsal_engine::left_runs;
 use rehearsal_sandbox::SandboxReport;
 use rehearsal_store::{OpenError, StoreError, StoreLocation};
 use serde::Serialize;
@@ -311,11 +311,8 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         )),
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
-    let leases = store.leases().await.unwrap_or_default();
-    let is_leased = |run: &Run| leases.iter().any(|(task, _)| task.id == run.start.task);
-    if LoopLock::holder(&project.state_dir()).is_none()
-        && let Ok(runs) = store.unfinished_runs().await
-        && let Some(run) = runs.iter().find(|run| !is_leased(run))
+    if let Ok(runs) = left_runs(&*store, &project.state_dir()).await
+        && let Some(run) = runs.first()
     {
         let since = words::relative(run.start.started_at, context.now());
         checks.push(Check::note(

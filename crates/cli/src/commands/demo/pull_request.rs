@@ -149,7 +149,7 @@ fn show(demo: &PullRequestDemo, worked: &Worked, project: &Project, context: &Co
     ui.say(format!("tests after:  {}", styled(style, in_words(demo.after))));
     ui.say(format!(
         "{} in {} (the agents were scripted: no tokens)",
-        words::count(u64::from(worked.summary.runs), "run"),
+        words::count(worked.summary.runs.len() as u64, "run"),
         words::duration(Duration::from_millis(worked.summary.duration_ms)),
     ));
     ui.say(format!("\n{}", styled(BOLD, "Now in a repository of yours:")));

@@ -13,7 +13,7 @@ use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
-use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
+use rehearsal_engine::{WorkEvent, WorkSummary, why::Why};
 use rehearsal_eval::case::EvalFile;
 use rehearsal_eval::summary::Record;
 use rehearsal_scenario::Scenario;
@@ -62,8 +62,8 @@ const DERIVED: &[(&str, Derive)] = &[
     ("task-import", document::<tasks::ImportDocument>),
     ("plan", || schema_for!(PlanFile)),
     ("plan-document", document::<plan::PlanDocument>),
-    ("run", document::<LoopSummary>),
-    ("run-event", document::<LoopEvent>),
+    ("run", document::<WorkSummary>),
+    ("run-event", document::<WorkEvent>),
     ("run-dry", document::<run::DryRun>),
     ("work", document::<work::WorkDocument>),
     ("work-event", document::<WorkEvent>),

@@ -1,14 +1,20 @@
 //! Where a task is worked on, and whether the newest of its work is there.
 
 use rehearsal_core::{OutcomeName, RunId, StepFailure, Task};
-use rehearsal_forge::{Occupied, Origin, Released, RemoteError, Worktree, WorktreeError, fetch};
+use rehearsal_forge::{Occupied, Origin, Released, RemoteError, Worktree, WorktreeError, Worktrees, fetch};
 use rehearsal_git::{Git, Oid};
 
 use super::slot::Slot;
-use super::{Desk, WorkEvent};
+use super::{Outlet, WorkEvent, WorkerState};
 use crate::steps;
 
 impl Slot<'_> {
+    /// The worktrees, and where the work goes. No task in a checkout has a step that needs them.
+    pub(super) fn worktrees(&self) -> Result<(&Worktrees, &Outlet), StepFailure> {
+        let reason = || "a task in the user's checkout has no worktree".to_owned();
+        self.state.worker.workspace.worktrees().ok_or_else(|| StepFailure::Unknown { reason: reason() })
+    }
+
     /// The task's worktree, made if it is not there.
     pub(super) async fn worktree(&self) -> Result<&Worktree, StepFailure> {
         let place = self.place.get_or_try_init(|| self.prepare()).await?;
@@ -16,14 +22,14 @@ impl Slot<'_> {
     }
 
     async fn prepare(&self) -> Result<(Worktree, Occupied), StepFailure> {
-        let worker = &self.desk.worker;
+        let (worktrees, _) = self.worktrees()?;
         // What is there needs no base, and a remote that is asked takes its time.
-        let base = if worker.worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
+        let base = if worktrees.has(&self.task.id) { None } else { Some(self.base().await?) };
         let base = base.as_ref().map_or("HEAD", Oid::as_str);
         let fence = self.task.fence;
-        let prepared = worker.worktrees.prepare(&self.task.id, fence, base).await;
+        let prepared = worktrees.prepare(&self.task.id, fence, base).await;
         let worktree = prepared.map_err(|error| of_worktree(&error))?;
-        let occupied = worker.worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
+        let occupied = worktrees.occupy(&worktree).await.map_err(|error| of_worktree(&error))?;
         let worktree = self.catch_up(worktree).await?;
         if self.is_elsewhere(&worktree).await? {
             let reason = "its work is in a place of another machine, from which it was not pushed".to_owned();
@@ -37,9 +43,9 @@ impl Slot<'_> {
         if !self.is_behind(&worktree).await? {
             return Ok(worktree);
         }
-        let (worker, delivery) = (&self.desk.worker, &self.task.delivery);
+        let ((worktrees, outlet), delivery) = (self.worktrees()?, &self.task.delivery);
         let git = Git::at(worktree.path.clone());
-        let found = match fetch(&git, &worker.outlet.remote, &self.task.branch()).await {
+        let found = match fetch(&git, &outlet.remote, &self.task.branch()).await {
             Ok(found) if delivery.may_have_pushed(&found) => found,
             // A branch that others moved is not ours to take, and one that is gone was merged and deleted.
             Ok(_) | Err(RemoteError::NoBranch { .. }) => return Ok(worktree),
@@ -48,7 +54,7 @@ impl Slot<'_> {
         if !self.only_decides() && has_seen(&worktree, &found).await? {
             return Ok(worktree);
         }
-        worker.worktrees.bring(&worktree, &found).await.map_err(|error| of_worktree(&error))
+        worktrees.bring(&worktree, &found).await.map_err(|error| of_worktree(&error))
     }
 
     /// Whether something was pushed, or may have been, that this place does not know. Who decides on the work must see it as
@@ -90,14 +96,13 @@ impl Slot<'_> {
 
     /// Whether a run of the task was on this machine.
     pub(super) fn was_here(&self, run: &RunId) -> bool {
-        self.desk.run_dir(run).is_dir()
+        self.state.run_dir(run).is_dir()
     }
 
     /// Where new work begins: the base as the remote has it, or as it is here if the remote does not answer.
     async fn base(&self) -> Result<Oid, StepFailure> {
-        let worker = &self.desk.worker;
-        let git = Git::at(worker.worktrees.root());
-        let outlet = &worker.outlet;
+        let (worktrees, outlet) = self.worktrees()?;
+        let git = Git::at(worktrees.root());
         match fetch(&git, &outlet.remote, &outlet.base).await {
             Ok(base) => Ok(base),
             Err(error) => match git.commit(&format!("refs/heads/{}", outlet.base)).await {
@@ -115,7 +120,7 @@ impl Slot<'_> {
             Origin::Brought { .. } => "brought",
             Origin::Rebuilt { .. } => "rebuilt",
         };
-        self.desk.tell(WorkEvent::Prepared {
+        self.state.tell(WorkEvent::Prepared {
             task: self.task.id.clone(),
             worktree: worktree.path.to_string(),
             origin: origin.to_owned(),
@@ -127,7 +132,7 @@ impl Slot<'_> {
             }
             _ => return,
         };
-        self.desk.warn(format!("the worktree of task {} {what}", self.task.id));
+        self.state.warn(format!("the worktree of task {} {what}", self.task.id));
     }
 }
 
@@ -135,19 +140,20 @@ async fn has_seen(worktree: &Worktree, commit: &Oid) -> Result<bool, StepFailure
     worktree.has_seen(commit).await.map_err(|error| steps::of_git(&error))
 }
 
-impl Desk {
+impl WorkerState {
     /// What is merged or pushed is elsewhere; anything else stays until `gc` is asked, which keeps it too.
     pub(super) async fn give_worktree_back(&self, task: &Task) {
+        let Some((worktrees, outlet)) = self.worker.workspace.worktrees() else { return };
         let delivery = &task.delivery;
         let mut saved: Vec<Oid> = delivery.pushed.iter().chain(&delivery.merged).cloned().collect();
         if saved.is_empty() {
             // Nothing came of it, and it stands where the base stood: that is the remote's.
-            let (outlet, git) = (&self.worker.outlet, Git::at(self.worker.worktrees.root()));
+            let git = Git::at(worktrees.root());
             saved.extend(fetch(&git, &outlet.remote, &outlet.base).await.ok());
         }
-        let mut released = self.worker.worktrees.release(&task.id, task.fence, &saved).await;
+        let mut released = worktrees.release(&task.id, task.fence, &saved).await;
         if matches!(released, Err(WorktreeError::Unsaved { .. })) && task.is_done() {
-            released = self.keep_and_release(task, saved).await.unwrap_or(released);
+            released = self.keep_and_release(worktrees, task, saved).await.unwrap_or(released);
         }
         if let Err(error) = released {
             self.warn(format!("the worktree of task {} stays: {error}", task.id));
@@ -157,10 +163,10 @@ impl Desk {
     /// The task was done in another place: what was done here in vain is kept, and the place given back.
     async fn keep_and_release(
         &self,
+        worktrees: &Worktrees,
         task: &Task,
         mut saved: Vec<Oid>,
     ) -> Option<Result<Released, WorktreeError>> {
-        let worktrees = &self.worker.worktrees;
         let out = task.delivery.pushed.as_ref()?;
         let (reference, commit) = worktrees.keep(&task.id, out).await.ok()??;
         saved.push(commit);

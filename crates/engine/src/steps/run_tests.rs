@@ -6,10 +6,10 @@ use rehearsal_forge::tree_of;
 use rehearsal_git::Oid;
 use rehearsal_testing::{AgentBudget, RunWatcher, Verdict, agent_report};
 
-use super::{Scene, of_git, red};
+use super::{StepContext, of_git, red};
 use crate::tester::{Tested, Tester, Wanted};
 
-impl Scene<'_> {
+impl StepContext<'_> {
     /// Runs the tests, unless this very tree has passed them.
     pub(super) async fn run_tests(&self) -> Result<Delivery, StepFailure> {
         let tree = self.tree(&self.head().await?).await?;
@@ -25,16 +25,16 @@ impl Scene<'_> {
 
     /// Runs the tests of a checkout. Green is the only way to `Ok`.
     pub(super) async fn test_in(&self, directory: &Utf8Path) -> Result<(), StepFailure> {
-        let worker = &self.desk.worker;
+        let worker = &self.state.worker;
         let tester = Tester {
             root: directory.to_owned(),
             settings: worker.testing.clone(),
-            base_branch: Some(worker.outlet.base.clone()),
+            base_branch: Some(self.outlet.base.clone()),
             keep: worker.state_dir.join("tests"),
             variables: worker.variables.clone(),
             store: std::sync::Arc::clone(&worker.store),
             clock: std::sync::Arc::clone(&worker.clock),
-            draws: crate::Draws::of_seed(self.desk.draw()),
+            draws: crate::Draws::of_seed(self.state.draw()),
         };
         let tested = tester.test(&Wanted::default(), &RunWatcher::none(), self.cancel).await;
         let tested = tested.map_err(|error| StepFailure::Systemic {

@@ -12,7 +12,7 @@ use rehearsal_forge::{Candidate, CandidateError, LandError, PrState, Worktree, W
 use rehearsal_git::Oid;
 use tokio::sync::{Mutex, oneshot};
 
-use super::{Scene, of_class, of_forge, of_git, red};
+use super::{StepContext, of_class, of_forge, of_git, red};
 use crate::worker::Landing;
 
 /// Times that the base may move under a merge before it is left for later.
@@ -47,7 +47,7 @@ impl MergeQueue {
     }
 }
 
-impl Scene<'_> {
+impl StepContext<'_> {
     pub(super) async fn merge_pr(&self) -> Result<Delivery, StepFailure> {
         let (head, number) = (self.pushed()?, self.number()?);
         let view = self.view().await?;
@@ -59,7 +59,7 @@ impl Scene<'_> {
             let reason = format!("pull request {number} has commits that are not ours");
             return Err(StepFailure::Unknown { reason });
         }
-        let merged = match self.desk.worker.outlet.landing {
+        let merged = match self.outlet.landing {
             Landing::Ours => self.through_the_queue(&head, number).await?,
             Landing::Forge => self.by_the_forge(&head, number).await?,
         };
@@ -67,7 +67,7 @@ impl Scene<'_> {
     }
 
     async fn through_the_queue(&self, head: &Oid, number: u64) -> Result<Oid, StepFailure> {
-        let queue = &self.desk.merges;
+        let queue = &self.state.merges;
         let message = format!("Merge pull request #{number}: {}", self.task.title);
         let wish = Wish { head: head.clone(), message, tested: self.task.delivery.tested_tree.clone() };
         let (answer, mut answered) = oneshot::channel();
@@ -84,7 +84,7 @@ impl Scene<'_> {
     }
 
     async fn merge_all_that_wait(&self) {
-        let mut batch: Vec<Waiting> = self.desk.merges.waiting().drain(..).collect();
+        let mut batch: Vec<Waiting> = self.state.merges.waiting().drain(..).collect();
         while !batch.is_empty() {
             let wishes: Vec<Wish> = batch.iter().map(|waiting| waiting.wish.clone()).collect();
             let done = self.merge_batch(&wishes).await;
@@ -144,7 +144,7 @@ impl Scene<'_> {
         if !is_tested {
             self.gate(top).await?;
         }
-        let outlet = &self.desk.worker.outlet;
+        let outlet = self.outlet;
         match top.landing_on(base).land(&self.git(), &outlet.remote, &outlet.base, &top.tree).await {
             Ok(_) => Ok(()),
             Err(LandError::BaseMoved { .. }) => Err(Setback::BaseMoved),
@@ -168,9 +168,8 @@ impl Scene<'_> {
     }
 
     async fn check_out(&self, commit: &Oid) -> Result<Worktree, StepFailure> {
-        let worker = &self.desk.worker;
         let gate = gate_of(self.task)?;
-        let checkout = worker.worktrees.prepare(&gate, self.task.fence, commit.as_str()).await;
+        let checkout = self.worktrees.prepare(&gate, self.task.fence, commit.as_str()).await;
         let checkout = checkout.map_err(|error| StepFailure::Transient { reason: error.to_string() })?;
         let git = rehearsal_git::Git::at(checkout.path.clone());
         let cleaned = async {
@@ -182,14 +181,14 @@ impl Scene<'_> {
     }
 
     async fn give_back(&self, checkout: &Worktree, commit: &Oid) {
-        if let Err(error) = clear(&self.desk.worker.worktrees, checkout, commit).await {
-            self.desk.warn(format!("the checkout of a gate stays where it is: {error}"));
+        if let Err(error) = clear(self.worktrees, checkout, commit).await {
+            self.state.warn(format!("the checkout of a gate stays where it is: {error}"));
         }
     }
 
     /// Lets the forge merge, after the gate ran on what it will come to, and looks whether it is that.
     async fn by_the_forge(&self, head: &Oid, number: u64) -> Result<Oid, StepFailure> {
-        let _lead = self.desk.merges.lead.lock().await;
+        let _lead = self.state.merges.lead.lock().await;
         let git = self.git();
         let base = self.base_tip().await?;
         let message = format!("Merge pull request #{number}");
@@ -205,13 +204,13 @@ impl Scene<'_> {
         };
         discard(vec![candidate], &git).await;
         gated.map_err(Setback::into_failure)?;
-        let outlet = &self.desk.worker.outlet;
+        let outlet = self.outlet;
         let merged = outlet.forge.merge(number, head).await;
         let merged = merged.map_err(|error| of_forge(&error, RedVerdict::MergeFailed))?;
         let tip = self.base_tip().await?;
         let landed = merged.commit.unwrap_or_else(|| tip.clone());
         if self.tree(&landed).await.ok().as_ref() != Some(&tree) {
-            self.desk.warn(format!(
+            self.state.warn(format!(
                 "pull request {number} was merged onto a base that had moved: {landed:.10} is not the tree that was tested"
             ));
         }

@@ -1,6 +1,7 @@
 //! The heartbeat: prolongs all leases of a worker in one statement, and finds out which are lost.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,9 +9,35 @@ use rehearsal_agent::{BootInstant, Lease, LeaseKeeper};
 use rehearsal_core::{Fence, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
+use super::WorkerState;
+
+impl WorkerState {
+    /// Prolongs the leases for as long as it is polled.
+    pub(super) async fn beat(self: Arc<Self>) {
+        let third = self.worker.options.lease / 3;
+        loop {
+            self.worker.clock.sleep_until(self.now().plus(third)).await;
+            let _turn = self.worker.clock.turn().await;
+            let claims = self.claims.claims();
+            let (asked_at, since_boot, lease) = (self.now(), BootInstant::now(), self.worker.options.lease);
+            if claims.is_empty() {
+                self.last_beat.store(asked_at.0, Ordering::SeqCst);
+                continue;
+            }
+            match self.worker.store.renew(&claims, lease, asked_at).await {
+                Ok(still_held) => {
+                    self.last_beat.store(asked_at.0, Ordering::SeqCst);
+                    self.claims.beaten(&claims, &still_held, since_boot, lease);
+                }
+                Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
+            }
+        }
+    }
+}
+
 /// The claims that a worker holds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Held(Arc<Mutex<BTreeMap<TaskId, Claim>>>);
+pub(super) struct ClaimRegistry(Arc<Mutex<BTreeMap<TaskId, Claim>>>);
 
 #[derive(Debug)]
 struct Claim {
@@ -22,8 +49,8 @@ struct Claim {
 
 /// A claim that is kept alive until this is dropped.
 #[derive(Debug)]
-pub(super) struct Kept {
-    held: Held,
+pub(super) struct ClaimGuard {
+    registry: ClaimRegistry,
     task: TaskId,
     fence: Fence,
     /// Cancelled when the claim is lost.
@@ -32,15 +59,15 @@ pub(super) struct Kept {
     pub(super) lease: Lease,
 }
 
-impl Held {
+impl ClaimRegistry {
     /// From now on the heartbeat prolongs this claim, which was asked for at a moment, for so long.
-    pub(super) fn keep(&self, task: &Task, asked_at: BootInstant, length: Duration) -> Kept {
+    pub(super) fn keep(&self, task: &Task, asked_at: BootInstant, length: Duration) -> ClaimGuard {
         let (task, fence) = (&task.id, task.fence);
         let lost = CancellationToken::new();
         let (keeper, lease) = Lease::new(asked_at, length);
         let claim = Claim { fence, lost: lost.clone(), keeper };
         self.with(|claims| claims.insert(task.clone(), claim));
-        Kept { held: self.clone(), task: task.clone(), fence, lost, lease }
+        ClaimGuard { registry: self.clone(), task: task.clone(), fence, lost, lease }
     }
 
     pub(super) fn has(&self, task: &TaskId) -> bool {
@@ -88,9 +115,9 @@ impl Held {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        self.held.with(|claims| {
+        self.registry.with(|claims| {
             if claims.get(&self.task).is_some_and(|claim| claim.fence == self.fence) {
                 claims.remove(&self.task);
             }

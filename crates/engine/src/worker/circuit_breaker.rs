@@ -5,36 +5,42 @@ use rehearsal_core::{AgentName, Hold, HoldCause, Lane, Outcome, OutcomeName, Sta
 use rehearsal_store::{Change, CommitError};
 
 use super::slot::is_system;
-use super::{Desk, WorkEvent};
+use super::{Policy, WorkEvent, WorkerState};
 
 /// The same failure of the system so often in a row stops the line.
 const STOP_THE_LINE_AFTER: u32 = 2;
 
-impl Desk {
-    /// What the end of a run means for others of the same agent.
-    pub(super) async fn hold_after(
+impl WorkerState {
+    /// What the end of a run means for others of the same agent; whether a session cannot be helped by going on.
+    pub(super) async fn after_run(
         &self,
         agent: &AgentName,
         outcome: &Outcome,
         task: &Task,
-    ) -> Result<(), CommitError> {
+    ) -> Result<bool, CommitError> {
         let name = outcome.name();
         if !is_system(outcome) {
             self.count_setback(agent.as_str(), None);
-            return Ok(());
-        }
-        if name.passes_with_time() {
-            let Standing::Waiting(wait) = &task.standing else { return Ok(()) };
-            let hold =
-                Hold { cause: HoldCause::System(name), reason: outcome.to_string(), until: wait.until };
-            return self.hold(Lane::Agent(agent.clone()), hold).await;
-        }
-        if self.count_setback(agent.as_str(), Some(name)) < STOP_THE_LINE_AFTER {
-            return Ok(());
+            return Ok(false);
         }
         let lane = Lane::Agent(agent.clone());
+        if name.passes_with_time() {
+            if let Standing::Waiting(wait) = &task.standing {
+                let (cause, reason) = (HoldCause::System(name), outcome.to_string());
+                self.hold(lane, Hold { cause, reason, until: wait.until }).await?;
+            }
+            return Ok(false);
+        }
+        if self.count_setback(agent.as_str(), Some(name)) < STOP_THE_LINE_AFTER {
+            return Ok(false);
+        }
+        // Whoever runs a session is there to fix it, and says so by the next `run`.
+        if matches!(self.worker.options.policy, Policy::Session(_)) {
+            return Ok(true);
+        }
         let reason = format!("{outcome} (mend it, then `rehearsal resume {lane}`)");
-        self.hold(lane, Hold { cause: HoldCause::System(name), reason, until: None }).await
+        self.hold(lane, Hold { cause: HoldCause::System(name), reason, until: None }).await?;
+        Ok(true)
     }
 
     /// Steps that fail for everyone stop all work after the second time.

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use line_driver::LineDriver;
+use line_driver::line_driver;
 use rehearsal_agent::{
     Agent, BootInstant, Confinement, Lease, LeaseKeeper, Orphan, Permission, ProcessAgent, Rendezvous,
     RunReport, RunRequest,
@@ -86,9 +86,9 @@ async fn run(mut args: &[String]) -> Result<RunReport, Failure> {
 }
 
 fn agent(program: &str, args: &[String]) -> ProcessAgent {
-    let driver = LineDriver::new(program, args.iter().cloned());
+    let driver = line_driver(program, args.iter().cloned());
     let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));
-    ProcessAgent::new(Box::new(driver), std::env::vars().collect(), clock)
+    ProcessAgent::new(driver, std::env::vars().collect(), clock)
 }
 
 fn request(run_dir: &str, working_dir: &str) -> Result<RunRequest, Failure> {

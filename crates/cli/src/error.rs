@@ -1,10 +1,15 @@
 //! What went wrong, in words: first what, then where, then what to do. Made once, here, from typed errors.
 
+mod crew;
+mod outlet;
+mod project;
+mod recording;
+
 use std::fmt::Write as _;
 
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
-use rehearsal_engine::{LockError, LoopError, TesterError, WorkError};
+use rehearsal_engine::{LockError, TesterError, WorkError};
 use rehearsal_git::GitError;
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
 use serde::Serialize;
@@ -87,6 +92,11 @@ impl CliError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// What was meant, if that can be guessed.
+    pub(crate) fn did_you_mean(self, near: Option<String>, otherwise: impl FnOnce() -> String) -> Self {
+        self.hint(near.map_or_else(otherwise, |near| format!("did you mean `{near}`?")))
     }
 
     /// An error in a file that a person wrote.
@@ -280,26 +290,16 @@ impl From<CommitError> for CliError {
     }
 }
 
-impl From<LoopError> for CliError {
-    fn from(error: LoopError) -> Self {
-        match error {
-            LoopError::Commit(error) => error.into(),
-            LoopError::Read(error) => error.into(),
-            LoopError::Session(error) => error.into(),
-            LoopError::Io(error) => error.into(),
-            LoopError::Prompt(error) => error.into(),
-            LoopError::OtherFlow { .. } => Self::usage(error.to_string())
-                .hint("`rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session"),
-        }
-    }
-}
-
 impl From<WorkError> for CliError {
     fn from(error: WorkError) -> Self {
         match error {
             WorkError::Commit(error) => error.into(),
             WorkError::Read(error) => error.into(),
             WorkError::Io(error) => error.into(),
+            WorkError::Session(error) => error.into(),
+            WorkError::Prompt(error) => error.into(),
+            WorkError::OtherFlow { .. } => Self::usage(error.to_string())
+                .hint("`rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session"),
             WorkError::Died => Self::of(Exit::Internal, &error),
         }
     }

@@ -4,6 +4,7 @@
 //! won, so that `config show --origin` can say so.
 
 mod check;
+mod driver;
 mod duration;
 mod environment;
 mod file;
@@ -15,9 +16,10 @@ mod testing;
 mod work;
 
 pub use check::{CheckConfig, CheckSettings};
+pub use driver::DriverKind;
 pub use duration::HumanDuration;
 pub use environment::VARIABLES;
-pub use file::{AgentConfig, ConfigFile, DriverKind, LoopConfig, PermissionMode, parse};
+pub use file::{AgentConfig, ConfigFile, LoopConfig, PermissionMode, parse};
 pub use quality::{QualityConfig, QualitySettings};
 pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
 pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};

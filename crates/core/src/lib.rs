@@ -25,6 +25,7 @@ pub mod guard;
 mod ids;
 pub mod import;
 mod lane;
+mod model_client;
 mod oid;
 mod outcome;
 mod promise;
@@ -50,6 +51,7 @@ pub use evidence::{
 };
 pub use ids::{AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId};
 pub use lane::{Hold, HoldCause, Lane, LaneError};
+pub use model_client::{Bounds, Keep, ModelClient, Rewrite, ToolName};
 pub use oid::{NotAnOid, Oid};
 pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::Promise;

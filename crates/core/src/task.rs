@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{End, Flow, Step};
+use crate::flow::{End, Flow};
 use crate::{
     AgentName, Delivery, Feedback, Fence, FlowName, Oid, Outcome, OutcomeName, PendingSteps, RunId,
     SessionName, StateName, TaskId, Timestamp, WorkerId,
@@ -310,7 +310,7 @@ impl Task {
     /// The newest commit of its work in its state, as far as the steps that are done have told.
     pub fn newest_commit(&self, flow: &Flow) -> Option<&Oid> {
         let done = self.pending.as_ref()?.next as usize;
-        let is_told = flow.steps_of(&self.state).iter().take(done).any(Step::tells_head);
+        let is_told = flow.steps_of(&self.state).iter().take(done).any(|step| step.spec().reports_head);
         self.delivery.head.as_ref().filter(|_| is_told)
     }
 

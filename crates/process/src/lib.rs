@@ -49,7 +49,7 @@ pub use adopt::{AdoptError, Adoptable, Foundling, somebody_listens};
 pub use command::{Command, Input, Keep, Output, RunError, block_on, run_in_terminal};
 pub use lease::{BootInstant, Lease, LeaseKeeper, TimeLeft};
 pub use policy::{ADOPTION_TRIES, SWEEP_LIMIT};
-pub use resolve::native_binary;
+pub use resolve::find_program;
 pub use shim::shim_main;
 pub use spawn::{Ended, IdleShim, Launcher, SpawnError, SpawnSpec, Supervised};
 pub use sweep::{

@@ -17,7 +17,7 @@ use tokio::process::{Child, Command as Program};
 
 use super::adopt::{Adoptable, Adopted};
 use super::control::{Control, Pipes};
-use super::resolve::{find_program, native_binary};
+use super::resolve::find_program;
 use super::sweep::kill_orphans;
 use super::table::ProcessId;
 use super::wire::{Adoption, Command, EndReport, Escaped, Failure, Order, Report};
@@ -86,7 +86,7 @@ impl IdleShim {
         };
         let run = spec.env.get(RUN_ID_VARIABLE).and_then(|id| RunId::new(id.as_str()).ok());
         let name = spec.program;
-        let mut program = native_binary(&found);
+        let mut program = found;
         let mut sandbox = spec.sandbox;
         if let Some(policy) = &mut sandbox {
             program = shown(program, policy);

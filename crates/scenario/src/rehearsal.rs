@@ -9,7 +9,7 @@ use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
-use rehearsal_engine::WorkOptions;
+use rehearsal_engine::{Policy, QueuePolicy, WorkOptions};
 use rehearsal_forge::WorktreeSettings;
 use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
@@ -185,7 +185,7 @@ impl Rehearsal {
             let is_staged = fake_model::is_staged(&name, scenario);
             let agent = own.agents.entry(name).or_default();
             if is_staged {
-                agent.driver = Some(DriverKind::Crew);
+                agent.driver = Some(DriverKind::CREW);
             }
         }
         if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
@@ -315,11 +315,13 @@ async fn play(
         }
     }
     let options = WorkOptions {
-        at_once: 1,
-        agents: None,
-        session: None,
-        until_idle: false,
-        once: false,
+        policy: Policy::Queue(QueuePolicy {
+            at_once: 1,
+            agents: None,
+            session: None,
+            until_idle: false,
+            once: false,
+        }),
         lease: actors.settings.work.lease.value.0,
         limits: actors.settings.limits(),
         max_cost: None,

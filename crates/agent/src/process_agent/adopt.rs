@@ -46,7 +46,7 @@ impl Memo {
     ) -> Self {
         let secrets = spec.env.iter().filter(|(name, value)| is_secret_variable(name, value));
         Self {
-            driver: attempt.agent.driver.name().to_owned(),
+            driver: attempt.agent.driver.cli().name.to_owned(),
             request: attempt.request.clone(),
             started_at: attempt.agent.clock.now(),
             ticks: ticks(),
@@ -147,7 +147,7 @@ impl ProcessAgent {
         watch: Watch,
         cancel: CancellationToken,
     ) -> Option<RunReport> {
-        if orphan.driver() != self.driver.name() {
+        if orphan.driver() != self.driver.cli().name {
             orphan.end().await;
             return None;
         }
@@ -163,7 +163,7 @@ impl ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
-        Some(self.report(&request, started_at, found, &redactor))
+        Some(found.into_report(&request, &redactor))
     }
 }
 

@@ -5,6 +5,7 @@ use rehearsal_core::{Budget, Commit, Exit, RunId, TaskId, Tokens, VirtualClock, 
 use rstest::rstest;
 
 use super::*;
+use crate::clis::KNOWN;
 use crate::{Permission, ScriptedAgent, ScriptedRun};
 
 /// A scripted agent under the name of a real driver.
@@ -17,6 +18,10 @@ impl Agent for Named {
     }
     fn driver(&self) -> &str {
         self.0
+    }
+
+    fn sessions(&self) -> Sessions {
+        KNOWN.of_program(self.0).sessions
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rehearsal_agent::{Confinement, RunReport};
+use rehearsal_agent::{Confinement, RunReport, cli_of};
 use rehearsal_core::config::{Layer, Origin, Overrides, parse, resolve};
 use rehearsal_core::{Exit, Outcome, Stop};
 use rehearsal_process::{Supervised, become_subreaper, processes_of_run};
@@ -20,7 +20,7 @@ fn confinement(driver: &str, sandbox: &str) -> Confinement {
     let layers = vec![Layer { origin, file: parse(&text).unwrap() }];
     let settings = resolve(layers, Overrides::default(), Overrides::default()).unwrap();
     let profile = settings.profile().unwrap();
-    Confinement::new(profile.sandbox.as_ref().unwrap(), profile.driver.value).unwrap()
+    Confinement::new(profile.sandbox.as_ref().unwrap(), cli_of(profile.driver.value)).unwrap()
 }
 
 /// A repository, a home with a secret, a file outside, and an agent confined as `sandbox` says.
@@ -136,8 +136,8 @@ async fn a_confined_agent_commits_and_reports() {
     assert_eq!(report.warnings, [] as [String; 0]);
     assert_eq!(report.evidence.git.unwrap().commits.len(), 1);
     assert_eq!(place.git(place.0.work().as_str(), "log -1 --format=%s"), "Greet");
-    let outcome: serde_json::Value = serde_json::from_str(&place.0.file("outcome.json")).unwrap();
-    assert_eq!(outcome["sandbox"]["layers"]["files"]["state"], "enforced");
+    let sandbox = serde_json::to_value(report.sandbox.unwrap()).unwrap();
+    assert_eq!(sandbox["layers"]["files"]["state"], "enforced");
 }
 
 #[tokio::test]

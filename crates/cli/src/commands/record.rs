@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_agent::clis::VendorApi;
+use rehearsal_app::cassettes::{path_of, secrets};
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
 use rehearsal_stage::{RecordError, RecordingPlay, Stage, Upstreams};
 use serde::Serialize;
 
 use super::Done;
-use super::cassette::{path_of, secrets};
 use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed, scripted};
 use crate::context::Context;
 use crate::error::CliError;
@@ -69,9 +70,9 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
             (url, KeysOf::Nobody)
         }
         (None, Some(url)) => (url.clone(), KeysOf::User),
-        (None, None) => (vendor_of(&performance.agent)?.to_owned(), KeysOf::User),
+        (None, None) => (vendor_of(&performance)?.to_owned(), KeysOf::User),
     };
-    let recording = Arc::new(recording(&performance, &path, &upstream).await?);
+    let recording = Arc::new(recording(&performance, &path, &upstream, context).await?);
     let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
     let ended = performance.run(stage.address(), keys, Input::Ours, Printed::Shown, context.ui).await?;
     stage.close().await;
@@ -90,9 +91,10 @@ async fn recording(
     performance: &Performance,
     path: &Utf8Path,
     upstream: &str,
+    context: &Context,
 ) -> Result<RecordingPlay, CliError> {
-    let secrets = secrets();
-    let normaliser = Normaliser::new(&performance.pack().rules(), &performance.place(), &secrets)
+    let secrets = secrets(context);
+    let normaliser = Normaliser::new(&performance.rules(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let version = performance.version().await;
     let recorder =
@@ -101,15 +103,14 @@ async fn recording(
     RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))
 }
 
-/// Where an agent asks by itself.
-fn vendor_of(agent: &str) -> Result<&'static str, CliError> {
-    match agent {
-        "claude" => Ok("https://api.anthropic.com"),
-        "codex" => Ok("https://api.openai.com"),
-        "gemini" => Ok("https://generativelanguage.googleapis.com"),
-        other => Err(CliError::usage(format!("it is not known which vendor `{other}` asks"))
-            .hint("name it with `--upstream URL`, or play it with `--script FILE`")),
-    }
+/// Where an agent asks by itself, if it can be given the user's key for it.
+fn vendor_of(performance: &Performance) -> Result<&'static str, CliError> {
+    let cli = performance.cli();
+    let vendor = cli.vendor.filter(|_| !cli.keys.is_empty());
+    vendor.map(VendorApi::own_address).ok_or_else(|| {
+        CliError::usage(format!("it is not known which vendor `{}` asks", performance.agent))
+            .hint("name it with `--upstream URL`, or play it with `--script FILE`")
+    })
 }
 
 /// An agent that asked for nothing.

@@ -10,29 +10,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rehearsal_app::outlet::Destination;
+use rehearsal_app::places::open_worktrees;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{
-    Moments, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    open_patiently,
+    Moments, Policy, QueuePolicy, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary,
+    Worker, Workspace, open_patiently,
 };
-use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
 
 use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 use crate::interruption::{self, Manners};
-use crate::outlet::Destination;
-use crate::places;
-use crate::project::Project;
 use crate::ui::{Document, emit};
+use crate::words;
 use die_at::DieAt;
 use roles::ConfiguredRoles;
 
-pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as shown_pull_request};
+pub(crate) use summary::{WorkDocument, document, exit_of, shown as shown_pull_request};
 
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -41,7 +40,7 @@ pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as sho
   rehearsal work --until-idle                  # work on all that can be worked on, then end
   rehearsal work --workers 4                   # four tasks at once, until it is stopped
   rehearsal work --agent gatekeeper --once     # one review
-  rehearsal work --until-idle --max-cost 20    # begin nothing more after twenty dollars
+  rehearsal work --until-idle --max-cost 20    # spend at most twenty dollars
   rehearsal work --json --follow               # every event as a line
 
 Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. \
@@ -66,7 +65,7 @@ pub(crate) struct WorkArgs {
     /// End after one task
     #[arg(long, conflicts_with = "until_idle")]
     once: bool,
-    /// Begin nothing more once the runs of this process have cost so much; what is under way is finished
+    /// What the runs of this process may cost together, in dollars; each run gets what is left
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
     /// Let the agents do everything without being asked
@@ -88,7 +87,7 @@ pub(crate) fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// How often a worker looks for what other processes changed: promptly for a person, and a small read.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 const MANNERS: Manners = Manners {
     first: "nothing new is begun, and what is under way is finished; once more stops it now",
@@ -96,7 +95,7 @@ const MANNERS: Manners = Manners {
 };
 
 pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
     let worked = work(&args, &project, context, reporter(&args, context)).await?;
     let document = summary::document(&worked, args.session.as_ref(), &project, context).await?;
@@ -126,25 +125,27 @@ pub(crate) async fn work(
     reporter: WorkReporter,
 ) -> Result<Worked, CliError> {
     let overrides = Overrides { workers: args.workers, ..Overrides::default() };
-    let settings = project.settings(overrides)?;
+    let settings = project.settings_with(overrides)?;
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
     let store = open_store(project, &stop, &reporter)
         .await
         .map_err(|error| if stop.is_thrown() { error.exiting(interruption.exit()) } else { error })?;
-    check_wishes(args, &settings, &*store).await?;
+    check_wishes(args, &settings, project, &*store).await?;
     let roles = ConfiguredRoles::new(settings.clone(), args.trust, project, context)?;
     let destination = Destination::choose(&settings, project).await?;
     let (outlet, note) = destination.open().await?;
-    if let Some(message) = note {
-        reporter(WorkEvent::Warning { message });
+    if let Some(diverged) = note {
+        reporter(WorkEvent::Warning { message: words::diverged(&diverged) });
     }
     let worker = Worker {
         store: Arc::clone(&store),
         clock: Arc::clone(&context.clock),
         roles: Arc::new(roles),
-        worktrees: Arc::new(open_worktrees(&settings, project).await?),
-        outlet,
+        workspace: Workspace::Worktrees {
+            worktrees: Arc::new(open_worktrees(&settings, project).await?),
+            outlet,
+        },
         state_dir: project.state_dir(),
         testing: settings.testing.clone(),
         quality: settings.quality.rules(),
@@ -182,11 +183,13 @@ fn moments() -> Result<Arc<dyn Moments>, CliError> {
 fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
     let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
     WorkOptions {
-        at_once: settings.work.workers.value,
-        agents: (!agents.is_empty()).then_some(agents),
-        session: args.session.clone(),
-        until_idle: args.until_idle,
-        once: args.once,
+        policy: Policy::Queue(QueuePolicy {
+            at_once: settings.work.workers.value,
+            agents: (!agents.is_empty()).then_some(agents),
+            session: args.session.clone(),
+            until_idle: args.until_idle,
+            once: args.once,
+        }),
         max_cost: args.max_cost,
         lease: settings.work.lease.value.0,
         limits: settings.limits(),
@@ -196,7 +199,12 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
 }
 
 /// A name that nobody has would be waited for without end.
-async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
+async fn check_wishes(
+    args: &WorkArgs,
+    settings: &Settings,
+    project: &Project,
+    store: &dyn Store,
+) -> Result<(), CliError> {
     let workers = &settings.work.workers;
     if workers.value == 0 {
         return Err(CliError::usage(format!(
@@ -206,43 +214,12 @@ async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -
         .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
     }
     for name in &args.agents {
-        check_agent(name, settings)?;
+        project.check_agent(name)?;
     }
     if let Some(session) = &args.session {
         store.session(session).await?;
     }
     Ok(())
-}
-
-/// An agent that a flow may name.
-pub(crate) fn check_agent(name: &AgentName, settings: &Settings) -> Result<(), CliError> {
-    let known: Vec<AgentName> = settings.agent_names().collect();
-    if known.contains(name) {
-        return Ok(());
-    }
-    let error = CliError::usage(format!("unknown agent `{name}`"));
-    Err(match rehearsal_core::nearest(name.as_str(), known.iter().map(AgentName::as_str)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`rehearsal agent list` shows those that there are"),
-    })
-}
-
-/// The worktrees of a repository, where its settings want them.
-pub(crate) async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Worktrees, CliError> {
-    let under = places::worktrees(settings, project)?;
-    let wishes = WorktreeSettings {
-        setup: settings.work.setup.value.clone(),
-        keep_warm: settings.work.keep_warm.value as usize,
-    };
-    Worktrees::open(&project.root, &under, wishes).await.map_err(|error| {
-        let this = CliError::of(Exit::Git, &error);
-        match error {
-            WorktreeError::Inside { .. } => {
-                this.hint("set `directory:` under `worktrees:` to a directory outside of the repository")
-            }
-            _ => this,
-        }
-    })
 }
 
 fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {

@@ -275,7 +275,7 @@ impl Layers {
             }
         }
         let is_of_the_crew = |name: &AgentName| !known.contains(name) && CREW.contains(&name.as_str());
-        let usual = |name| if is_of_the_crew(name) { DriverKind::Crew } else { DriverKind::Claude };
+        let usual = |name| if is_of_the_crew(name) { DriverKind::CREW } else { DriverKind::CLAUDE };
         let profiles: BTreeMap<AgentName, Profile> =
             names.into_iter().map(|name| (name.clone(), self.profile(name, usual(name)))).collect();
         profiles.iter().try_for_each(|(name, profile)| profile.check_role(name))?;
@@ -291,7 +291,7 @@ impl Layers {
         let unwritten = names.filter(|name| !agents.contains_key(name));
         let profile = |name: &AgentName| match agents.get(used) {
             Some(used) if REVIEWERS.contains(&name.as_str()) => used.for_another(name),
-            _ => self.profile(name, DriverKind::Crew),
+            _ => self.profile(name, DriverKind::CREW),
         };
         unwritten.map(|name| (name.clone(), profile(&name))).collect()
     }
@@ -304,7 +304,7 @@ impl Layers {
         }
         let driver = self.pick(of_agent!(driver), usual);
         let role = match driver.value {
-            DriverKind::Crew => self.pick(|file| of_agent!(role)(file).map(Some), Some(role_of(name))),
+            DriverKind::CREW => self.pick(|file| of_agent!(role)(file).map(Some), Some(role_of(name))),
             _ => self.optional(of_agent!(role)),
         };
         Profile {
@@ -409,7 +409,7 @@ impl Profile {
     /// The same for an agent of another name. Of the crew, each has its own role.
     fn for_another(&self, name: &AgentName) -> Self {
         let mut other = self.clone();
-        if self.driver.value == DriverKind::Crew {
+        if self.driver.value == DriverKind::CREW {
             other.role = Setting { value: Some(role_of(name)), origin: Origin::Default };
         }
         other
@@ -417,7 +417,7 @@ impl Profile {
 
     fn check_role(&self, name: &AgentName) -> Result<(), SourceError> {
         match (self.driver.value, &self.role.value) {
-            (DriverKind::Crew, _) | (_, None) => Ok(()),
+            (DriverKind::CREW, _) | (_, None) => Ok(()),
             (driver, Some(role)) => {
                 let message =
                     format!("agent `{name}` has the role `{role}`, and its driver `{driver}` knows no roles");

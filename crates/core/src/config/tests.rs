@@ -11,7 +11,7 @@ fn project(text: &str) -> Layer {
 fn without_any_configuration_there_is_a_claude_implementer() {
     let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
     assert_eq!(settings.agent.value.as_str(), "implementer");
-    assert_eq!(settings.profile().unwrap().driver.value, DriverKind::Claude);
+    assert_eq!(settings.profile().unwrap().driver.value, DriverKind::CLAUDE);
     assert_eq!(settings.iterations.value, 10);
 }
 
@@ -168,7 +168,7 @@ fn role(settings: &Settings, agent: &str) -> (DriverKind, Option<String>) {
 }
 
 fn crew(role: &str) -> (DriverKind, Option<String>) {
-    (DriverKind::Crew, Some(role.to_owned()))
+    (DriverKind::CREW, Some(role.to_owned()))
 }
 
 #[test]
@@ -187,14 +187,14 @@ fn the_roles_of_the_crew_are_agents_that_need_no_configuration() {
 fn an_agent_of_the_configuration_is_what_it_says() {
     let layer = project("agents: { code: { driver: codex } }");
     let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
-    assert_eq!(role(&settings, "code"), (DriverKind::Codex, None));
+    assert_eq!(role(&settings, "code"), ("codex".parse().unwrap(), None));
     assert!(!settings.built_in.contains_key(&name("code")));
 }
 
 #[test]
 fn reviewers_work_like_the_agent_that_is_used_and_of_the_crew_each_has_its_own_role() {
     let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
-    assert_eq!(role(&settings, "gatekeeper"), (DriverKind::Claude, None));
+    assert_eq!(role(&settings, "gatekeeper"), (DriverKind::CLAUDE, None));
     let layer = project("agents: { implementer: { driver: crew, model: 'openai:x' } }");
     let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
     assert_eq!(role(&settings, "implementer"), crew("code"));

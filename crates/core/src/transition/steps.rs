@@ -52,7 +52,7 @@ pub(super) fn step_failed(
         StepFailure::Red { verdict, reason } => {
             task.feedback = Some(Feedback { from: name.to_owned(), text: reason.clone() });
             task.delivery.needs_rebase |= *verdict == RedVerdict::Conflict;
-            let own = flow.steps_of(&task.state).get(step as usize).and_then(Step::needs_edge);
+            let own = flow.steps_of(&task.state).get(step as usize).and_then(|step| step.spec().edge);
             let edges: Vec<_> = [Some(verdict.edge()), own].into_iter().flatten().collect();
             return take_edge(task, &edges, flow);
         }

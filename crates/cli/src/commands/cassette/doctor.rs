@@ -64,8 +64,7 @@ pub(super) async fn run(args: &DoctorArgs, context: &Context) -> Done {
     // Names of different lengths: what depends on the length of a path shows.
     let first = listen(args, context, &root.join("one"), &input).await?;
     let second = listen(args, context, &root.join("another"), &input).await?;
-    let pack = first.performance.pack();
-    let proposal = propose(pack, &heard(&first), &heard(&second))
+    let proposal = propose(&first.performance.rules(), &heard(&first), &heard(&second))
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     tell(&proposal, context);
     let repeatable = proposal.unexplained.is_empty();

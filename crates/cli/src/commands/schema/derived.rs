@@ -2,15 +2,18 @@
 //!
 //! After a change: `UPDATE_SCHEMAS=1 cargo test -p rehearsal --features schema schemas`.
 
-use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
+use rehearsal_app::{
+    agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, sessions, status, tasks, testing,
+};
 use rehearsal_core::config::{ConfigFile, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
-use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
+use rehearsal_engine::{WorkEvent, WorkSummary, why::Why};
 use rehearsal_eval::case::EvalFile;
 use rehearsal_eval::summary::Record;
 use rehearsal_scenario::Scenario;
@@ -20,8 +23,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    agent, cassette, check, config, crew, demo, doctor, eval, flow, gc, generate, init, lane, logs, mcp,
-    plan, promote, record, rehearse, replay, run, runs, session, stage, status, task, test, work,
+    agent, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, run,
+    stage, test, work,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -46,34 +49,34 @@ const DERIVED: &[(&str, Derive)] = &[
     ("error", document::<ErrorDocument>),
     ("init", document::<init::InitDocument>),
     ("doctor", document::<doctor::DoctorDocument>),
-    ("doctor-store", document::<doctor::StoreDocument>),
+    ("doctor-store", document::<rehearsal_app::doctor::StoreDocument>),
     ("demo", document::<demo::DemoDocument>),
     ("demo-pull-request", document::<demo::PullRequestDemo>),
-    ("session", document::<session::SessionDocument>),
-    ("session-list", document::<session::SessionList>),
-    ("session-progress", document::<session::ProgressDocument>),
-    ("task", document::<task::TaskDocument>),
-    ("task-report", document::<task::TaskReport>),
-    ("task-list", document::<task::TaskList>),
-    ("task-show", document::<task::TaskDetails>),
-    ("task-import", document::<task::ImportDocument>),
+    ("session", document::<sessions::SessionDocument>),
+    ("session-list", document::<sessions::SessionList>),
+    ("session-progress", document::<sessions::ProgressDocument>),
+    ("task", document::<tasks::TaskDocument>),
+    ("task-report", document::<tasks::TaskReport>),
+    ("task-list", document::<tasks::TaskList>),
+    ("task-show", document::<tasks::TaskDetails>),
+    ("task-import", document::<tasks::ImportDocument>),
     ("plan", || schema_for!(PlanFile)),
     ("plan-document", document::<plan::PlanDocument>),
-    ("run", document::<LoopSummary>),
-    ("run-event", document::<LoopEvent>),
+    ("run", document::<WorkSummary>),
+    ("run-event", document::<WorkEvent>),
     ("run-dry", document::<run::DryRun>),
     ("work", document::<work::WorkDocument>),
     ("work-event", document::<WorkEvent>),
-    ("lane", document::<lane::LaneDocument>),
+    ("lane", document::<lanes::LaneDocument>),
     ("gc", document::<gc::GcDocument>),
     ("test", document::<test::TestDocument>),
     ("test-event", document::<test::TestEvent>),
     ("test-explain", document::<test::ExplainDocument>),
-    ("test-history", document::<test::HistoryDocument>),
-    ("test-list", document::<test::TestsDocument>),
+    ("test-history", document::<testing::HistoryDocument>),
+    ("test-list", document::<testing::TestsDocument>),
     ("check", document::<CheckReport>),
     ("check-explain", document::<check::CheckExplanation>),
-    ("test-history-tool", document::<mcp::TestHistoryDocument>),
+    ("test-history-tool", document::<testing::TestHistoryDocument>),
     ("mcp-run_tests", || schema_for!(mcp::RunTestsArguments)),
     ("mcp-check", || schema_for!(mcp::CheckArguments)),
     ("mcp-check-answer", document::<mcp::CheckAnswer>),
@@ -82,7 +85,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("run-tests-answer", document::<RunTestsAnswer>),
     ("testing", || schema_for!(TestingFile)),
     ("stage", document::<stage::StageEvent>),
-    ("promote", document::<promote::PromoteDocument>),
+    ("promote", document::<scenarios::PromoteDocument>),
     ("rehearse", document::<rehearse::RehearseDocument>),
     ("rehearse-init", document::<rehearse::StarterDocument>),
     ("eval", || schema_for!(EvalFile)),
@@ -99,7 +102,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("why", document::<Why>),
     ("runs", document::<runs::RunList>),
     ("runs-show", document::<runs::RunDocument>),
-    ("agent-list", document::<agent::AgentList>),
+    ("agent-list", document::<agents::AgentList>),
     ("agent-check", document::<agent::CheckDocument>),
     ("agent-explain", || schema_for!(rehearsal_agent::driver::Explanation)),
     ("crew-run", document::<CrewLine>),
@@ -107,15 +110,15 @@ const DERIVED: &[(&str, Derive)] = &[
     ("crew-show", document::<crew::RoleDocument>),
     ("record", document::<record::RecordDocument>),
     ("replay", document::<replay::ReplayDocument>),
-    ("cassette-show", document::<cassette::ShowDocument>),
-    ("cassette-diff", document::<cassette::DiffDocument>),
-    ("cassette-lint", document::<cassette::LintDocument>),
+    ("cassette-show", document::<cassettes::ShowDocument>),
+    ("cassette-diff", document::<cassettes::DiffDocument>),
+    ("cassette-lint", document::<cassettes::LintDocument>),
     ("cassette-doctor", document::<cassette::CassetteDoctorDocument>),
-    ("cassette-redact", document::<cassette::RedactDocument>),
+    ("cassette-redact", document::<cassettes::RedactDocument>),
     ("config-show", document::<config::ConfigDocument>),
-    ("flow-list", document::<flow::FlowList>),
-    ("flow-check", document::<flow::FlowCheck>),
-    ("flow-graph", document::<flow::FlowGraph>),
+    ("flow-list", document::<flows::FlowList>),
+    ("flow-check", document::<flows::FlowCheck>),
+    ("flow-graph", document::<flows::FlowGraph>),
     ("schema-list", document::<SchemaNames>),
     ("generate", document::<generate::Generated>),
     ("completions", document::<generate::Completions>),

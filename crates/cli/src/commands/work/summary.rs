@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use rehearsal_app::lanes::HeldLane;
+use rehearsal_app::project::Project;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
-    FlowName, Hold, HoldCause, Lane, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName,
-    Task, TaskId, Timestamp, WaitFor,
+    FlowName, HoldCause, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName, Task, TaskId,
+    Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
@@ -17,7 +19,6 @@ use super::Worked;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled, table};
 use crate::words;
 
@@ -26,7 +27,7 @@ use crate::words;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WorkDocument {
     /// Why it ended.
-    end: WorkEnd,
+    end: EndName,
     /// The tasks that it worked on, as they are now.
     tasks: Vec<WorkedTask>,
     /// Runs that it made.
@@ -49,6 +50,33 @@ pub(crate) struct WorkDocument {
     get_it: Option<String>,
     /// How long it took.
     duration_ms: u64,
+}
+
+/// Why a worker for tasks of any flow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum EndName {
+    /// There was nothing more to do, or only what waits for a person.
+    Idle,
+    /// It was told to do one task.
+    Once,
+    /// Its runs have cost what they may cost.
+    BudgetReached,
+    /// It was told to stop.
+    Interrupted,
+}
+
+impl EndName {
+    /// The other ends are those of a session.
+    fn of(end: &WorkEnd) -> Self {
+        match end {
+            WorkEnd::Once => Self::Once,
+            WorkEnd::BudgetReached { .. } => Self::BudgetReached,
+            WorkEnd::Interrupted => Self::Interrupted,
+            _ => Self::Idle,
+        }
+    }
 }
 
 /// A task, and what came of it.
@@ -85,14 +113,6 @@ struct WorkedTask {
     waits_for: Option<WaitFor>,
 }
 
-/// A lane that stands still.
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct HeldLane {
-    pub(crate) lane: Lane,
-    pub(crate) hold: Hold,
-}
-
 pub(crate) async fn document(
     worked: &Worked,
     session: Option<&SessionName>,
@@ -109,10 +129,10 @@ pub(crate) async fn document(
     let is_merged = tasks.iter().any(|task| task.merged.is_some());
     let held = summary.held.iter();
     Ok(WorkDocument {
-        end: summary.end,
+        end: EndName::of(&summary.end),
         tasks,
-        runs: summary.runs,
-        cost_usd: (summary.runs > summary.runs_without_cost).then_some(summary.cost_usd),
+        runs: u32::try_from(summary.runs.len()).unwrap_or(u32::MAX),
+        cost_usd: summary.cost_usd,
         runs_without_cost: summary.runs_without_cost,
         held: held.map(|(lane, hold)| HeldLane { lane: lane.clone(), hold: hold.clone() }).collect(),
         open: counts.open,
@@ -276,16 +296,16 @@ fn what_happened(document: &WorkDocument) -> String {
     let failed = document.tasks.iter().filter(|task| task.end == Some(End::Failure)).count() as u64;
     let done = document.tasks.iter().filter(|task| task.end == Some(End::Success)).count() as u64;
     let (style, text) = match document.end {
-        WorkEnd::Interrupted => (ODD, "stopped on request; nothing is lost".to_owned()),
-        WorkEnd::BudgetReached => {
+        EndName::Interrupted => (ODD, "stopped on request; nothing is lost".to_owned()),
+        EndName::BudgetReached => {
             (ODD, format!("{done} done; nothing more is begun: that was all that it may cost"))
         }
-        WorkEnd::Idle if document.open == 0 && document.tasks.is_empty() => {
+        EndName::Idle if document.open == 0 && document.tasks.is_empty() => {
             (ODD, "there is nothing to do".to_owned())
         }
-        WorkEnd::Idle if failed > 0 => (BAD, format!("{} failed, {done} done", words::count(failed, "task"))),
-        WorkEnd::Idle if document.open == 0 => (GOOD, format!("{} done", words::count(done, "task"))),
-        WorkEnd::Idle => {
+        EndName::Idle if failed > 0 => (BAD, format!("{} failed, {done} done", words::count(failed, "task"))),
+        EndName::Idle if document.open == 0 => (GOOD, format!("{} done", words::count(done, "task"))),
+        EndName::Idle => {
             let human = match document.blocked {
                 0 => String::new(),
                 1 => ", 1 of them needs a human".to_owned(),
@@ -293,7 +313,7 @@ fn what_happened(document: &WorkDocument) -> String {
             };
             (ODD, format!("{done} done; nothing more can be done now: {} open{human}", document.open))
         }
-        WorkEnd::Once => (GOOD, "one task was worked on, as asked".to_owned()),
+        EndName::Once => (GOOD, "one task was worked on, as asked".to_owned()),
     };
     styled(style, text)
 }
@@ -330,10 +350,10 @@ const COMMANDS_NAMED: usize = 5;
 
 /// What the end of a worker means for a script.
 pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
-    if document.end == WorkEnd::Interrupted {
+    if document.end == EndName::Interrupted {
         return interrupted;
     }
-    if document.end == WorkEnd::BudgetReached {
+    if document.end == EndName::BudgetReached {
         return Exit::Budget;
     }
     if document.tasks.iter().any(|task| task.end == Some(End::Failure)) {
@@ -348,8 +368,8 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
         };
     }
     let needs_human = match document.end {
-        WorkEnd::Once => document.tasks.iter().any(|task| task.waits_for == Some(WaitFor::Human)),
-        WorkEnd::Idle | WorkEnd::BudgetReached | WorkEnd::Interrupted => {
+        EndName::Once => document.tasks.iter().any(|task| task.waits_for == Some(WaitFor::Human)),
+        EndName::Idle | EndName::BudgetReached | EndName::Interrupted => {
             document.blocked > 0 || !document.stuck.is_empty()
         }
     };

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use camino::Utf8Path;
 use clap::Args;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{Run, Standing, Task, Timestamp};
-use rehearsal_engine::LoopLock;
+use rehearsal_engine::{LoopLock, is_in_checkout};
 use rehearsal_store::{Counts, Scope, Store};
 use serde::Serialize;
 
@@ -129,7 +130,9 @@ async fn status(
         .map(|summary| SessionStatus::of(summary.session.name.to_string(), summary.counts))
         .collect();
     let rest = rest(store.count_tasks(None).await?, &sessions);
-    let in_work: Vec<InWork> = store.leases().await?.iter().filter_map(in_work).collect();
+    let state_dir = project.state_dir();
+    let in_work: Vec<InWork> =
+        store.leases().await?.iter().filter_map(|leased| in_work(leased, &state_dir)).collect();
     let mut running = Vec::new();
     let is_leased = |run: &Run| in_work.iter().any(|task| task.run == run.start.id.as_str());
     for run in store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
@@ -171,8 +174,12 @@ fn rest(mut all: Counts, sessions: &[SessionStatus]) -> Counts {
     all
 }
 
-fn in_work((task, lease_until): &(Task, Timestamp)) -> Option<InWork> {
+/// A task of a worker. That of a loop in this checkout is told with its run.
+fn in_work((task, lease_until): &(Task, Timestamp), state_dir: &Utf8Path) -> Option<InWork> {
     let Standing::Claimed(claim) = &task.standing else { return None };
+    if is_in_checkout(claim, state_dir) {
+        return None;
+    }
     Some(InWork {
         task: task.id.to_string(),
         title: task.title.clone(),

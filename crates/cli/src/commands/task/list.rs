@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, Wait};
+use rehearsal_engine::is_in_checkout;
 use rehearsal_engine::why::next_step;
 use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
 use serde::Serialize;
@@ -187,7 +188,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     if let Some(line) = flow_since(&task, &context.project()?) {
         ui.say(line);
     }
-    let lease_until = lease_of(&task, &*store).await?;
+    let lease_until = lease_of(&task, &*store, &context.project()?).await?;
     for line in whereabouts(&task, &*store.flow(&task.flow_version).await?, lease_until, context.now()) {
         ui.say(harmless(&line));
     }
@@ -218,8 +219,9 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     Ok(Exit::Ok)
 }
 
-async fn lease_of(task: &Task, store: &dyn Store) -> Result<Option<Timestamp>, CliError> {
-    if !matches!(task.standing, Standing::Claimed(_)) {
+async fn lease_of(task: &Task, store: &dyn Store, project: &Project) -> Result<Option<Timestamp>, CliError> {
+    let Standing::Claimed(claim) = &task.standing else { return Ok(None) };
+    if is_in_checkout(claim, &project.state_dir()) {
         return Ok(None);
     }
     let leases = store.leases().await?;

@@ -1,7 +1,8 @@
 //! What is going on.
 
+use camino::Utf8Path;
 use rehearsal_core::{Run, Standing, Task, Timestamp};
-use rehearsal_engine::LoopLock;
+use rehearsal_engine::{LoopLock, is_in_checkout};
 use rehearsal_store::{Counts, Scope};
 use serde::Serialize;
 
@@ -91,7 +92,9 @@ pub async fn status(project: &Project) -> Result<Status, ProjectError> {
         .map(|summary| SessionStatus::of(summary.session.name.to_string(), summary.counts))
         .collect();
     let rest = rest(store.count_tasks(None).await?, &sessions);
-    let in_work: Vec<InWork> = store.leases().await?.iter().filter_map(in_work).collect();
+    let state_dir = project.state_dir();
+    let in_work: Vec<InWork> =
+        store.leases().await?.iter().filter_map(|leased| in_work(leased, &state_dir)).collect();
     let mut running = Vec::new();
     let is_leased = |run: &Run| in_work.iter().any(|task| task.run == run.start.id.as_str());
     for run in store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
@@ -100,7 +103,7 @@ pub async fn status(project: &Project) -> Result<Status, ProjectError> {
     }
     let cost = store.cost_of(&Scope::All).await?;
     Ok(Status {
-        loop_process: LoopLock::holder(&project.state_dir()),
+        loop_process: LoopLock::holder(&state_dir),
         sessions,
         without_session: (rest.total > 0).then(|| SessionStatus::of("-".to_owned(), rest)),
         in_work,
@@ -133,8 +136,12 @@ fn rest(mut all: Counts, sessions: &[SessionStatus]) -> Counts {
     all
 }
 
-fn in_work((task, lease_until): &(Task, Timestamp)) -> Option<InWork> {
+/// A task of a worker. That of a loop in this checkout is shown with its run.
+fn in_work((task, lease_until): &(Task, Timestamp), state_dir: &Utf8Path) -> Option<InWork> {
     let Standing::Claimed(claim) = &task.standing else { return None };
+    if is_in_checkout(claim, state_dir) {
+        return None;
+    }
     Some(InWork {
         task: task.id.to_string(),
         title: task.title.clone(),

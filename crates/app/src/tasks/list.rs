@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rehearsal_core::flow::{Flow, SHIPPED};
 use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, nearest};
+use rehearsal_engine::is_in_checkout;
 use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, StoreError, TaskQuery};
 use serde::Serialize;
 
@@ -143,7 +144,7 @@ pub async fn show(project: &Project, task: &str) -> Result<TaskDetails, ProjectE
     let query = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(RUNS) };
     Ok(TaskDetails {
         status: task.status().to_owned(),
-        lease_until: lease_of(&task, &*store).await?,
+        lease_until: lease_of(&task, &*store, project).await?,
         runs: store.runs(&query).await?,
         flow: store.flow(&task.flow_version).await?,
         flow_now: flow_now(&task, project),
@@ -151,8 +152,13 @@ pub async fn show(project: &Project, task: &str) -> Result<TaskDetails, ProjectE
     })
 }
 
-async fn lease_of(task: &Task, store: &dyn Store) -> Result<Option<Timestamp>, StoreError> {
-    if !matches!(task.standing, Standing::Claimed(_)) {
+async fn lease_of(
+    task: &Task,
+    store: &dyn Store,
+    project: &Project,
+) -> Result<Option<Timestamp>, StoreError> {
+    let Standing::Claimed(claim) = &task.standing else { return Ok(None) };
+    if is_in_checkout(claim, &project.state_dir()) {
         return Ok(None);
     }
     let leases = store.leases().await?;

@@ -200,7 +200,9 @@ fn a_rate_limit_beyond_the_longest_wait_says_when_to_come_back() {
     [TASK-1]  Say hello is waiting
     - rate_limited
     - it waits because of the system (rate_limited), which costs it no attempt
+    - agent `implementer` is held: rate_limited
     - it may go on in [TIME] ([MOMENT])
+    next: rehearsal resume agent:implementer
     ");
     assert_snapshot!(env.run(&["task", "list"]), @r"
     ID        STATUS   PRIORITY  SESSION  TITLE

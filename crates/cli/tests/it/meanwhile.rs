@@ -174,7 +174,7 @@ fn events_come_as_json_lines_and_the_summary_is_the_last() {
     let lines: Vec<serde_json::Value> =
         output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
-    assert_eq!(kinds.first(), Some(&"loop_started"));
+    assert_eq!(kinds.first(), Some(&"work_started"));
     assert!(kinds.contains(&"agent_acted") && kinds.contains(&"task_reported"), "{kinds:?}");
     assert_eq!(lines.last().unwrap()["end"]["reason"], "all_done");
     let of = |name: &str| crate::json::schema(&env, name);

@@ -37,15 +37,22 @@ impl WorkerState {
             }
             _ => None,
         };
+        let leases = store.leases().await?;
+        // Others work on as much as may be: a loop waits for them, whatever their session.
+        let busy = match &hindrance {
+            Some(busy @ (Hindrance::AllBusy { .. } | Hindrance::AgentBusy { .. }))
+                if options.stand_in().is_some() =>
+            {
+                let until = leases.iter().map(|(_, until)| *until).filter(|until| *until > now).min();
+                until.map(|until| Wakeup::new(until, busy.to_string()))
+            }
+            _ => None,
+        };
         let allowed = self.began.plus(options.lease);
-        let ran_out = allowed > now
-            && store
-                .leases()
-                .await?
-                .iter()
-                .any(|(task, until)| self.is_of_our_session(task) && *until <= now);
+        let ran_out =
+            allowed > now && leases.iter().any(|(task, until)| self.is_of_our_session(task) && *until <= now);
         let ran_out = ran_out.then(|| Wakeup::new(allowed, "another worker let its lease run out"));
-        Ok(wake.into_iter().chain(soon).chain(ran_out).min_by_key(|wakeup| wakeup.at))
+        Ok(wake.into_iter().chain(soon).chain(busy).chain(ran_out).min_by_key(|wakeup| wakeup.at))
     }
 
     /// A task with the agent that would work on it here.

@@ -3,38 +3,24 @@
 use std::sync::Arc;
 
 use rehearsal_agent::{Agent, RunReport, RunRequest, ScriptedAgent, ScriptedRun};
-use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
     Actor, AgentName, Clock, EventKind, NewTask, Outcome, RunId, RunStart, Standing, WorkerId,
 };
 use rehearsal_engine::{WorkEnd, WorkEvent};
-use rehearsal_store::{Change, ClaimRequest, Committed, EventQuery};
+use rehearsal_store::{Change, EventQuery};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{HOUR, Stage, change, new_session, play, session, titled};
+use crate::stage::{Stage, change, new_session, play, session, titled};
 
 /// A `run` claims the task, which is the next of its session, and dies while its agent works.
 async fn dies_during(stage: &Stage, run: &str, task: &str) {
-    let (worker, id) = (WorkerId::new("the-dead-one").unwrap(), RunId::new(run).unwrap());
+    let (worker, at) = (WorkerId::new("the-dead-one").unwrap(), stage.clock.now());
     let session = stage.task(task).await.session;
-    let request = ClaimRequest {
-        worker: worker.clone(),
-        run: id.clone(),
-        lease: HOUR,
-        agents: None,
-        stand_in: None,
-        session: session.clone(),
-        limits: Limits::default(),
-        may_take_over: false,
-    };
-    let at = stage.clock.now();
-    let claim = Change::ClaimNext(Box::new(request));
-    let claimed = stage.store.commit(Actor::Worker(worker.clone()), at, vec![claim]).await.unwrap();
-    let claimed = claimed.into_iter().find_map(Committed::task).unwrap();
+    let claimed = stage.claim("the-dead-one", run, session.clone()).await;
     assert_eq!(claimed.id.as_str(), task);
     let start = RunStart {
-        id,
+        id: RunId::new(run).unwrap(),
         task: claimed.id,
         session,
         fence: claimed.fence,

@@ -10,13 +10,14 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, AgentName, Clock, NewSession, NewTask, Run, SessionName, Task, TaskId, Timestamp, VirtualClock,
+    Actor, AgentName, Clock, NewSession, NewTask, Run, RunId, SessionName, Task, TaskId, Timestamp,
+    VirtualClock, WorkerId,
 };
 use rehearsal_engine::{
     Policy, Role, Roles, SessionPolicy, SetupError, StopSwitch, Undisturbed, WorkError, WorkEvent,
     WorkOptions, WorkSummary, Worker, Workspace, prompt,
 };
-use rehearsal_store::{Change, RunQuery, SqliteStore, Store};
+use rehearsal_store::{Change, ClaimRequest, Committed, RunQuery, SqliteStore, Store};
 
 /// A moment without meaning, in milliseconds.
 pub(crate) const BEGINNING: Timestamp = Timestamp(1_000_000);
@@ -126,6 +127,24 @@ impl Stage {
 
     pub(crate) async fn commit(&self, changes: Vec<Change>) {
         self.store.commit(Actor::User, self.clock.now(), changes).await.unwrap();
+    }
+
+    /// Another worker claims the next task of a session, for an hour.
+    pub(crate) async fn claim(&self, worker: &str, run: &str, session: Option<SessionName>) -> Task {
+        let worker = WorkerId::new(worker).unwrap();
+        let request = ClaimRequest {
+            worker: worker.clone(),
+            run: RunId::new(run).unwrap(),
+            lease: HOUR,
+            agents: None,
+            stand_in: None,
+            session,
+            limits: Limits::default(),
+            may_take_over: false,
+        };
+        let changes = vec![Change::ClaimNext(Box::new(request))];
+        let claimed = self.store.commit(Actor::Worker(worker), self.clock.now(), changes).await.unwrap();
+        claimed.into_iter().find_map(Committed::task).unwrap()
     }
 
     pub(crate) async fn add(&self, id: &str, task: NewTask) {

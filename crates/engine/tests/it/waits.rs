@@ -9,12 +9,13 @@ use rehearsal_core::TaskEdit;
 use rehearsal_core::guard::AgentLimits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    AgentName, Clock, Hold, HoldCause, Lane, Outcome, Standing, Timestamp, VirtualClock, WireErrorKind,
+    AgentName, Clock, Hold, HoldCause, Lane, NewTask, Outcome, Standing, Timestamp, VirtualClock,
+    WireErrorKind,
 };
 use rehearsal_engine::{WorkEnd, WorkEvent};
 use rehearsal_store::Change;
 
-use crate::stage::{BEGINNING, HOUR, MINUTE, change, play, task_id, titled};
+use crate::stage::{BEGINNING, HOUR, MINUTE, change, new_session, play, session, task_id, titled};
 
 fn rate_limited(until: Option<Timestamp>) -> ScriptedRun {
     ScriptedRun::error(WireErrorKind::RateLimit { until }, "slow down")
@@ -278,7 +279,7 @@ fn a_loop_that_waits_notices_what_a_person_changes() {
 fn a_pause_holds_a_loop_and_a_limit_does_too() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
-        let lane = Lane::Session(crate::stage::session("work"));
+        let lane = Lane::Session(session("work"));
         let hold = Hold { cause: HoldCause::Person, reason: "lunch".into(), until: None };
         stage.commit(vec![Change::HoldLane { lane: lane.clone(), hold }]).await;
         let agent = Arc::new(ScriptedAgent::new().then(finished("parse")));
@@ -290,5 +291,22 @@ fn a_pause_holds_a_loop_and_a_limit_does_too() {
         let waiting = vec!["parse parse: agent `implementer` is disabled in the configuration".to_owned()];
         assert_eq!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { waiting });
         agent.assert_call_count(0);
+    });
+}
+
+#[test]
+fn a_loop_waits_while_others_work_on_as_much_as_may_be() {
+    play(async |stage| {
+        stage.options.max_wait = MINUTE;
+        stage.limits.at_once = Some(1);
+        stage.commit(vec![new_session("other")]).await;
+        let other = Some(session("other"));
+        stage.add("theirs", NewTask { session: other.clone(), ..titled("theirs") }).await;
+        stage.claim("w", "r", other).await;
+        stage.tasks(&["parse"]).await;
+        let agent = Arc::new(ScriptedAgent::new());
+        let wait = "1 tasks are in work, and no more may be".to_owned();
+        let until = BEGINNING.plus(HOUR);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::WaitTooLong { wait, until });
     });
 }

@@ -32,9 +32,9 @@ impl JsonSchema {
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(NoLoader));
         let mut schemas = Schemas::new();
-        let compiled = compiler.add_resource(NAME, schema.clone());
-        let root = compiled.and_then(|()| compiler.compile(NAME, &mut schemas));
-        root.map(|root| Self { schemas, root }).map_err(|error| SchemaError(format!("{error:#}")))
+        compiler.add_resource(NAME, schema.clone()).map_err(|error| SchemaError(format!("{error:#}")))?;
+        let root = compiler.compile(NAME, &mut schemas).map_err(|error| SchemaError(format!("{error:#}")))?;
+        Ok(Self { schemas, root })
     }
 
     /// Everything that does not conform, in the order of the schema.

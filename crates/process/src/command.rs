@@ -20,7 +20,7 @@ const MAX_STDERR: usize = 16 << 10;
 /// What to run, and within which bounds. Standard input is empty unless [`Command::input`] says otherwise.
 #[derive(Debug)]
 pub struct Command {
-    command: tokio::process::Command,
+    inner: tokio::process::Command,
     input: Input,
     limit: Option<Duration>,
     keep: Keep,
@@ -79,38 +79,38 @@ pub enum RunError {
 impl Command {
     /// A program in a directory, with our environment.
     pub fn new(program: impl AsRef<OsStr>, dir: impl AsRef<Path>) -> Self {
-        let mut command = tokio::process::Command::new(program);
-        command.current_dir(dir);
-        Self { command, input: Input::Empty, limit: None, keep: Keep::Whole(MAX_OUTPUT) }
+        let mut inner = tokio::process::Command::new(program);
+        inner.current_dir(dir);
+        Self { inner, input: Input::Empty, limit: None, keep: Keep::Whole(MAX_OUTPUT) }
     }
 
     /// Adds arguments.
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
-        self.command.args(args);
+        self.inner.args(args);
         self
     }
 
     /// Sets a variable.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.command.env(name, value);
+        self.inner.env(name, value);
         self
     }
 
     /// Sets variables.
     pub fn envs<K: AsRef<OsStr>, V: AsRef<OsStr>>(mut self, envs: impl IntoIterator<Item = (K, V)>) -> Self {
-        self.command.envs(envs);
+        self.inner.envs(envs);
         self
     }
 
     /// Removes a variable that would be inherited.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
-        self.command.env_remove(name);
+        self.inner.env_remove(name);
         self
     }
 
     /// Inherits no variables.
     pub fn env_clear(mut self) -> Self {
-        self.command.env_clear();
+        self.inner.env_clear();
         self
     }
 
@@ -132,7 +132,7 @@ impl Command {
     /// Runs it in a process group of its own. The group is killed if the run ends early: by its limit, by the size of
     /// its output, or because the future is dropped.
     pub async fn run(self) -> Result<Output, RunError> {
-        let Self { mut command, input, limit, keep } = self;
+        let Self { inner: mut command, input, limit, keep } = self;
         let (stdin, input) = match input {
             Input::Empty => (Stdio::null(), Vec::new()),
             Input::Bytes(bytes) => (Stdio::piped(), bytes),

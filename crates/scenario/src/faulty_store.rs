@@ -22,7 +22,7 @@ use crate::clock::ScenarioClock;
 
 /// Opens the store of a scenario any number of times: the same data over new connections.
 #[async_trait]
-pub trait OpensStore: Send + Sync {
+pub(crate) trait OpensStore: Send + Sync {
     /// Opens it.
     async fn open(&self) -> Result<Arc<dyn Store>, OpenError>;
 }

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::environment::Variables;
+use camino::Utf8Path;
 use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
 use rehearsal_engine::{Policy, QueuePolicy, WorkOptions};
 use rehearsal_forge::WorktreeSettings;
-use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -30,44 +28,18 @@ use crate::faulty_store::{FaultyStore, OpensStore};
 use crate::observed::Observed;
 use crate::repository::RepositoryCache;
 use crate::scenario::{Scenario, ScenarioTask};
+use crate::suite::{Prepared, Suite};
 use crate::timeline::{Timeline, TimelineEntry};
 use crate::{invariants, read};
 
 /// When every rehearsal begins: 2026-01-01, midnight UTC.
 const START: Timestamp = Timestamp(1_767_225_600_000);
 
-/// What all scenarios share.
-pub struct Rehearsal {
-    /// The `rehearsal` binary, which plays the agents and `gh`.
-    pub program: Utf8PathBuf,
-    /// The environment of this process.
-    pub variables: Variables,
-    /// The project, for scenarios that start from it.
-    pub project: Option<Utf8PathBuf>,
-    /// The project's settings, for these scenarios.
-    pub layers: Vec<Layer>,
+/// Plays scenarios one by one; [`Suite::play`] plays many.
+pub(crate) struct Rehearsal<'a> {
+    pub(crate) suite: &'a Suite,
     /// The repositories that scenarios start from.
-    pub repositories: RepositoryCache,
-}
-
-/// One scenario to play.
-pub struct Performance<'a> {
-    /// The scenario.
-    pub scenario: &'a Scenario,
-    /// Its flow.
-    pub flow: Arc<Flow>,
-    /// The flows that tasks name, by name.
-    pub other_flows: BTreeMap<String, Arc<Flow>>,
-    /// What a model answers, if the scenario has a stage.
-    pub script: Option<Arc<Script>>,
-    /// An empty directory.
-    pub directory: &'a Utf8Path,
-    /// An empty store.
-    pub store: Arc<dyn OpensStore>,
-    /// Instead of the scenario's own.
-    pub seed: Option<u64>,
-    /// Instead of the scenario's own.
-    pub workers: Option<u32>,
+    pub(crate) repositories: RepositoryCache,
 }
 
 /// What came of a scenario.
@@ -101,16 +73,20 @@ impl Scenario {
     }
 }
 
-impl Rehearsal {
-    /// Plays a scenario. Needs its own single-threaded runtime, which makes the order of events deterministic.
-    pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, ScenarioError> {
-        let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } =
-            performance;
-        let flows = Flows { usual: flow, others: other_flows };
-        read::check_statuses(scenario, &flows)?;
-        let seed = seed.unwrap_or(scenario.seed);
+impl Rehearsal<'_> {
+    /// Plays a scenario in an empty directory with an empty store. Needs its own single-threaded runtime, which makes the
+    /// order of events deterministic.
+    pub(crate) async fn play(
+        &self,
+        prepared: &Prepared,
+        directory: &Utf8Path,
+        store: Arc<dyn OpensStore>,
+    ) -> Result<Rehearsed, ScenarioError> {
+        let Prepared { scenario, flows, script, .. } = prepared;
+        read::check_statuses(scenario, flows)?;
+        let seed = self.suite.seed.unwrap_or(scenario.seed);
         let clock = ScenarioClock::starting_at(START, seed);
-        let settings = self.settings(scenario, &flows)?;
+        let settings = self.settings(scenario, flows)?;
         let directory = directory.canonicalize_utf8()?;
         let worktrees = WorktreeSettings {
             setup: settings.work.setup.value.clone(),
@@ -120,9 +96,9 @@ impl Rehearsal {
             Environment::build(
                 &directory,
                 &self.repositories,
-                (&scenario.repository, self.project.as_deref()),
+                (&scenario.repository, self.suite.project.as_deref()),
                 &scenario.forge,
-                &self.program,
+                &self.suite.program,
                 clock.clone(),
                 worktrees,
             )
@@ -132,7 +108,7 @@ impl Rehearsal {
         let faulty_store = Arc::new(FaultyStore::open(store, clock).await?);
         let store = faulty_store.inner();
         let (mut problems, mut mismatches) = (Vec::new(), Vec::new());
-        let refused = add_tasks(scenario, &flows, &*store).await?;
+        let refused = add_tasks(scenario, flows, &*store).await?;
         match (&refused, &scenario.expect.refused) {
             (Some(error), None) => problems.push(format!("the tasks were refused: {error}")),
             (found, Some(expected)) if !found.as_ref().is_some_and(|found| found.contains(expected)) => {
@@ -144,11 +120,12 @@ impl Rehearsal {
             }
             _ => {}
         }
-        let vendor = script.map(FakeModel::open).transpose()?;
+        let vendor = script.clone().map(FakeModel::open).transpose()?;
         let actors = Arc::new(self.actors(scenario, settings, &environment, vendor, seed)?);
         if refused.is_none() {
             let played =
-                play(scenario, &environment, &faulty_store, &timeline, &actors, (seed, workers)).await?;
+                play(scenario, &environment, &faulty_store, &timeline, &actors, (seed, self.suite.workers))
+                    .await?;
             problems.extend(played);
         }
         let events = store.events(&EventQuery::default()).await?;
@@ -191,7 +168,7 @@ impl Rehearsal {
         if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
             own.testing.command = Some(environment::TEST_COMMAND.to_owned());
         }
-        let mut layers = if is_project { self.layers.clone() } else { Vec::new() };
+        let mut layers = if is_project { self.suite.layers.clone() } else { Vec::new() };
         layers.push(Layer { origin: Origin::Project("the scenario".into()), file: own });
         let agent = layers.iter().rev().find_map(|layer| layer.file.agent.clone());
         let flags = Overrides { agent, ..Overrides::default() };
@@ -212,8 +189,8 @@ impl Rehearsal {
             calls: Calls::of(&scenario.agents),
             scripts: environment.root.join("scripts"),
             problems: Problems::default(),
-            program: self.program.clone(),
-            variables: self.variables.clone(),
+            program: self.suite.program.clone(),
+            variables: self.suite.variables.clone(),
             settings,
             roles: scenario.agents.clone(),
             staged: scenario
@@ -231,9 +208,11 @@ impl Rehearsal {
 }
 
 /// The flows of a scenario's tasks.
-pub(crate) struct Flows {
-    pub(crate) usual: Arc<Flow>,
-    others: BTreeMap<String, Arc<Flow>>,
+pub struct Flows {
+    /// The scenario's flow.
+    pub usual: Arc<Flow>,
+    /// The flows that tasks name, by name.
+    pub others: BTreeMap<String, Arc<Flow>>,
 }
 
 impl Flows {

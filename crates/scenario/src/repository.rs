@@ -31,7 +31,7 @@ type Files = BTreeMap<Utf8PathBuf, String>;
 
 /// Repositories by content: each is created once, and copied for every scenario that starts from it.
 #[derive(Default)]
-pub struct RepositoryCache {
+pub(crate) struct RepositoryCache {
     made: Mutex<BTreeMap<Files, Arc<OnceCell<TempDir>>>>,
 }
 

@@ -7,20 +7,28 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::flow::Flow;
+use rehearsal_agent::environment::Variables;
+use rehearsal_core::config::Layer;
 use rehearsal_stage::Script;
 use rehearsal_store::scratch::{Scratch, ScratchError};
 use rehearsal_store::{Durability, OpenError, PostgresStore, SqliteStore, Store, TimeSource};
 
 use crate::environment::ScenarioError;
 use crate::faulty_store::OpensStore;
-use crate::rehearsal::{Performance, Rehearsal, Rehearsed};
+use crate::rehearsal::{Flows, Rehearsal, Rehearsed};
+use crate::repository::RepositoryCache;
 use crate::scenario::Scenario;
 
 /// How scenarios are played.
 pub struct Suite {
-    /// What all of them share.
-    pub rehearsal: Rehearsal,
+    /// The `rehearsal` binary, which plays the agents and `gh`.
+    pub program: Utf8PathBuf,
+    /// The environment of this process.
+    pub variables: Variables,
+    /// The project, for scenarios that start from it.
+    pub project: Option<Utf8PathBuf>,
+    /// The project's settings, for these scenarios.
+    pub layers: Vec<Layer>,
     /// Where their tasks live.
     pub store: StoreKind,
     /// How many are played at a time.
@@ -44,12 +52,12 @@ pub enum StoreKind {
 
 /// A scenario and what it refers to.
 pub struct Prepared {
+    /// Its file, as messages show it.
+    pub file: String,
     /// The scenario.
     pub scenario: Scenario,
-    /// Its flow.
-    pub flow: Arc<Flow>,
-    /// The flows that tasks name, by name.
-    pub other_flows: BTreeMap<String, Arc<Flow>>,
+    /// The flows of its tasks.
+    pub flows: Flows,
     /// What its model answers, if it has a stage.
     pub script: Option<Arc<Script>>,
 }
@@ -79,10 +87,10 @@ pub enum SuiteError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A scenario cannot be played.
-    #[error("scenario {at} cannot be played")]
+    #[error("a scenario in `{file}` cannot be played")]
     Scenario {
-        /// Its index.
-        at: usize,
+        /// Its file.
+        file: String,
         /// Why.
         #[source]
         error: ScenarioError,
@@ -96,17 +104,18 @@ impl Suite {
         &self,
         scenarios: &[Prepared],
         watch: &(dyn Fn(SuiteEvent<'_>) + Sync),
-        mut played: impl FnMut(Rehearsed, Duration),
+        mut played: impl FnMut(&Prepared, Rehearsed, Duration),
     ) -> Result<(), SuiteError> {
         let server = match self.store {
             StoreKind::Sqlite => None,
             StoreKind::Postgres => Some(Scratch::start(Durability::UntilPowerFails)?),
         };
+        let rehearsal = Rehearsal { suite: self, repositories: RepositoryCache::default() };
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.clamp(1, scenarios.len().max(1)) {
-                let (sender, server, next) = (sender.clone(), server.as_ref(), &next);
+                let (sender, server, next, rehearsal) = (sender.clone(), server.as_ref(), &next, &rehearsal);
                 scope.spawn(move || {
                     loop {
                         let at = next.fetch_add(1, Ordering::SeqCst);
@@ -114,7 +123,7 @@ impl Suite {
                         let name = &prepared.scenario.name.value;
                         watch(SuiteEvent::Started(name));
                         let began = Instant::now();
-                        let result = self.play_one(at, prepared, server);
+                        let result = rehearsal.play_alone(prepared, server);
                         watch(SuiteEvent::Ended(name));
                         let result = result.map(|rehearsed| (rehearsed, began.elapsed()));
                         // The receiver is gone once a scenario failed to play.
@@ -129,44 +138,33 @@ impl Suite {
             for (at, result) in receiver {
                 early.insert(at, result?);
                 while let Some((rehearsed, duration)) = early.remove(&count) {
-                    played(rehearsed, duration);
+                    played(&scenarios[count], rehearsed, duration);
                     count += 1;
                 }
             }
             Ok(())
         })
     }
+}
 
-    fn play_one(
-        &self,
-        at: usize,
-        prepared: &Prepared,
-        server: Option<&Scratch>,
-    ) -> Result<Rehearsed, SuiteError> {
-        let directory = Directory::create(self.keep.as_deref(), &prepared.scenario)?;
+impl Rehearsal<'_> {
+    /// Plays one scenario in its own directory, store and runtime.
+    fn play_alone(&self, prepared: &Prepared, server: Option<&Scratch>) -> Result<Rehearsed, SuiteError> {
+        let keep = self.suite.keep.as_deref();
+        let directory = Directory::create(keep, &prepared.scenario)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let rehearsed = runtime.block_on(async {
             let store = match server {
                 None => ScenarioStore::Directory(directory.path.join("state")),
                 Some(server) => ScenarioStore::Server(server.database().await?),
             };
-            let performance = Performance {
-                scenario: &prepared.scenario,
-                flow: Arc::clone(&prepared.flow),
-                other_flows: prepared.other_flows.clone(),
-                script: prepared.script.clone(),
-                directory: &directory.path,
-                store: Arc::new(store),
-                seed: self.seed,
-                workers: self.workers,
-            };
-            let played = self.rehearsal.play(performance).await;
-            played.map_err(|error| SuiteError::Scenario { at, error })
+            let played = self.play(prepared, &directory.path, Arc::new(store)).await;
+            played.map_err(|error| SuiteError::Scenario { file: prepared.file.clone(), error })
         });
         // Do not wait for what is left of it.
         runtime.shutdown_background();
         let rehearsed = rehearsed?;
-        if self.keep.is_some() {
+        if keep.is_some() {
             fs_err::write(directory.path.join("log.jsonl"), rehearsed.log.join("\n") + "\n")?;
         }
         Ok(rehearsed)

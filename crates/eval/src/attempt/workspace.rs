@@ -253,8 +253,11 @@ impl Workspace {
     }
 
     pub(crate) async fn git(&self, args: &[&str]) -> Result<String, TrialError> {
-        let output =
-            Git::at(self.repository.clone()).run(args).await.map_err(|error| failed("git", &error))?;
+        let output = Git::at(self.repository.clone())
+            .scratch()
+            .run(args)
+            .await
+            .map_err(|error| failed("git", &error))?;
         Ok(String::from_utf8_lossy(&output).into_owned())
     }
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use rehearsal_app::file::read_text;
 use rehearsal_app::project::Project;
 use rehearsal_core::flow::Flow;
-use rehearsal_scenario::{
-    Prepared, Rehearsal, RepositoryCache, ScenarioError, Suite, SuiteError, SuiteEvent,
-};
+use rehearsal_scenario::{Flows, Prepared, ScenarioError, Suite, SuiteError, SuiteEvent};
 use rehearsal_stage::Script;
 
 use super::progress::Progress;
@@ -24,21 +22,17 @@ pub(super) fn all(
     project: Option<&Project>,
     context: &Context,
 ) -> Result<Vec<Played>, CliError> {
-    let (mut files, mut scenarios) = (Vec::new(), Vec::new());
+    let mut scenarios = Vec::new();
     for written in found {
-        let (flow, other_flows) = flows_of(&written, project)?;
-        let script = script_of(&written)?;
-        files.push(written.file);
-        scenarios.push(Prepared { scenario: written.scenario, flow, other_flows, script });
+        let (flows, script) = (flows_of(&written, project)?, script_of(&written)?);
+        let Written { file, scenario, .. } = written;
+        scenarios.push(Prepared { file, scenario, flows, script });
     }
     let suite = Suite {
-        rehearsal: Rehearsal {
-            program: own_program()?,
-            variables: variables(),
-            project: project.map(|project| project.root.clone()),
-            layers: project.map_or_else(|| Ok(Vec::new()), Project::layers)?,
-            repositories: RepositoryCache::default(),
-        },
+        program: own_program()?,
+        variables: variables(),
+        project: project.map(|project| project.root.clone()),
+        layers: project.map_or_else(|| Ok(Vec::new()), Project::layers)?,
         store: args.store.into(),
         jobs: args.jobs.map_or_else(cores, |jobs| jobs as usize),
         keep: args.keep.as_ref().map(|keep| context.directory.join(keep)),
@@ -51,9 +45,9 @@ pub(super) fn all(
         SuiteEvent::Ended(name) => progress.ended(name),
     };
     let mut all: Vec<Played> = Vec::new();
-    let played = suite.play(&scenarios, &watch, |rehearsed, duration| {
+    let played = suite.play(&scenarios, &watch, |prepared, rehearsed, duration| {
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let mut played = Played { file: files[all.len()].clone(), duration_ms, rehearsed };
+        let mut played = Played { file: prepared.file.clone(), duration_ms, rehearsed };
         progress.say(report::told(&played, args.trace));
         if !args.trace {
             played.rehearsed.timeline.clear();
@@ -61,7 +55,7 @@ pub(super) fn all(
         }
         all.push(played);
     });
-    played.map_err(|error| suite_error(error, &files))?;
+    played.map_err(suite_error)?;
     Ok(all)
 }
 
@@ -69,15 +63,15 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }
 
-fn suite_error(error: SuiteError, files: &[String]) -> CliError {
+fn suite_error(error: SuiteError) -> CliError {
     match error {
         SuiteError::Server(error) => CliError::of(Exit::Usage, &error)
             .hint("install PostgreSQL (Debian: `apt install postgresql`), or leave `--store` out"),
         SuiteError::Exists(_) => CliError::of(Exit::Usage, &error).hint("name a new directory"),
         SuiteError::NotUtf8(_) => CliError::of(Exit::Usage, &error),
         SuiteError::Io(error) => error.into(),
-        SuiteError::Scenario { at, error } => match error {
-            ScenarioError::Source(error) => CliError::in_file(error, &files[at]),
+        SuiteError::Scenario { file, error } => match error {
+            ScenarioError::Source(error) => CliError::in_file(error, &file),
             ScenarioError::Io(error) => error.into(),
             ScenarioError::Open(error) => error.into(),
             ScenarioError::Store(error) => error.into(),
@@ -104,7 +98,7 @@ fn script_of(written: &Written) -> Result<Option<Arc<Script>>, CliError> {
 }
 
 /// The flow of a scenario (its own, the project's, or a shipped one), and those that its tasks name.
-fn flows_of(written: &Written, project: Option<&Project>) -> Result<(Arc<Flow>, Flows), CliError> {
+fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliError> {
     let scenario = &written.scenario;
     let named = |name: &str, place: Option<rehearsal_core::Place>| {
         let found = match project {
@@ -124,8 +118,5 @@ fn flows_of(written: &Written, project: Option<&Project>) -> Result<(Arc<Flow>, 
             others.insert(name.clone(), named(name, task.place)?);
         }
     }
-    Ok((usual, others))
+    Ok(Flows { usual, others })
 }
-
-/// Flows by name.
-type Flows = BTreeMap<String, Arc<Flow>>;

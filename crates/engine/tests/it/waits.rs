@@ -1,7 +1,7 @@
 //! Limits of an agent's vendor become stored waits; the clock jumps over them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
@@ -221,16 +221,12 @@ fn failures_of_the_system_do_not_count_as_failures_in_a_row() {
     });
 }
 
-/// A clock on which a long wait never ends. The first times that the loop looks around meanwhile, somebody acts.
+/// A clock on which a long wait never ends; whenever a loop that waits looks around meanwhile, somebody acts.
 struct LongWait {
     clock: Arc<VirtualClock>,
-    agent: Arc<ScriptedAgent>,
-    looks: AtomicUsize,
+    events: Arc<Mutex<Vec<WorkEvent>>>,
     somebody: Box<dyn Fn() + Send + Sync>,
 }
-
-/// When the person lets the task go on.
-const LOOKS: usize = 3;
 
 #[async_trait::async_trait]
 impl Clock for LongWait {
@@ -239,11 +235,10 @@ impl Clock for LongWait {
     }
 
     async fn sleep_until(&self, until: Timestamp) {
-        let is_at_work = self.agent.calls().is_empty() || self.looks.load(Ordering::SeqCst) == LOOKS;
-        if until.since(self.now()) > MINUTE || is_at_work {
+        let waits = matches!(self.events.lock().unwrap().last(), Some(WorkEvent::Waiting { .. }));
+        if until.since(self.now()) > MINUTE || !waits {
             return std::future::pending().await;
         }
-        self.looks.fetch_add(1, Ordering::SeqCst);
         self.clock.sleep_until(until).await;
         (self.somebody)();
     }
@@ -263,8 +258,8 @@ fn a_loop_that_waits_notices_what_a_person_changes() {
         });
         let played = Arc::clone(&agent);
         let somebody = Box::new(move || acts(&played.calls()[0]));
-        let (clock, looks) = (Arc::clone(&stage.clock), AtomicUsize::new(0));
-        let clock = Arc::new(LongWait { clock, agent: Arc::clone(&agent), looks, somebody });
+        let (clock, events) = (Arc::clone(&stage.clock), Arc::clone(&stage.events));
+        let clock = Arc::new(LongWait { clock, events, somebody });
         let mut worker = stage.worker(&agent);
         worker.clock = clock;
         worker.options.look_every = Some(Duration::from_secs(1));

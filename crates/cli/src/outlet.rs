@@ -38,22 +38,20 @@ impl Destination {
     /// Looks at the settings and the remote.
     pub(crate) async fn choose(settings: &Settings, project: &Project) -> Result<Self, CliError> {
         let root = project.root.clone();
-        let base = match &settings.base_branch.value {
+        let base = match &settings.base_branch {
             Some(base) => base.clone(),
             None => rehearsal_agent::git::base_branch(&root).await.map_err(|error| {
                 CliError::of(Exit::Git, &error).hint("set `base_branch:` in .rehearsal/config.yaml")
             })?,
         };
-        let remote = &settings.work.remote;
-        let address = address_of(&root, &remote.value).await?;
-        if address.is_none() && remote.origin != Origin::Default {
-            return Err(CliError::usage(format!(
-                "there is no remote `{}`, which {} names",
-                remote.value, remote.origin
-            ))
-            .hint("`git remote -v` lists those that there are"));
+        let remote = &settings.forge.remote;
+        let address = address_of(&root, remote).await?;
+        let origin = settings.origins.get("forge.remote");
+        if address.is_none() && *origin != Origin::Default {
+            return Err(CliError::usage(format!("there is no remote `{remote}`, which {origin} names"))
+                .hint("`git remote -v` lists those that there are"));
         }
-        let forge = choose_forge(settings.work.forge.value, &remote.value, address, project)?;
+        let forge = choose_forge(settings.forge.kind, remote, address, project)?;
         Ok(Self { root, base, forge })
     }
 

@@ -9,7 +9,7 @@ use crate::project::Project;
 
 /// The directory under which this repository's worktrees are.
 pub(crate) fn worktrees(settings: &Settings, project: &Project) -> Result<Utf8PathBuf, CliError> {
-    match &settings.work.worktrees.value {
+    match &settings.worktrees.directory {
         Some(directory) => Ok(project.root.join(directory)),
         None => Ok(data_directory()?.join("worktrees").join(name_of(&project.root))),
     }

@@ -110,8 +110,8 @@ impl Project {
 
     /// Where the store is: a file in the repository, unless the settings name a server.
     pub(crate) fn store_location(&self) -> Result<StoreLocation, CliError> {
-        let store = self.settings(Overrides::default())?.work.store;
-        let Some(address) = store.value else {
+        let settings = self.settings(Overrides::default())?;
+        let Some(address) = settings.store else {
             return Ok(StoreLocation::Directory(self.state_dir().into()));
         };
         if address.starts_with("postgres://") || address.starts_with("postgresql://") {
@@ -120,49 +120,42 @@ impl Project {
         let shown = config::without_password(&address);
         Err(CliError::usage(format!(
             "`store` is `{shown}` ({}), which is no address of a store",
-            store.origin
+            settings.origins.get("store")
         ))
         .hint(
             "write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state",
         ))
     }
 
-    /// The settings of the project's own files.
+    /// The settings of the project's own files. `testing.yaml` is nearer to its subject, so it wins over `config.yaml`.
     pub(crate) fn layers(&self) -> Result<Vec<Layer>, CliError> {
-        let own = self.layer(&self.config_path(), Origin::Project(format!("{DIRECTORY}/config.yaml")))?;
-        Ok(own.into_iter().chain(self.testing_layer()?).collect())
+        let own = self.layer(&self.config_path(), Layer::parse)?;
+        let testing = self.layer(&self.directory().join("testing.yaml"), Layer::parse_testing)?;
+        Ok(own.into_iter().chain(testing).collect())
     }
 
     /// All settings: files, environment, flags.
     pub(crate) fn settings(&self, flags: Overrides) -> Result<Settings, CliError> {
         let mut layers = Vec::new();
         if let Some(path) = user_config_path() {
-            layers.extend(self.layer(&path, Origin::User(path.to_string()))?);
+            layers.extend(self.layer(&path, Layer::parse)?);
         }
-        let path = self.config_path();
         layers.extend(self.layers()?);
         let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let environment = Overrides::from_environment(lookup)
             .map_err(|error| CliError::in_file(error, "the environment"))?;
-        let file = self.shown(&path);
-        config::resolve(layers, environment, flags).map_err(|error| CliError::in_file(error, &file))
+        let file = self.shown(&self.config_path());
+        config::resolve(&layers, environment, flags).map_err(|error| CliError::in_file(error, &file))
     }
 
-    fn layer(&self, path: &Utf8Path, origin: Origin) -> Result<Option<Layer>, CliError> {
-        let Some(text) = read_text(path)? else {
-            return Ok(None);
-        };
-        let file = config::parse(&text).map_err(|error| CliError::in_file(error, &self.shown(path)))?;
-        Ok(Some(Layer { origin, file }))
-    }
-
-    /// The section `testing` in a file of its own: nearer to its subject, so it wins over `config.yaml`.
-    fn testing_layer(&self) -> Result<Option<Layer>, CliError> {
-        let path = self.directory().join("testing.yaml");
-        let Some(text) = read_text(&path)? else { return Ok(None) };
-        let shown = self.shown(&path);
-        let file = config::parse_testing(&text).map_err(|error| CliError::in_file(error, &shown))?;
-        Ok(Some(Layer { origin: Origin::Project(shown), file }))
+    fn layer(
+        &self,
+        path: &Utf8Path,
+        parse: fn(&str, Origin) -> Result<Layer, SourceError>,
+    ) -> Result<Option<Layer>, CliError> {
+        let Some(text) = read_text(path)? else { return Ok(None) };
+        let shown = self.shown(path);
+        parse(&text, Origin::file(&shown)).map(Some).map_err(|error| CliError::in_file(error, &shown))
     }
 
     /// Where a flow of the user's own would be.
@@ -207,11 +200,11 @@ impl Project {
     /// The flow of new tasks: the named one, or the one that the settings name. Its agents must be there.
     pub(crate) fn flow_for_tasks(&self, named: Option<&FlowName>) -> Result<Flow, CliError> {
         let settings = self.settings(Overrides::default())?;
-        let set = &settings.work.flow;
         let name = match named {
             Some(name) => name.clone(),
-            None => FlowName::new(set.value.clone())
-                .map_err(|error| CliError::usage(format!("`flow:` in {}: {error}", set.origin)))?,
+            None => FlowName::new(settings.flow.clone()).map_err(|error| {
+                CliError::usage(format!("`flow:` in {}: {error}", settings.origins.get("flow")))
+            })?,
         };
         let flow = self.flow(name.as_str())?;
         self.check_agents(&flow, &settings)?;

@@ -72,7 +72,7 @@ impl AgentSetup {
         working_dir: &Utf8Path,
         reach: Reach,
     ) -> Self {
-        let make = || driver_of(profile, probed, profile.args.value.clone(), working_dir);
+        let make = || driver_of(profile, probed, profile.args.clone(), working_dir);
         let process = ProcessAgent::new(make(), ours, Arc::clone(&clock))
             .with_confinement(confinement_of(profile, working_dir));
         let process = match reach {
@@ -106,14 +106,14 @@ pub enum Reach {
 }
 
 async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> Result<Probed, SetupError> {
-    let (kind, args) = (profile.driver.value, &profile.args.value);
+    let (kind, args) = (profile.driver, &profile.args);
     let program = program_of(profile)?;
     Ok(probe(kind, &program, args, ours, &Launcher::default(), working_dir).await?)
 }
 
 /// A confined agent cannot change what says how it is confined.
 fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
-    let confinement = Confinement::new(profile.sandbox.as_ref()?, profile.driver.value)?;
+    let confinement = Confinement::new(profile.sandbox.as_ref()?, profile.driver)?;
     let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
     Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
 }
@@ -129,11 +129,11 @@ pub fn driver_of(
     project: &Utf8Path,
 ) -> Box<dyn Driver> {
     let program = probed.program.to_string();
-    let Some(role) = profile.role.value.clone().filter(|_| profile.driver.value == DriverKind::Crew) else {
-        return driver_with(profile.driver.value, Some(program), args, probed.capabilities.clone());
+    let Some(role) = profile.role.clone().filter(|_| profile.driver == DriverKind::Crew) else {
+        return driver_with(profile.driver, Some(program), args, probed.capabilities.clone());
     };
     // A role has a time limit of its own, which is better than the one that nobody asked for.
-    let timeout = Some(profile.timeout.value.0).filter(|_| profile.timeout.origin != Origin::Default);
+    let timeout = Some(profile.timeout.0).filter(|_| *profile.origins.get("timeout") != Origin::Default);
     // Those of the project and not of the worktree, which the agent could change.
     let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
     Box::new(CrewDriver::new(Program::from(program).with_args(args), CrewOrder { role, agents_dir, timeout }))
@@ -141,7 +141,7 @@ pub fn driver_of(
 
 /// The program of a profile: a name on the PATH, or a path. That of the crew is our own.
 pub fn program_of(profile: &Profile) -> Result<String, SetupError> {
-    match (&profile.program.value, profile.driver.value) {
+    match (&profile.program, profile.driver) {
         (Some(program), _) => Ok(program.clone()),
         (None, DriverKind::Command) => Err(SetupError::NoProgram),
         (None, DriverKind::Crew) => {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
-use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
+use rehearsal_core::config::{self, DriverKind, Layer, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
 use rehearsal_engine::WorkOptions;
@@ -113,8 +113,8 @@ impl Rehearsal {
         let settings = self.settings(scenario, &flows)?;
         let directory = directory.canonicalize_utf8()?;
         let worktrees = WorktreeSettings {
-            setup: settings.work.setup.value.clone(),
-            keep_warm: settings.work.keep_warm.value as usize,
+            setup: settings.worktrees.setup.clone(),
+            keep_warm: settings.worktrees.keep_warm as usize,
         };
         let stage = Arc::new(
             Stage::build(
@@ -180,19 +180,18 @@ impl Rehearsal {
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
             let is_staged = vendor::is_staged(&name, scenario);
-            let agent = own.agents.entry(name).or_default();
+            own.set(&["agents", name.as_str()], None);
             if is_staged {
-                agent.driver = Some(DriverKind::Crew);
+                own.set(&["agents", name.as_str(), "driver"], Some(DriverKind::Crew.as_str()));
             }
         }
-        if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
-            own.testing.command = Some(stage::TEST_COMMAND.to_owned());
+        let has_command = own.get(&["testing", "command"]).is_some();
+        if !has_command && !is_project && scenario.repository.files.is_empty() {
+            own.set(&["testing", "command"], Some(stage::TEST_COMMAND));
         }
         let mut layers = if is_project { self.layers.clone() } else { Vec::new() };
-        layers.push(Layer { origin: Origin::Project("the scenario".into()), file: own });
-        let agent = layers.iter().rev().find_map(|layer| layer.file.agent.clone());
-        let flags = Overrides { agent, ..Overrides::default() };
-        config::resolve(layers, Overrides::default(), flags)
+        layers.push(own);
+        config::resolve(&layers, Overrides::default(), Overrides::default())
     }
 
     fn actors(
@@ -317,7 +316,7 @@ async fn play(
         session: None,
         until_idle: false,
         once: false,
-        lease: actors.settings.work.lease.value.0,
+        lease: actors.settings.work.lease.0,
         limits: actors.settings.limits(),
         max_cost: None,
         look_every: None,

@@ -60,7 +60,7 @@ pub(crate) fn is_staged(name: &AgentName, scenario: &Scenario) -> bool {
 
 /// The driver of such an agent: our own program, as ever.
 pub(crate) fn driver(name: &AgentName, program: &str, settings: &Settings) -> CrewDriver {
-    let role = settings.profile_of(name).and_then(|profile| profile.role.value.clone());
+    let role = settings.profile_of(name).and_then(|profile| profile.role.clone());
     let order = CrewOrder { role: role.unwrap_or_else(|| name.to_string()), ..CrewOrder::default() };
     CrewDriver::new(Program::from(program), order)
 }

@@ -72,12 +72,12 @@ fn list(context: &Context) -> Done {
     let settings = context.project()?.settings(Overrides::default())?;
     let view = |name: &AgentName, profile: &Profile| AgentView {
         name: name.to_string(),
-        driver: profile.driver.value.to_string(),
-        model: profile.model.value.clone(),
-        role: profile.role.value.clone(),
+        driver: profile.driver.to_string(),
+        model: profile.model.clone(),
+        role: profile.role.clone(),
         program: found_program(profile),
         built_in: !settings.agents.contains_key(name),
-        used: *name == settings.agent.value,
+        used: *name == settings.agent,
     };
     let all = settings.agents.iter().chain(&settings.built_in);
     let agents: Vec<AgentView> = all.map(|(name, profile)| view(name, profile)).collect();

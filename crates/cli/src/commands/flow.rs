@@ -121,7 +121,7 @@ fn all_names(project: &Project) -> Result<Vec<String>, CliError> {
 }
 
 fn list(project: &Project, context: &Context) -> Done {
-    let set = project.settings(Overrides::default())?.work.flow.value;
+    let set = project.settings(Overrides::default())?.flow;
     let mut flows = Vec::new();
     for name in all_names(project)? {
         let flow = match project.flow(&name) {

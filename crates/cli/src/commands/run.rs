@@ -128,19 +128,17 @@ const MANNERS: Manners = Manners {
 };
 
 fn overrides(args: &RunArgs) -> Overrides {
-    Overrides {
-        agent: args.agent.clone(),
-        model: args.model.clone(),
-        permission: args.trust.then_some(PermissionMode::Trust),
-        timeout: args.timeout,
-        idle_timeout: args.idle_timeout,
-        iterations: args.iterations,
-        max_failures: args.max_failures,
-        max_cost: args.max_cost,
-        max_wait: args.max_wait,
-        accept_complete: args.accept_complete.then_some(true),
-        ..Overrides::default()
-    }
+    Overrides::default()
+        .set("agent", args.agent.as_ref())
+        .set("agents.*.model", args.model.as_ref())
+        .set("agents.*.permission", args.trust.then_some(PermissionMode::Trust))
+        .set("agents.*.timeout", args.timeout)
+        .set("agents.*.idle_timeout", args.idle_timeout)
+        .set("loop.iterations", args.iterations)
+        .set("loop.max_failures", args.max_failures)
+        .set("loop.max_cost", args.max_cost)
+        .set("loop.max_wait", args.max_wait)
+        .set("loop.accept_complete", args.accept_complete.then_some(true))
 }
 
 /// Everything that a loop needs, from the settings.
@@ -160,7 +158,7 @@ async fn prepare(
     let session_loop = SessionLoop {
         store,
         agent: setup.agent(),
-        agent_name: settings.agent.value,
+        agent_name: settings.agent,
         profile,
         clock: Arc::clone(&context.clock),
         working_dir: project.root.clone(),
@@ -168,11 +166,11 @@ async fn prepare(
         template: project.loop_template()?,
         options: LoopOptions {
             session,
-            iterations: settings.iterations.value,
-            max_failures: settings.max_failures.value,
-            max_cost: settings.max_cost.value,
-            max_wait: settings.max_wait.value.0,
-            accept_complete: settings.accept_complete.value,
+            iterations: settings.loop_.iterations,
+            max_failures: settings.loop_.max_failures,
+            max_cost: settings.loop_.max_cost,
+            max_wait: settings.loop_.max_wait.0,
+            accept_complete: settings.loop_.accept_complete,
             message: args.message.clone(),
             test_command: test_command(&settings.testing),
         },
@@ -184,8 +182,8 @@ async fn prepare(
 
 /// What agents are told to run: the command, or ours, which knows the runner.
 fn test_command(testing: &TestingSettings) -> Option<String> {
-    let ours = || testing.framework.value.as_ref().map(|_| "rehearsal test --agent".to_owned());
-    testing.command.value.clone().or_else(ours)
+    let ours = || testing.framework.as_ref().map(|_| "rehearsal test --agent".to_owned());
+    testing.command.clone().or_else(ours)
 }
 
 /// What is only shown need not be here.
@@ -207,7 +205,7 @@ async fn set_up(
 
 fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
     let this = CliError::of(Exit::Agent, error);
-    match (error, profile.driver.value.install_hint()) {
+    match (error, profile.driver.install_hint()) {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),
@@ -217,10 +215,10 @@ fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
 
 /// Trust is given on the command line, by whoever runs it; a committed file cannot give it.
 pub(crate) fn check_permission(profile: &Profile, trust: bool) -> Result<(), CliError> {
-    if profile.permission.value == PermissionMode::Trust && !trust {
+    if profile.permission == PermissionMode::Trust && !trust {
         return Err(CliError::usage(format!(
             "`permission: trust` in {} needs your word",
-            profile.permission.origin
+            profile.origins.get("permission")
         ))
         .hint("run it with `--trust`, or set `permission: accept_edits`"));
     }

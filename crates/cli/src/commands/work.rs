@@ -126,7 +126,7 @@ pub(crate) async fn work(
     context: &Context,
     reporter: WorkReporter,
 ) -> Result<Worked, CliError> {
-    let overrides = Overrides { workers: args.workers, ..Overrides::default() };
+    let overrides = Overrides::default().set("work.workers", args.workers);
     let settings = project.settings(overrides)?;
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
@@ -183,13 +183,13 @@ fn moments() -> Result<Arc<dyn Moments>, CliError> {
 fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
     let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
     WorkOptions {
-        at_once: settings.work.workers.value,
+        at_once: settings.work.workers,
         agents: (!agents.is_empty()).then_some(agents),
         session: args.session.clone(),
         until_idle: args.until_idle,
         once: args.once,
         max_cost: args.max_cost,
-        lease: settings.work.lease.value.0,
+        lease: settings.work.lease.0,
         limits: settings.limits(),
         look_every: Some(LOOK_EVERY),
         seed: None,
@@ -198,13 +198,10 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
 
 /// A name that nobody has would be waited for without end.
 async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
-    let workers = &settings.work.workers;
-    if workers.value == 0 {
-        return Err(CliError::usage(format!(
-            "`work.workers` is 0 ({}): nothing would be done",
-            workers.origin
-        ))
-        .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
+    if settings.work.workers == 0 {
+        let origin = settings.origins.get("work.workers");
+        return Err(CliError::usage(format!("`work.workers` is 0 ({origin}): nothing would be done"))
+            .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
     }
     for name in &args.agents {
         check_agent(name, settings)?;
@@ -232,8 +229,8 @@ pub(crate) fn check_agent(name: &AgentName, settings: &Settings) -> Result<(), C
 pub(crate) async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Worktrees, CliError> {
     let under = places::worktrees(settings, project)?;
     let wishes = WorktreeSettings {
-        setup: settings.work.setup.value.clone(),
-        keep_warm: settings.work.keep_warm.value as usize,
+        setup: settings.worktrees.setup.clone(),
+        keep_warm: settings.worktrees.keep_warm as usize,
     };
     Worktrees::open(&project.root, &under, wishes).await.map_err(|error| {
         let this = CliError::of(Exit::Git, &error);

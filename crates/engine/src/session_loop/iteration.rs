@@ -149,7 +149,7 @@ impl SessionLoop {
             fence: task.fence.next(),
             agent: self.agent_name.clone(),
             driver: self.agent.driver().to_owned(),
-            model: self.profile.model.value.clone(),
+            model: self.profile.model.clone(),
             worker: progress.worker.clone(),
             iteration: progress.iteration + 1,
             started_at: at,
@@ -195,16 +195,14 @@ impl SessionLoop {
             prompt,
             working_dir: self.working_dir.clone(),
             run_dir: self.run_dir(run),
-            model: profile.model.value.clone(),
-            system_prompt: Some(
-                profile.system_prompt.value.clone().unwrap_or_else(|| SYSTEM_PROMPT.trim().into()),
-            ),
-            permission: profile.permission.value,
-            timeout: Some(profile.timeout.value.0),
-            idle_timeout: Some(profile.idle_timeout.value.0),
-            budget: profile.budget.value,
-            env_grants: profile.pass_env.value.clone(),
-            env: profile.env.value.clone(),
+            model: profile.model.clone(),
+            system_prompt: Some(profile.system_prompt.clone().unwrap_or_else(|| SYSTEM_PROMPT.trim().into())),
+            permission: profile.permission,
+            timeout: Some(profile.timeout.0),
+            idle_timeout: Some(profile.idle_timeout.0),
+            budget: profile.budget,
+            env_grants: profile.pass_env.clone(),
+            env: profile.env.clone(),
             resume: None,
             lease: None,
             rendezvous: None,
@@ -264,7 +262,7 @@ impl SessionLoop {
 
     /// The tightest of the task's budget, the agent's, and what is left of the loop's.
     fn budget_of(&self, task: &Task, left: Option<f64>) -> Budget {
-        let agent = self.profile.budget.value;
+        let agent = self.profile.budget;
         let tightest = |limits: [Option<f64>; 3]| limits.into_iter().flatten().reduce(f64::min);
         let fewest = |limits: [Option<u64>; 2]| limits.into_iter().flatten().min();
         Budget {

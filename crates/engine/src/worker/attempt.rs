@@ -53,7 +53,7 @@ impl Slot<'_> {
     async fn start(&self, role: Option<&Role>) -> Result<RunStart, Early> {
         let desk = self.desk;
         let (agent, model) = match role {
-            Some(role) => (role.agent.driver().to_owned(), role.profile.model.value.clone()),
+            Some(role) => (role.agent.driver().to_owned(), role.profile.model.clone()),
             None => ("none".to_owned(), None),
         };
         let start = RunStart {
@@ -187,13 +187,13 @@ impl Slot<'_> {
             session: session.as_ref(),
             findings: &findings,
             base: &desk.worker.outlet.base,
-            test_command: desk.worker.testing.command.value.as_deref(),
+            test_command: desk.worker.testing.command.as_deref(),
         };
         let prompt = match prompt::render_task(role.template.as_deref().unwrap_or(shipped), &data) {
             Ok(prompt) => prompt,
             Err(error) => return Ok(Err(Outcome::PermissionDenied { reason: error.to_string() })),
         };
-        let mut env = profile.env.value.clone();
+        let mut env = profile.env.clone();
         env.extend(worktree.environment());
         let resume = self.session_to_go_on_with().await?;
         Ok(Ok(RunRequest {
@@ -202,13 +202,13 @@ impl Slot<'_> {
             prompt,
             working_dir: worktree.path.clone(),
             run_dir: desk.run_dir(&start.id),
-            model: profile.model.value.clone(),
+            model: profile.model.clone(),
             system_prompt: Some(system_prompt(profile)),
-            permission: profile.permission.value,
-            timeout: Some(profile.timeout.value.0),
-            idle_timeout: Some(profile.idle_timeout.value.0),
+            permission: profile.permission,
+            timeout: Some(profile.timeout.0),
+            idle_timeout: Some(profile.idle_timeout.0),
             budget: self.budget(profile).await?,
-            env_grants: profile.pass_env.value.clone(),
+            env_grants: profile.pass_env.clone(),
             env,
             resume,
             // In a rehearsal time is not what the kernel's clocks say.
@@ -234,7 +234,7 @@ impl Slot<'_> {
 
     /// The tightest of the agent's budget and what is left of the task's.
     async fn budget(&self, profile: &Profile) -> Result<Budget, Early> {
-        let (own, agent) = (self.task.budget, profile.budget.value);
+        let (own, agent) = (self.task.budget, profile.budget);
         let spent = match own.usd {
             Some(_) => {
                 let scope = rehearsal_store::Scope::Task(self.task.id.clone());
@@ -325,7 +325,7 @@ impl Desk {
 }
 
 fn system_prompt(profile: &Profile) -> String {
-    profile.system_prompt.value.clone().unwrap_or_else(|| prompt::SYSTEM_PROMPT.trim().into())
+    profile.system_prompt.clone().unwrap_or_else(|| prompt::SYSTEM_PROMPT.trim().into())
 }
 
 /// What a failure before the agent could start means for its run.

@@ -73,7 +73,7 @@ struct CheckRow {
 
 pub(super) async fn run(args: CheckArgs, context: &Context) -> Done {
     let project = context.project()?;
-    let flags = Overrides { agent: Some(args.agent.clone()), ..Overrides::default() };
+    let flags = Overrides::default().set("agent", Some(&args.agent));
     let settings = project.settings(flags)?;
     let profile =
         settings.profile().ok_or_else(|| CliError::usage(format!("unknown agent `{}`", args.agent)))?;
@@ -101,18 +101,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Checker<'_> {
     async fn check(&self, args: &CheckArgs) -> Result<CheckDocument, CliError> {
-        let kind = self.profile.driver.value;
+        let kind = self.profile.driver;
         let name = program_of(self.profile).map_err(|error| CliError::of(Exit::Usage, &error))?;
         let ours: Variables = crate::context::variables();
-        let probed = probe(
-            kind,
-            &name,
-            &self.profile.args.value,
-            &ours,
-            &Launcher::default(),
-            &self.context.directory,
-        )
-        .await;
+        let probed =
+            probe(kind, &name, &self.profile.args, &ours, &Launcher::default(), &self.context.directory)
+                .await;
         let mut document = CheckDocument {
             agent: args.agent.to_string(),
             driver: kind.to_string(),
@@ -218,7 +212,7 @@ impl Checker<'_> {
         offline: &Offline,
         cancel: CancellationToken,
     ) -> RunReport {
-        let mut args = self.profile.args.value.clone();
+        let mut args = self.profile.args.clone();
         args.extend(offline.args.iter().cloned());
         let driver = driver_of(self.profile, probed, args, self.root);
         let ours: Variables = match &offline.home {
@@ -244,13 +238,13 @@ impl Checker<'_> {
             prompt: prompt.to_owned(),
             working_dir: self.scratch.to_owned(),
             run_dir: directory,
-            model: offline.model.map(str::to_owned).or_else(|| self.profile.model.value.clone()),
+            model: offline.model.map(str::to_owned).or_else(|| self.profile.model.clone()),
             system_prompt: None,
             permission: Permission::Plan,
             timeout: Some(PATIENCE),
             idle_timeout: None,
             budget: Budget::default(),
-            env_grants: self.profile.pass_env.value.clone(),
+            env_grants: self.profile.pass_env.clone(),
             env: offline.env.clone(),
             resume: None,
             lease: None,

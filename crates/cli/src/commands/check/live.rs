@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::{Origin, Overrides, SandboxLevel, Setting, check_timeout};
+use rehearsal_core::config::{Overrides, SandboxLevel, check_timeout};
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{Progress, RunEvent, RunWatcher};
 use tokio_util::sync::CancellationToken;
@@ -25,10 +25,10 @@ pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Check
     let testing = &mut settings.testing;
     if let Some(timeout) = args.timeout {
         check_timeout(timeout).map_err(CliError::usage)?;
-        testing.timeout = Setting { value: timeout, origin: Origin::Flag };
+        testing.timeout = timeout;
     }
     if let Some(level) = args.sandbox {
-        testing.sandbox.level.value = level.into();
+        testing.sandbox.level = level.into();
     }
     let check = settings.check.clone();
     Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
@@ -52,7 +52,7 @@ pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {
     interrupted.abort();
     bar.finish_and_clear();
     let report = checked?;
-    let required = checker.tester.settings.sandbox.level.value == SandboxLevel::Required;
+    let required = checker.tester.settings.sandbox.level == SandboxLevel::Required;
     if let Some(why) = report.sandbox_refused().filter(|_| required) {
         return Err(sandbox_refused(why));
     }

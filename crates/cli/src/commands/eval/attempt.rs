@@ -170,7 +170,7 @@ impl RealAttempts {
         for name in names {
             let mut profile = self.profile(&name)?;
             if let Some(model) = id.variant.model.as_ref().filter(|_| name == first) {
-                profile.model.value = Some(model.clone());
+                profile.model = Some(model.clone());
             }
             cast.push((name, profile));
         }
@@ -181,7 +181,7 @@ impl RealAttempts {
         let known = self.settings.profile_of(name).cloned();
         let profile = known.ok_or_else(|| Unmade::Skipped(format!("no agent `{name}` is configured")))?;
         // Any program can be a stand-in; an agent CLI is one only with the user's word, because it spends money.
-        let driver = profile.driver.value;
+        let driver = profile.driver;
         if self.mode == Mode::StandIns && driver != DriverKind::Command {
             return Err(Unmade::Skipped(format!("`{name}` ({driver}) spends tokens: run it with --live")));
         }
@@ -294,8 +294,8 @@ impl RealAttempts {
         profile: &Profile,
         scene: &Scene,
     ) -> Result<RunRequest, Unmade> {
-        let env = scene.around(&profile.env.value);
-        let timeout = case.file.timeout.unwrap_or(profile.timeout.value).0;
+        let env = scene.around(&profile.env);
+        let timeout = case.file.timeout.unwrap_or(profile.timeout).0;
         let name = |error: rehearsal_core::IdError| failed("the trial", &error);
         Ok(RunRequest {
             run: RunId::new(format!("t{}", id.trial)).map_err(name)?,
@@ -303,13 +303,13 @@ impl RealAttempts {
             prompt: self.prompt(case, id),
             working_dir: scene.repository.clone(),
             run_dir: scene.run.clone(),
-            model: profile.model.value.clone(),
-            system_prompt: profile.system_prompt.value.clone(),
-            permission: profile.permission.value,
+            model: profile.model.clone(),
+            system_prompt: profile.system_prompt.clone(),
+            permission: profile.permission,
             timeout: Some(timeout),
-            idle_timeout: Some(profile.idle_timeout.value.0),
-            budget: profile.budget.value,
-            env_grants: profile.pass_env.value.clone(),
+            idle_timeout: Some(profile.idle_timeout.0),
+            budget: profile.budget,
+            env_grants: profile.pass_env.clone(),
             env,
             resume: None,
             lease: None,
@@ -369,7 +369,7 @@ impl RealAttempts {
 /// What an agent tells has no secret in it; what it wrote into files may.
 fn without_secrets(trial: &Trial, cast: &Cast) -> Result<Trial, Unmade> {
     let mut known = variables();
-    known.extend(cast.iter().flat_map(|(_, profile)| profile.env.value.clone()));
+    known.extend(cast.iter().flat_map(|(_, profile)| profile.env.clone()));
     let redacted = Redactor::new(&known).redact_all(trial);
     redacted.ok_or_else(|| Unmade::Failed("the trial cannot be written down".to_owned()))
 }

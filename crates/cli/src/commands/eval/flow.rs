@@ -142,7 +142,7 @@ impl FlowTrial<'_> {
     ) -> Result<Worker, Unmade> {
         let wrong = |error: &dyn std::fmt::Display| failed("the flow", error);
         let (scene, settings) = (self.scene, self.settings);
-        let wishes = WorktreeSettings { setup: settings.work.setup.value.clone(), keep_warm: 0 };
+        let wishes = WorktreeSettings { setup: settings.worktrees.setup.clone(), keep_warm: 0 };
         let worktrees = Worktrees::open(&scene.repository, &scene.worktrees(), wishes).await;
         let forge = GitHub::new(scene.gh.program(), &scene.repository).with_variables(scene.gh.variables());
         let (steps, told, clock) = (Arc::clone(steps), stop.clone(), Arc::clone(&self.clock));
@@ -170,7 +170,7 @@ impl FlowTrial<'_> {
                 until_idle: true,
                 once: false,
                 max_cost: None,
-                lease: settings.work.lease.value.0,
+                lease: settings.work.lease.0,
                 limits: settings.limits(),
                 look_every: None,
                 seed: None,
@@ -188,9 +188,9 @@ impl FlowTrial<'_> {
                 Some(stage) => stage.dress(profile, ours, &self.scene.home)?,
                 None => profile.clone(),
             };
-            profile.env.value = self.scene.around(&profile.env.value);
+            profile.env = self.scene.around(&profile.env);
             if let Some(timeout) = self.timeout {
-                profile.timeout.value = timeout;
+                profile.timeout = timeout;
             }
             let template = read_text(&self.prompts.join(format!("{name}.md")))
                 .map_err(|error| failed("the prompt", &error.message))?;

@@ -136,10 +136,10 @@ impl TapedStage {
     ) -> Result<Self, Unmade> {
         let cannot = |error: &dyn std::fmt::Display| failed("it cannot be recorded", error);
         let [first, others @ ..] = agents else { return Err(cannot(&"there is no agent")) };
-        let driver = first.driver.value;
+        let driver = first.driver;
         let secrets = secrets(agents, ours);
         let mut rules: Vec<Rule> = pack(driver).rules();
-        rules.extend(others.iter().flat_map(|profile| pack(profile.driver.value).rules()));
+        rules.extend(others.iter().flat_map(|profile| pack(profile.driver).rules()));
         let normaliser = Normaliser::new(&rules, &scene.place(), &secrets).map_err(|error| cannot(&error))?;
         let program = program_of(first).map_err(|error| cannot(&error))?;
         let version = version_of(pack(driver), &program, &scene.home, &scene.temp).await;
@@ -147,7 +147,7 @@ impl TapedStage {
             Recorder::create(path.as_std_path(), driver.as_str(), version.as_deref(), normaliser, &secrets)
                 .map_err(|error| cannot(&error))?;
         // Agents of one kind ask one vendor; of several, the form of a request says which.
-        let is_one_kind = others.iter().all(|profile| profile.driver.value == driver);
+        let is_one_kind = others.iter().all(|profile| profile.driver == driver);
         let asking = if is_one_kind { driver.as_str() } else { DriverKind::Crew.as_str() };
         let upstreams = upstreams_of(asking, &seen(first, ours));
         let play = Arc::new(RecordingPlay::new(recorder, upstreams).map_err(|error| cannot(&error))?);
@@ -181,21 +181,21 @@ impl TapedStage {
         ours: &Variables,
         home: &Utf8Path,
     ) -> Result<Profile, Unmade> {
-        let driver = profile.driver.value.as_str();
+        let driver = profile.driver.as_str();
         let mut on_stage = OnStage::of(driver, self.stage.address());
-        let model = on_stage.keep_model(profile.model.value.as_deref());
+        let model = on_stage.keep_model(profile.model.as_deref());
         if matches!(self.play, TapedPlay::Recording(_)) {
             on_stage.give_keys(driver, &seen(profile, ours));
         }
         on_stage.write_files(home).map_err(|error| failed("the agent's home", &error))?;
         let mut dressed = profile.clone();
-        dressed.model.value = model;
-        dressed.args.value.extend(on_stage.arguments);
-        dressed.env.value.extend(on_stage.variables);
+        dressed.model = model;
+        dressed.args.extend(on_stage.arguments);
+        dressed.env.extend(on_stage.variables);
         for name in ["NO_PROXY", "no_proxy"] {
             let known = ours.get(name).filter(|known| !known.is_empty());
             let all = known.map_or_else(String::new, |known| format!("{known},")) + "127.0.0.1,localhost";
-            dressed.env.value.insert(name.to_owned(), all);
+            dressed.env.insert(name.to_owned(), all);
         }
         Ok(dressed)
     }
@@ -250,13 +250,13 @@ pub(super) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassett
 }
 
 fn seen(profile: &Profile, ours: &Variables) -> Variables {
-    let mut seen = granted(ours, profile.driver.value.as_str(), &profile.pass_env.value);
-    seen.extend(profile.env.value.clone());
+    let mut seen = granted(ours, profile.driver.as_str(), &profile.pass_env);
+    seen.extend(profile.env.clone());
     seen
 }
 
 fn secrets(agents: &[&Profile], ours: &Variables) -> Secrets {
-    let theirs = agents.iter().flat_map(|profile| &profile.env.value);
+    let theirs = agents.iter().flat_map(|profile| &profile.env);
     Secrets::of(ours.iter().chain(theirs).map(|(name, value)| (name.as_str(), value.as_str())))
 }
 

@@ -69,7 +69,7 @@ pub(super) async fn call(
     if request.ct.is_cancelled() {
         return Err(cancelled());
     }
-    let required = checker.tester.settings.sandbox.level.value == SandboxLevel::Required;
+    let required = checker.tester.settings.sandbox.level == SandboxLevel::Required;
     if let Some(why) = report.sandbox_refused().filter(|_| required) {
         return Err(sandbox_refused(why));
     }

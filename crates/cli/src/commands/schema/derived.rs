@@ -4,7 +4,7 @@
 
 use rehearsal_agent::driver::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
-use rehearsal_core::config::{ConfigFile, TestingFile};
+use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
@@ -33,7 +33,7 @@ fn document<T: JsonSchema>() -> Schema {
 }
 
 const DERIVED: &[(&str, Derive)] = &[
-    ("config", || schema_for!(ConfigFile)),
+    ("config", || schema_for!(Settings)),
     ("flow", || schema_for!(FlowFile)),
     ("scenario", || schema_for!(Scenario)),
     ("role", || schema_for!(RoleFile)),

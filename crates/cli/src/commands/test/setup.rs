@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::config::{
-    HumanDuration, Origin, Overrides, SandboxLevel, Setting, Settings, Written, check_timeout,
-};
+use rehearsal_core::config::{HumanDuration, Overrides, SandboxLevel, Settings, check_timeout};
 use rehearsal_engine::{Tested, Tester};
 use rehearsal_testing::Framework;
 
@@ -30,22 +28,17 @@ pub(crate) async fn tester(choices: Choices, context: &Context) -> Result<Tester
     let project = context.project()?;
     let mut all = project.settings(Overrides::default())?;
     let settings = &mut all.testing;
-    let flag = |given| Setting { value: given, origin: Origin::Flag };
-    if let Some(framework) = choices.framework {
-        let word = framework.name().to_owned();
-        settings.framework = Setting { value: Some(Written { word, place: None }), origin: Origin::Flag };
-    }
-    if choices.command.is_some() {
-        settings.command = flag(choices.command);
-    }
+    settings.framework =
+        choices.framework.map(|framework| framework.name().to_owned()).or(settings.framework.take());
+    settings.command = choices.command.or(settings.command.take());
     if let Some(timeout) = choices.timeout {
         check_timeout(timeout).map_err(CliError::usage)?;
-        settings.timeout = Setting { value: timeout, origin: Origin::Flag };
+        settings.timeout = timeout;
     }
-    settings.environment.value.extend(choices.environment);
-    settings.parallel.value = choices.parallel.or(settings.parallel.value);
-    settings.retries.value = choices.retries.unwrap_or(settings.retries.value);
-    settings.sandbox.level.value = choices.sandbox.unwrap_or(settings.sandbox.level.value);
+    settings.environment.extend(choices.environment);
+    settings.parallel = choices.parallel.or(settings.parallel);
+    settings.retries = choices.retries.unwrap_or(settings.retries);
+    settings.sandbox.level = choices.sandbox.unwrap_or(settings.sandbox.level);
     tester_with(all, &project, context).await
 }
 
@@ -58,7 +51,7 @@ pub(crate) async fn tester_with(
     Ok(Tester {
         root: project.root.clone(),
         settings: settings.testing,
-        base_branch: settings.base_branch.value,
+        base_branch: settings.base_branch,
         keep: project.state_dir().join("tests"),
         variables: variables(),
         store: project.store_of_tests().await?,
@@ -70,7 +63,7 @@ pub(crate) async fn tester_with(
 /// Where the sandbox is required, a run that had none is an error and no result.
 pub(crate) fn unless_refused(tester: &Tester, tested: Tested) -> Result<Tested, CliError> {
     let refused = tested.projects.iter().find_map(|project| project.report.sandbox_refused.as_ref());
-    match refused.filter(|_| tester.settings.sandbox.level.value == SandboxLevel::Required) {
+    match refused.filter(|_| tester.settings.sandbox.level == SandboxLevel::Required) {
         Some(why) => Err(sandbox_refused(why)),
         None => Ok(tested),
     }

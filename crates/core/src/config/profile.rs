@@ -1,0 +1,152 @@
+//! The settings of an agent.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::settings;
+use super::{HumanDuration, Origins, SandboxSettings};
+use crate::Budget;
+use crate::source::nearest;
+
+settings! {
+    /// An agent: a role, and how it is run.
+    Profile {
+        /// What kind of agent it is.
+        driver: DriverKind = DriverKind::Claude;
+        /// With `driver: crew`: its role, one of the eight that are built in (`rehearsal crew list`) or one of your own in
+        /// `.rehearsal/agents`. Without it: the agent's own name; `implementer` is `code`, `reviewer` and `gatekeeper` are `review`.
+        role: Option<String> = None;
+        /// The program, if it is not on the PATH under its usual name. For `command`: the program to run.
+        program: Option<String> = None;
+        /// Arguments put before those that the driver adds.
+        args: Vec<String> = Vec::new();
+        /// The model.
+        model: Option<String> = None;
+        /// What it may do without being asked.
+        permission: PermissionMode = PermissionMode::AcceptEdits;
+        /// Text appended to its system prompt.
+        system_prompt: Option<String> = None;
+        /// The longest a run may take.
+        // A task that takes an agent more than an hour is too big for one run.
+        timeout: HumanDuration = HumanDuration::from_secs(3600);
+        /// The longest it may be silent.
+        // Agents are silent while a long test suite runs inside a tool call.
+        idle_timeout: HumanDuration = HumanDuration::from_secs(15 * 60);
+        /// What one run may use.
+        budget: Budget = Budget::default();
+        /// Variables of your environment that it may see: names, or `PREFIX_*`.
+        pass_env: Vec<String> = Vec::new();
+        /// Variables set for it. Not for secrets: this file is committed.
+        env: BTreeMap<String, String> = BTreeMap::new();
+        /// Whether it works at all.
+        enabled: bool = true;
+        /// At most so many of its runs at once.
+        at_once: Option<u32> = None;
+        /// The least time between the starts of two of its runs.
+        interval: HumanDuration = HumanDuration::from_secs(0);
+        /// How it is confined. Without it, not at all: agents have rules of their own. It can then write its working tree, its
+        /// repository (not its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches
+        /// the network unless you say `allow_network: false`, and has no limits but those that you set.
+        sandbox: Option<SandboxSettings> = None;
+        /// Which layer set what.
+        #[serde(skip)]
+        origins: Origins = Origins::default();
+    }
+}
+
+/// The kinds of agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DriverKind {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// opencode.
+    Opencode,
+    /// Our own, which needs nothing but a model's address.
+    Crew,
+    /// Any program that keeps the process contract.
+    Command,
+}
+
+impl DriverKind {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Crew, Self::Command];
+
+    /// The name as files write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Crew => "crew",
+            Self::Command => "command",
+        }
+    }
+
+    /// Whether it is a CLI that others make and one has to install.
+    pub fn is_foreign_cli(self) -> bool {
+        self.install_hint().is_some()
+    }
+
+    /// The command that installs its CLI; none for any program and for our own.
+    pub fn install_hint(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => Some("npm install -g @anthropic-ai/claude-code"),
+            Self::Codex => Some("npm install -g @openai/codex"),
+            Self::Gemini => Some("npm install -g @google/gemini-cli"),
+            Self::Opencode => Some("npm install -g opencode-ai"),
+            Self::Crew | Self::Command => None,
+        }
+    }
+}
+
+impl std::fmt::Display for DriverKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for DriverKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            let near = nearest(text, Self::ALL.map(Self::as_str));
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            format!(
+                "unknown driver `{text}`: there are claude, codex, gemini, opencode, crew and command{hint}"
+            )
+        })
+    }
+}
+
+/// What an agent may do without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// Only look.
+    Plan,
+    /// Edit files; other tools by the agent's own rules.
+    #[default]
+    AcceptEdits,
+    /// Everything. Only on the user's word (`--trust`).
+    Trust,
+}
+
+impl std::fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Plan => "plan",
+            Self::AcceptEdits => "accept_edits",
+            Self::Trust => "trust",
+        })
+    }
+}

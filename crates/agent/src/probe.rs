@@ -57,6 +57,17 @@ pub async fn probe(
     Ok(Probed { capabilities: Some(Capabilities::parse(&help, &version)), program })
 }
 
+/// The version a program reports, asked in a scratch home directory. Do not call it for an unknown program: that may do
+/// anything.
+pub async fn version_of(program: &str, ours: &Variables, home: &Utf8Path, temp: &Utf8Path) -> Option<String> {
+    let mut env = harmless(ours);
+    env.insert("HOME".to_owned(), home.to_string());
+    let args = vec!["--version".to_owned()];
+    let spec = SpawnSpec { program: program.to_owned(), args, cwd: temp.to_owned(), env, sandbox: None };
+    let said = answer(&Launcher::default(), spec).await.ok()?;
+    Capabilities::parse("", &said).version
+}
+
 /// A question needs no keys.
 fn harmless(ours: &Variables) -> Variables {
     let needed = ["PATH", "HOME", "TMPDIR", "LANG", "TERM"];

@@ -18,7 +18,6 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod mock_agent;
 pub(crate) mod mock_gh;
-pub(crate) mod on_stage;
 pub(crate) mod performance;
 pub(crate) mod plan;
 pub(crate) mod promote;

@@ -56,6 +56,12 @@ impl Context {
     }
 }
 
+/// The path of this binary.
+pub(crate) fn own_program() -> Result<Utf8PathBuf, CliError> {
+    Utf8PathBuf::from_path_buf(std::env::current_exe()?)
+        .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))
+}
+
 /// Our environment, as far as it is text; what is not cannot be handed on by name.
 pub(crate) fn variables() -> BTreeMap<String, String> {
     std::env::vars_os()

@@ -189,3 +189,23 @@ pub struct Case {
     /// How often.
     pub repeat: u32,
 }
+
+impl Eval {
+    /// Keeps only cases whose name contains `name` and that have `tag`, each tried `repeat` times.
+    pub fn select(&mut self, name: Option<&str>, tag: Option<&str>, repeat: Option<u32>) {
+        self.cases.retain(|case| {
+            name.is_none_or(|part| case.name.contains(part))
+                && tag.is_none_or(|tag| case.file.tags.iter().any(|own| own == tag))
+        });
+        for case in &mut self.cases {
+            case.repeat = repeat.map_or(case.repeat, |repeat| repeat.max(1));
+        }
+    }
+}
+
+impl Case {
+    /// The assertions that need no agent, only the repository.
+    pub(crate) fn assertions_of_repository(&self) -> Vec<Assertion> {
+        self.assertions.iter().filter(|one| one.is_of_repository()).cloned().collect()
+    }
+}

@@ -65,6 +65,16 @@ pub struct Graded {
     pub grade: Grade,
 }
 
+impl Grade {
+    /// Why it does not hold, if it does not.
+    pub fn objection(&self) -> Option<&str> {
+        match self {
+            Self::Broken { because } | Self::Unknown { because } => Some(because),
+            Self::Holds { .. } => None,
+        }
+    }
+}
+
 /// What came of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

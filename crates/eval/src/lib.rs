@@ -5,13 +5,18 @@
 //!
 //! **Invariant:** what the world around an agent did to it never counts as its failure, and what is not known is not zero.
 
-pub mod asked;
 pub mod assertion;
+pub mod attempt;
 pub mod case;
+pub mod direct;
 pub mod grade;
 pub mod import;
 pub mod judge;
+pub mod mining;
 pub mod mutation;
+pub mod mutation_test;
+pub mod oracle;
+pub mod recorded_run;
 pub mod report;
 pub mod run;
 pub mod statistics;

@@ -1,10 +1,12 @@
 //! What came of an eval, for people: Markdown for the summary of a CI run, and one HTML file with plots.
 
 mod html;
+mod junit;
 mod markdown;
 mod plot;
 
 pub use html::html;
+pub use junit::junit;
 pub use markdown::markdown;
 
 use crate::statistics::Interval;

@@ -1,5 +1,6 @@
 //! Makes the trials of an eval, several at a time, and writes each down as soon as it is over.
 
+mod archive;
 mod journal;
 mod progress;
 
@@ -10,6 +11,7 @@ use async_trait::async_trait;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use archive::{Archive, EvalRun, FindRunError};
 pub use journal::{Journal, JournalError};
 pub use progress::{Estimate, Progress};
 
@@ -22,12 +24,17 @@ use crate::trial::{Trial, TrialId};
 #[async_trait]
 pub trait Attempts: Send + Sync {
     /// Makes one trial, from nothing to its end. Cancelled, it stops at once and leaves nothing.
-    async fn attempt(&self, case: &Case, id: &TrialId, cancel: &CancellationToken) -> Result<Trial, Unmade>;
+    async fn attempt(
+        &self,
+        case: &Case,
+        id: &TrialId,
+        cancel: &CancellationToken,
+    ) -> Result<Trial, TrialError>;
 }
 
 /// Why there is no trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unmade {
+pub enum TrialError {
     /// It cannot be made here: something that it needs is missing.
     Skipped(String),
     /// Something around the agent went wrong.
@@ -76,7 +83,7 @@ pub async fn run(
 ) -> Result<Ended, JournalError> {
     let mut missing = missing(eval, journal.records());
     let mut progress = Progress::new(eval, missing.len());
-    let mut running: JoinSet<(Arc<Case>, TrialId, Result<Trial, Unmade>)> = JoinSet::new();
+    let mut running: JoinSet<(Arc<Case>, TrialId, Result<Trial, TrialError>)> = JoinSet::new();
     let cases: BTreeMap<&str, Arc<Case>> =
         eval.cases.iter().map(|case| (case.name.as_str(), Arc::new(case.clone()))).collect();
     let mut ended = Ended::Complete;
@@ -129,7 +136,7 @@ fn missing(eval: &Eval, records: &[Record]) -> VecDeque<TrialId> {
 }
 
 /// What is written down of a trial; nothing of one that was stopped.
-fn record(case: &Case, id: TrialId, made: Result<Trial, Unmade>) -> Option<Record> {
+fn record(case: &Case, id: TrialId, made: Result<Trial, TrialError>) -> Option<Record> {
     let without =
         |id, verdict, reason| Record { id, verdict, reason: Some(reason), graded: vec![], trial: None };
     Some(match made {
@@ -137,8 +144,8 @@ fn record(case: &Case, id: TrialId, made: Result<Trial, Unmade>) -> Option<Recor
             let (graded, verdict) = grade(&trial, &case.assertions, case.file.threshold);
             Record { id, verdict, reason: no_evidence(&trial), graded, trial: Some(trial) }
         }
-        Err(Unmade::Skipped(reason)) => without(id, Verdict::Skipped, reason),
-        Err(Unmade::Failed(reason)) => without(id, Verdict::Error, reason),
-        Err(Unmade::Cancelled) => return None,
+        Err(TrialError::Skipped(reason)) => without(id, Verdict::Skipped, reason),
+        Err(TrialError::Failed(reason)) => without(id, Verdict::Error, reason),
+        Err(TrialError::Cancelled) => return None,
     })
 }

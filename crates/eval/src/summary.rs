@@ -11,7 +11,7 @@ pub use cell::{Cell, Cost, Spread};
 pub use requirement::Requirement;
 
 use crate::case::Eval;
-use crate::grade::{Graded, Verdict};
+use crate::grade::{Graded, Verdict, grade};
 use crate::statistics::{Cluster, Comparison, Interval, bootstrap_mean, compare_paired};
 use crate::trial::{Trial, TrialId, Variant};
 
@@ -32,6 +32,27 @@ pub struct Record {
     /// What is known of it; none if it never began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
+}
+
+impl Record {
+    /// Grades the trial again with the assertions of `eval`.
+    pub fn grade_again(&mut self, eval: &Eval) {
+        let case = eval.cases.iter().find(|case| case.name == self.id.case);
+        if let (Some(case), Some(trial)) = (case, &self.trial) {
+            (self.graded, self.verdict) = grade(trial, &case.assertions, case.file.threshold);
+        }
+    }
+}
+
+/// Why a summary has no single variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VariantError {
+    /// None has this agent.
+    #[error("no such agent was measured")]
+    Unknown,
+    /// More than one has this agent.
+    #[error("several agents were measured")]
+    Several,
 }
 
 /// What an eval came to: `results.json`.
@@ -90,6 +111,19 @@ impl Summary {
     /// Whether all that was required holds.
     pub fn holds(&self) -> bool {
         self.requirements.iter().all(|requirement| requirement.holds)
+    }
+
+    /// The only variant, or the only one of this agent.
+    pub fn variant(&self, agent: Option<&str>) -> Result<&Variant, VariantError> {
+        let fits = |variant: &&Variant| {
+            agent.is_none_or(|agent| variant.to_string() == agent || variant.agent == agent)
+        };
+        let mut variants = self.variants.iter().map(|one| &one.variant).filter(fits);
+        match (variants.next(), variants.next()) {
+            (Some(variant), None) => Ok(variant),
+            (Some(_), Some(_)) => Err(VariantError::Several),
+            (None, _) => Err(VariantError::Unknown),
+        }
     }
 
     /// Compares two who were measured on the same cases.

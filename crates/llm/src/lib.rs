@@ -29,6 +29,7 @@ pub mod clients;
 mod deltas;
 mod failure;
 pub mod http;
+pub mod json_schema;
 mod key;
 pub mod model;
 mod pieces;

@@ -1,4 +1,4 @@
-//! The agents of a rehearsal: real processes that do as the scenario says, call by call, in its time.
+//! The scripted agents: real processes that follow the scenario call by call, on its clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,20 +16,20 @@ use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_core::{AgentName, Clock, Outcome, Stop, TimeLimit, Timestamp, judge};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{InsideClock, StageClock, Who, WorkerClock};
+use crate::calls::{Calls, RoleScript};
+use crate::clock::{InsideClock, ScenarioClock, Who, WorkerClock};
 use crate::clock_socket::ClockSocket;
-use crate::runs::{Calls, RoleScript};
-use crate::vendor::{self, Vendor};
+use crate::fake_model::{self, FakeModel};
 use rehearsal_engine::{Role, Roles, SetupError};
 
-/// Real time that an agent may take, in case it does not ask the rehearsal's clock: far more than any needs.
+/// The longest an agent may take in real time, if it never asks the virtual clock. Far more than any needs.
 const SAFETY: Duration = Duration::from_secs(60);
-/// Real time that an agent gets to end; no scripted one needs any.
+/// The grace period to end an agent, in real time. No scripted agent needs it.
 const GRACES: Graces = Graces { terminate: Duration::from_secs(1), linger: Duration::from_secs(1) };
 
 /// What all agents of a rehearsal share.
 pub(crate) struct Actors {
-    pub(crate) clock: StageClock,
+    pub(crate) clock: ScenarioClock,
     pub(crate) socket: ClockSocket,
     pub(crate) calls: Calls,
     pub(crate) scripts: Utf8PathBuf,
@@ -40,37 +40,37 @@ pub(crate) struct Actors {
     pub(crate) variables: Variables,
     pub(crate) settings: Settings,
     pub(crate) roles: BTreeMap<AgentName, RoleScript>,
-    /// Those that are played by a model's answers.
+    /// The agents that use the fake model.
     pub(crate) staged: BTreeSet<AgentName>,
-    /// Who has the answers.
-    pub(crate) vendor: Option<Vendor>,
+    /// The fake model.
+    pub(crate) vendor: Option<FakeModel>,
     pub(crate) seed: u64,
-    /// There is no room for what agents say until then.
+    /// Until then the disk of agent output is full.
     pub(crate) full_until: AtomicI64,
-    /// One process after another can serve the same role, whichever worker asks.
+    /// The processes by role, shared by all workers.
     pub(crate) processes: Mutex<BTreeMap<(DriverKind, String), Arc<ProcessAgent>>>,
 }
 
-/// What went wrong with the rehearsal itself; the first such thing ends it.
+/// What went wrong with the rehearsal itself; the first problem ends it.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
-    told: Mutex<Vec<String>>,
+    list: Mutex<Vec<String>>,
     pub(crate) halt: CancellationToken,
 }
 
 impl Problems {
-    pub(crate) fn tell(&self, problem: impl Into<String>) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(problem.into());
+    pub(crate) fn add(&self, problem: impl Into<String>) {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).push(problem.into());
         self.halt.cancel();
     }
 
-    pub(crate) fn told(&self) -> Vec<String> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Actors {
-    /// What agents say cannot be kept for so long.
+    /// Makes the disk of agent output full for a while.
     pub(crate) fn fill_disk(&self, span: Duration) {
         self.full_until.store(self.clock.now().plus(span).0, Ordering::SeqCst);
     }
@@ -95,16 +95,16 @@ impl Actors {
             }
         };
         let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
-        // A member of the crew is told its role by its command line.
+        // A crew agent gets its role from its command line.
         let key = if is_staged { name.to_string() } else { program.clone() };
         let made = processes.entry((kind, key)).or_insert_with(|| {
             let launcher = Launcher::new(self.program.clone(), [SHIM_ARGUMENT.to_owned()]);
             let driver: Box<dyn Driver> = if is_staged {
-                Box::new(vendor::driver(name, &program, &self.settings))
+                Box::new(fake_model::driver(name, &program, &self.settings))
             } else {
                 driver_with(kind, Some(program), args, None)
             };
-            let clock = WorkerClock { stage: self.clock.clone(), worker: 0 };
+            let clock = WorkerClock { environment: self.clock.clone(), worker: 0 };
             let process = ProcessAgent::new(driver, self.variables.clone(), Arc::new(clock));
             Arc::new(process.with_launcher(launcher).with_graces(GRACES))
         });
@@ -113,16 +113,16 @@ impl Actors {
 }
 
 /// The agents of one worker.
-pub(crate) struct StageRoles {
+pub(crate) struct ScriptedRoles {
     pub(crate) actors: Arc<Actors>,
     pub(crate) worker: usize,
 }
 
 #[async_trait]
-impl Roles for StageRoles {
+impl Roles for ScriptedRoles {
     async fn role(&self, name: &AgentName) -> Option<Result<Role, SetupError>> {
         let profile = self.actors.settings.profile_of(name)?.clone();
-        let clock = WorkerClock { stage: self.actors.clock.clone(), worker: self.worker };
+        let clock = WorkerClock { environment: self.actors.clock.clone(), worker: self.worker };
         let agent = StageAgent {
             name: name.clone(),
             process: self.actors.process(name),
@@ -134,7 +134,7 @@ impl Roles for StageRoles {
     }
 }
 
-/// An agent whose limits are kept by the rehearsal's clock.
+/// An agent whose limits follow the virtual clock.
 struct StageAgent {
     name: AgentName,
     process: Arc<ProcessAgent>,
@@ -142,7 +142,7 @@ struct StageAgent {
     clock: WorkerClock,
 }
 
-/// Limits of one run, in the rehearsal's time.
+/// The limits of one run, in virtual time.
 struct Limits {
     began: Timestamp,
     heard: Arc<AtomicI64>,
@@ -158,10 +158,10 @@ impl Limits {
         [total, idle].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
-    /// Returns when one of them is reached.
+    /// Returns when a limit is reached.
     async fn reached(&self, clock: &WorkerClock) -> Stop {
         while let Some((at, limit)) = self.next() {
-            let awake = clock.stage.awake();
+            let awake = clock.environment.awake();
             if awake >= at {
                 let since = match limit {
                     TimeLimit::Total => self.began,
@@ -182,22 +182,22 @@ impl Limits {
 #[async_trait]
 impl Agent for StageAgent {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
-        let stage = &self.clock.stage;
-        let Some(ticket) = stage.holder() else {
-            self.actors.problems.tell("an agent was run by someone who did not have the turn");
+        let environment = &self.clock.environment;
+        let Some(ticket) = environment.holder() else {
+            self.actors.problems.add("an agent was run by someone who did not have the turn");
             return cancelled();
         };
         if self.actors.is_disk_full() {
-            // Its first word would find no room, and it would be ended: so it is not begun.
+            // Its first output would fail and end it, so it does not start.
             return hindered(Outcome::DiskFull { path: request.run_dir.join("stdout.log").to_string() });
         }
-        let Some(request) = self.as_told(request) else { return cancelled() };
-        let (began, run) = (stage.awake(), request.run.clone());
+        let Some(request) = self.scripted_request(request) else { return cancelled() };
+        let (began, run) = (environment.awake(), request.run.clone());
         let heard = Arc::new(AtomicI64::new(began.0));
         let limits =
             Limits { began, heard: Arc::clone(&heard), total: request.timeout, idle: request.idle_timeout };
-        let watch = heard_by(watch, stage.clone(), heard);
-        // Leases are kept by the rehearsal's clock, too.
+        let watch = heard_by(watch, environment.clone(), heard);
+        // Leases follow the virtual clock, too.
         let request =
             RunRequest { timeout: Some(SAFETY), idle_timeout: Some(SAFETY), lease: None, ..request };
         let sleeps = self.actors.socket.running(run.as_str(), ticket, self.clock.worker);
@@ -210,17 +210,17 @@ impl Agent for StageAgent {
             report = &mut running => {
                 if matches!(report.evidence.stop, Some(Stop::TimedOut { .. })) {
                     let told = format!("agent `{}` did not end in {} s of real time", self.name, SAFETY.as_secs());
-                    self.actors.problems.tell(told);
+                    self.actors.problems.add(told);
                 }
-                stage.regain(ticket, who).await;
-                stage.yield_turn(who).await;
+                environment.regain(ticket, who).await;
+                environment.yield_turn(who).await;
                 return report;
             }
             () = cancel.cancelled() => Stop::Cancelled,
             stopped = limits.reached(&self.clock) => stopped,
         };
         sleeps.stop();
-        stage.regain(ticket, who).await;
+        environment.regain(ticket, who).await;
         stop.cancel();
         let mut report = running.await;
         report.evidence.stop = Some(stopped);
@@ -234,21 +234,21 @@ impl Agent for StageAgent {
 }
 
 impl StageAgent {
-    /// The request with what the scenario tells the agent; none if it tells nothing more.
-    fn as_told(&self, mut request: RunRequest) -> Option<RunRequest> {
+    /// The request with the script of this call; none if the scenario has no more calls.
+    fn scripted_request(&self, mut request: RunRequest) -> Option<RunRequest> {
         request.env.insert(CLOCK_VARIABLE.to_owned(), self.actors.socket.path.to_string());
         let date = format!("@{} +0000", self.clock.now().0 / 1000);
         for name in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
             request.env.insert(name.to_owned(), date.clone());
         }
         if self.actors.staged.contains(&self.name) {
-            request.env.extend(self.actors.vendor.iter().flat_map(Vendor::variables));
+            request.env.extend(self.actors.vendor.iter().flat_map(FakeModel::variables));
             return Some(request);
         }
         let problems = &self.actors.problems;
         let Some(call) = self.actors.calls.next(&self.name, &request.task) else {
             let name = &self.name;
-            problems.tell(format!(
+            problems.add(format!(
                 "agent `{name}` was asked for task {} more often than the scenario tells",
                 request.task
             ));
@@ -260,7 +260,7 @@ impl StageAgent {
                 let path = self.actors.scripts.join(format!("{}-{}.json", self.name, call.number));
                 let written = serde_json::to_vec(&RunScript { run: actions }).map_err(std::io::Error::other);
                 if let Err(error) = written.and_then(|text| fs_err::write(&path, text)) {
-                    problems.tell(error.to_string());
+                    problems.add(error.to_string());
                     return None;
                 }
                 request.env.insert("REHEARSAL_MOCK_SCRIPT".to_owned(), path.to_string());
@@ -271,8 +271,8 @@ impl StageAgent {
     }
 }
 
-/// Notes when an agent was last heard of.
-fn heard_by(watch: Watch, clock: StageClock, heard: Arc<AtomicI64>) -> Watch {
+/// Notes when an agent last said something.
+fn heard_by(watch: Watch, clock: ScenarioClock, heard: Arc<AtomicI64>) -> Watch {
     Arc::new(move |activity| {
         heard.store(clock.awake().0, Ordering::Relaxed);
         watch(activity);

@@ -33,7 +33,7 @@ pub(crate) struct Ticket(u64);
 
 /// The clock itself. Copies show the same time.
 #[derive(Debug, Clone)]
-pub(crate) struct StageClock {
+pub(crate) struct ScenarioClock {
     state: Arc<Mutex<State>>,
     changed: Arc<Notify>,
 }
@@ -87,7 +87,7 @@ pub(crate) enum Next {
     Idle(Option<Timestamp>),
 }
 
-impl StageClock {
+impl ScenarioClock {
     pub(crate) fn starting_at(now: Timestamp, seed: u64) -> Self {
         let (holder, waiting, sleeping, frozen) = Default::default();
         let state = State {
@@ -320,7 +320,7 @@ fn rank(who: Who) -> u64 {
 
 /// Someone who waits or sleeps; one that goes away before is taken off the list.
 struct Here<'a> {
-    clock: &'a StageClock,
+    clock: &'a ScenarioClock,
     number: u64,
     left: bool,
 }
@@ -338,24 +338,24 @@ impl Drop for Here<'_> {
 /// The clock as a worker has it.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerClock {
-    pub(crate) stage: StageClock,
+    pub(crate) environment: ScenarioClock,
     pub(crate) worker: usize,
 }
 
 #[async_trait]
 impl Clock for WorkerClock {
     fn now(&self) -> Timestamp {
-        self.stage.now()
+        self.environment.now()
     }
 
     async fn sleep_until(&self, until: Timestamp) {
-        self.stage.sleep_as(self.worker, until).await;
+        self.environment.sleep_as(self.worker, until).await;
     }
 
     async fn turn(&self) -> Turn {
-        let ticket = self.stage.take(Who::Worker(self.worker)).await;
-        let stage = self.stage.clone();
-        Turn::until_over(move || stage.give_back(ticket))
+        let ticket = self.environment.take(Who::Worker(self.worker)).await;
+        let environment = self.environment.clone();
+        Turn::until_over(move || environment.give_back(ticket))
     }
 }
 
@@ -370,11 +370,11 @@ impl Clock for InsideClock {
     }
 
     async fn sleep_until(&self, until: Timestamp) {
-        let stage = &self.0.stage;
-        let Some(ticket) = stage.holder() else { return self.0.sleep_until(until).await };
-        stage.give_back(ticket);
+        let environment = &self.0.environment;
+        let Some(ticket) = environment.holder() else { return self.0.sleep_until(until).await };
+        environment.give_back(ticket);
         self.0.sleep_until(until).await;
-        stage.regain(ticket, Who::Worker(self.0.worker)).await;
+        environment.regain(ticket, Who::Worker(self.0.worker)).await;
     }
 }
 
@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     /// Lets time go on until all is over; when each was woken, in order.
-    async fn woken(clock: &StageClock, sleeps: &[(&'static str, u64)]) -> Vec<(&'static str, i64)> {
+    async fn woken(clock: &ScenarioClock, sleeps: &[(&'static str, u64)]) -> Vec<(&'static str, i64)> {
         let log = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = tokio::task::JoinSet::new();
         for (name, seconds) in sleeps.iter().copied() {
@@ -409,14 +409,14 @@ mod tests {
 
     #[tokio::test]
     async fn the_earliest_wakes_first_and_ties_in_order_of_arrival() {
-        let clock = StageClock::starting_at(Timestamp(0), 0);
+        let clock = ScenarioClock::starting_at(Timestamp(0), 0);
         let order = woken(&clock, &[("late", 18_000), ("b", 5), ("a", 5), ("soon", 1)]).await;
         assert_eq!(order, [("soon", 1), ("b", 5), ("a", 5), ("late", 18_000)]);
     }
 
     #[tokio::test]
     async fn a_sleeper_that_goes_away_holds_nobody_up() {
-        let clock = StageClock::starting_at(Timestamp(0), 0);
+        let clock = ScenarioClock::starting_at(Timestamp(0), 0);
         {
             let sleeping = clock.sleep_until(Timestamp(5));
             tokio::pin!(sleeping);
@@ -428,7 +428,7 @@ mod tests {
 
     #[tokio::test]
     async fn time_stands_still_while_someone_has_the_turn() {
-        let clock = StageClock::starting_at(Timestamp(0), 0);
+        let clock = ScenarioClock::starting_at(Timestamp(0), 0);
         let waiting = tokio::spawn({
             let clock = clock.clone();
             async move { clock.take(Who::Worker(1)).await }
@@ -442,7 +442,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_frozen_worker_gets_no_turn_until_it_thaws() {
-        let clock = StageClock::starting_at(Timestamp(0), 0);
+        let clock = ScenarioClock::starting_at(Timestamp(0), 0);
         clock.freeze(1, Duration::from_millis(7), Duration::from_millis(3));
         let waiting = tokio::spawn({
             let clock = clock.clone();

@@ -10,9 +10,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{StageClock, Ticket, Who};
+use crate::clock::{ScenarioClock, Ticket, Who};
 
-/// Nobody sends a longer line.
+/// No request is longer.
 const LONGEST_LINE: u64 = 1_000;
 
 /// Answers agents; ends when it is dropped.
@@ -23,7 +23,7 @@ pub(crate) struct ClockSocket {
     _serving: JoinSet<()>,
 }
 
-/// Whose turn is given back while an agent sleeps, by the run.
+/// By run: whose turn is released while the agent sleeps.
 type Turns = Arc<Mutex<BTreeMap<String, (Ticket, usize, CancellationToken)>>>;
 
 /// While an agent runs.
@@ -35,7 +35,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The agent is about to be ended: whatever it sleeps for does not come any more.
+    /// The agent is about to be ended, so its sleep never ends.
     pub(crate) fn stop(&self) {
         self.stopped.cancel();
     }
@@ -48,7 +48,7 @@ impl Drop for Running {
 }
 
 impl ClockSocket {
-    pub(crate) fn open(directory: &Utf8Path, clock: &StageClock) -> std::io::Result<Self> {
+    pub(crate) fn open(directory: &Utf8Path, clock: &ScenarioClock) -> std::io::Result<Self> {
         let path = directory.join("clock");
         let listener = UnixListener::bind(&path)?;
         let turns = Turns::default();
@@ -62,7 +62,7 @@ impl ClockSocket {
         !self.turns.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// From now on, and until what is returned is dropped, the run sleeps with this turn.
+    /// Until the returned guard is dropped, the run sleeps with this turn.
     pub(crate) fn running(&self, run: &str, ticket: Ticket, worker: usize) -> Running {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let stopped = CancellationToken::new();
@@ -71,7 +71,7 @@ impl ClockSocket {
     }
 }
 
-async fn serve(listener: UnixListener, clock: StageClock, turns: Turns) {
+async fn serve(listener: UnixListener, clock: ScenarioClock, turns: Turns) {
     let mut calls = JoinSet::new();
     loop {
         tokio::select! {
@@ -84,7 +84,7 @@ async fn serve(listener: UnixListener, clock: StageClock, turns: Turns) {
     }
 }
 
-async fn answer(mut stream: UnixStream, clock: StageClock, turns: Turns) {
+async fn answer(mut stream: UnixStream, clock: ScenarioClock, turns: Turns) {
     let (reader, mut writer) = stream.split();
     let mut reader = BufReader::new(reader.take(LONGEST_LINE));
     let mut line = String::new();
@@ -119,7 +119,7 @@ async fn answer(mut stream: UnixStream, clock: StageClock, turns: Turns) {
     };
     tokio::select! {
         answer = unless_stopped => {
-            // Whoever went away meanwhile needs no answer.
+            // A peer that is gone needs no answer.
             let _ = writer.write_all(format!("{answer}\n").as_bytes()).await;
         }
         () = gone(&mut reader) => {}

@@ -1,4 +1,4 @@
-//! Plays a scenario: starts the workers, lets time go on, and replaces who dies.
+//! Plays a scenario: starts the workers, advances the clock, and replaces workers that die.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,55 +10,55 @@ use rehearsal_core::seed::mix;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use crate::actors::{Actors, StageRoles};
+use crate::actors::{Actors, ScriptedRoles};
 use crate::clock::{Next, WorkerClock};
-use crate::frail::Frail;
-use crate::meanwhile::{Listener, Order, World};
+use crate::environment::ScenarioError;
+use crate::events::{Listener, Order, World};
+use crate::faulty_store::FaultyStore;
 use crate::scenario::Kill;
-use crate::stage::StageError;
 use crate::timeline::Timeline;
 use rehearsal_engine::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker};
 
-/// Real time that a rehearsal may take: one that stands still is a defect of ours.
+/// The longest a rehearsal may stand still in real time. Longer is a bug in Rehearsal.
 const SAFETY: Duration = Duration::from_secs(120);
 
-/// What is under way.
+/// The running rehearsal.
 pub(crate) struct Director {
     pub(crate) world: Arc<World>,
     pub(crate) actors: Arc<Actors>,
-    pub(crate) store: Arc<Frail>,
+    pub(crate) store: Arc<FaultyStore>,
     pub(crate) timeline: Arc<Timeline>,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
     pub(crate) options: WorkOptions,
     pub(crate) seed: u64,
-    /// The rehearsal is over then at the latest.
+    /// When the rehearsal ends at the latest.
     pub(crate) until: Timestamp,
     pub(crate) workers: JoinSet<Result<WorkSummary, WorkError>>,
     pub(crate) cast: BTreeMap<usize, Member>,
 }
 
-/// A worker that is there, or was.
+/// A worker, alive or dead.
 pub(crate) struct Member {
-    /// How many had its number before.
+    /// How many workers had this number before.
     generation: u64,
     task: Option<(Id, AbortHandle)>,
     stop: StopSwitch,
-    /// How it is to die.
+    /// How it dies.
     dies: Option<Kill>,
-    /// It was told to stop; another one comes after so long.
+    /// It is stopping; another one starts after this time.
     drains: Option<Duration>,
 }
 
 impl Director {
-    /// Plays until nothing more happens by itself.
-    pub(crate) async fn play(&mut self, count: u32) -> Result<(), StageError> {
+    /// Plays until nothing more happens.
+    pub(crate) async fn play(&mut self, count: u32) -> Result<(), ScenarioError> {
         for worker in 1..=count as usize {
             self.start(worker);
         }
         match tokio::time::timeout(SAFETY, self.direct()).await {
             Ok(played) => played?,
             Err(_) => {
-                self.actors.problems.tell(format!("it stood still for {} s of real time", SAFETY.as_secs()))
+                self.actors.problems.add(format!("it stood still for {} s of real time", SAFETY.as_secs()))
             }
         }
         self.world.give_up();
@@ -66,8 +66,8 @@ impl Director {
         Ok(())
     }
 
-    async fn direct(&mut self) -> Result<(), StageError> {
-        let clock = self.world.stage.clock.clone();
+    async fn direct(&mut self) -> Result<(), ScenarioError> {
+        let clock = self.world.environment.clock.clone();
         let halt = self.actors.problems.halt.clone();
         while !halt.is_cancelled() {
             match clock.settle().await {
@@ -86,7 +86,7 @@ impl Director {
                     } else if let Ok(order) = self.orders.try_recv() {
                         self.obey(order);
                     } else if next.is_some_and(|at| at <= clock.now()) {
-                        // Others wake at this very moment.
+                        // Others wake at the same moment.
                         clock.advance(clock.now());
                     } else if self.is_over().await? || !self.go_on(next) {
                         return Ok(());
@@ -97,37 +97,37 @@ impl Director {
         Ok(())
     }
 
-    /// Whether nothing more happens by itself.
-    async fn is_over(&self) -> Result<bool, StageError> {
+    /// Whether nothing more will happen.
+    async fn is_over(&self) -> Result<bool, ScenarioError> {
         let agents_work = self.actors.socket.is_busy();
-        if self.world.has_plans() || self.world.stage.clock.has_frozen() || agents_work {
+        if self.world.has_plans() || self.world.environment.clock.has_frozen() || agents_work {
             return Ok(false);
         }
         if self.workers.is_empty() {
             return Ok(true);
         }
-        let (store, now) = (self.store.itself(), self.world.stage.clock.now());
+        let (store, now) = (self.store.inner(), self.world.environment.clock.now());
         let wakes = store.next_wake(now).await?.is_some() || self.is_only_too_soon(now).await?;
         Ok(!wakes && store.leases().await?.is_empty())
     }
 
-    /// Whether the next task waits for nothing but its agent's interval.
-    async fn is_only_too_soon(&self, now: Timestamp) -> Result<bool, StageError> {
-        let store = self.store.itself();
+    /// Whether the next task waits only for its agent's interval.
+    async fn is_only_too_soon(&self, now: Timestamp) -> Result<bool, ScenarioError> {
+        let store = self.store.inner();
         let Some(task) = store.next_task(None, now).await? else { return Ok(false) };
         let hindrance = store.hindrance(&task, &self.options.limits, now).await?;
         Ok(matches!(hindrance, Some(Hindrance::TooSoon { .. })))
     }
 
-    /// Lets time go on; whether it can.
+    /// Advances the clock; false if it cannot.
     fn go_on(&self, next: Option<Timestamp>) -> bool {
         match next {
             Some(at) if at > self.until => {
-                self.actors.problems.tell("it was not over in the time that the scenario has (`until`)");
+                self.actors.problems.add("it was not over in the time that the scenario has (`until`)");
                 false
             }
             Some(at) => {
-                self.world.stage.clock.advance(at);
+                self.world.environment.clock.advance(at);
                 true
             }
             None => false,
@@ -137,15 +137,15 @@ impl Director {
     fn start(&mut self, number: usize) {
         let generation = self.cast.get(&number).map_or(0, |member| member.generation + 1);
         let seed = mix(self.seed ^ mix(number as u64) ^ mix(generation << 32));
-        let stage = &self.world.stage;
+        let environment = &self.world.environment;
         let stop = StopSwitch::default();
         let worker = Worker {
-            store: Arc::<Frail>::clone(&self.store),
-            clock: Arc::new(WorkerClock { stage: stage.clock.clone(), worker: number }),
-            roles: Arc::new(StageRoles { actors: Arc::clone(&self.actors), worker: number }),
-            worktrees: Arc::clone(&stage.worktrees),
-            outlet: stage.outlet.clone(),
-            state_dir: stage.state_dir(),
+            store: Arc::<FaultyStore>::clone(&self.store),
+            clock: Arc::new(WorkerClock { environment: environment.clock.clone(), worker: number }),
+            roles: Arc::new(ScriptedRoles { actors: Arc::clone(&self.actors), worker: number }),
+            worktrees: Arc::clone(&environment.worktrees),
+            outlet: environment.outlet.clone(),
+            state_dir: environment.state_dir(),
             testing: self.actors.settings.testing.clone(),
             quality: self.actors.settings.quality.rules(),
             variables: self.actors.variables.clone(),
@@ -190,7 +190,7 @@ impl Director {
             Ok((id, result)) => (id, Some(result)),
             Err(error) if error.is_cancelled() => (error.id(), None),
             Err(error) => {
-                self.actors.problems.tell(format!("a worker panicked: {error}"));
+                self.actors.problems.add(format!("a worker panicked: {error}"));
                 return;
             }
         };
@@ -198,7 +198,7 @@ impl Director {
         let Some((number, member)) = found else { return };
         let number = *number;
         member.task = None;
-        self.world.stage.clock.forget(number);
+        self.world.environment.clock.forget(number);
         match result {
             None | Some(Err(WorkError::Died)) => self.died(number),
             Some(Ok(_)) => {
@@ -211,12 +211,12 @@ impl Director {
                 self.world.replace(number, span);
             }
             Some(Err(error)) => {
-                self.actors.problems.tell(format!("worker {number} cannot go on: {error}"));
+                self.actors.problems.add(format!("worker {number} cannot go on: {error}"));
             }
         }
     }
 
-    /// What a killed process leaves is left: the file that says that it was there, and nobody who holds it.
+    /// A killed worker leaves its presence file behind, with no process that holds it.
     fn died(&mut self, number: usize) {
         let Some(member) = self.cast.get_mut(&number) else { return };
         let kill = member.dies.take().unwrap_or_default();

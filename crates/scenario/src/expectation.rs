@@ -9,7 +9,7 @@ use rehearsal_core::yaml::{Entries, Spanned};
 use rehearsal_core::{AgentName, Blame, Lane, OutcomeName, TaskId};
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Came, TaskCame};
+use crate::observed::{Observed, ObservedTask};
 
 /// What is to come of a scenario. What is not named may be anything.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Expect {
     pub branches: BTreeMap<String, bool>,
     /// How many pull requests there are.
     pub pull_requests: Option<usize>,
-    /// Calls of `gh` that come in this order, as the beginnings of their arguments.
+    /// Calls of `gh` that come in this order, as the repositories of their arguments.
     pub gh: Vec<String>,
     /// How often `gh` was called so.
     pub gh_times: BTreeMap<String, usize>,
@@ -162,40 +162,41 @@ impl Findings {
 
 impl Expect {
     /// What is not as expected.
-    pub(crate) fn held_against(&self, came: &Came) -> Vec<Mismatch> {
+    pub(crate) fn check(&self, observed: &Observed) -> Vec<Mismatch> {
         let mut findings = Findings::default();
         for (id, expected) in &self.tasks.0 {
             let id = &id.value;
-            match came.tasks.get(id) {
+            match observed.tasks.get(id) {
                 Some(task) => expected.check(id, task, &mut findings),
                 None => findings.add(format!("task {id}"), "there", "not there"),
             }
         }
         if let Some(trajectory) = &self.trajectory {
-            findings.equal("trajectory", Some(listed(trajectory)), listed(&came.trajectory));
+            findings.equal("trajectory", Some(listed(trajectory)), listed(&observed.trajectory));
         }
-        let lines: Vec<String> = came.timeline.iter().map(|it| format!("{}: {}", it.who, it.what)).collect();
+        let lines: Vec<String> =
+            observed.timeline.iter().map(|it| format!("{}: {}", it.who, it.what)).collect();
         in_order("events", &self.events, &lines, |line, part| line.contains(part), &mut findings);
         for part in &self.never {
             if let Some(line) = lines.iter().find(|line| line.contains(part.as_str())) {
                 findings.add("events", format!("never … {part} …"), line);
             }
         }
-        self.check_git(came, &mut findings);
+        self.check_git(observed, &mut findings);
         let begins = |call: &str, with: &str| call.starts_with(with);
-        in_order("gh", &self.gh, &came.gh, begins, &mut findings);
+        in_order("gh", &self.gh, &observed.gh, begins, &mut findings);
         for (call, times) in &self.gh_times {
-            let found = came.gh.iter().filter(|found| found.starts_with(call.as_str())).count();
+            let found = observed.gh.iter().filter(|found| found.starts_with(call.as_str())).count();
             findings.equal(format!("times of `gh {call}`"), Some(*times), found);
         }
         for part in &self.warnings {
-            let all = came.warnings.join("\n");
+            let all = observed.warnings.join("\n");
             findings.contains("warnings", Some(part), (!all.is_empty()).then_some(&all));
         }
         if let Some(held) = &self.held {
-            findings.equal("lanes held", Some(listed(held)), listed(&came.held));
+            findings.equal("lanes held", Some(listed(held)), listed(&observed.held));
         }
-        let lasted = HumanDuration(came.elapsed);
+        let lasted = HumanDuration(observed.elapsed);
         if let Some(least) = self.at_least.filter(|least| lasted < *least) {
             findings.add("time", format!("at least {least}"), lasted);
         }
@@ -205,36 +206,40 @@ impl Expect {
         findings.0
     }
 
-    fn check_git(&self, came: &Came, findings: &mut Findings) {
+    fn check_git(&self, observed: &Observed, findings: &mut Findings) {
         for (path, content) in &self.base.files {
-            match came.base_files.get(path) {
+            match observed.base_files.get(path) {
                 Some(found) if found == content => {}
                 Some(found) => findings.add(format!("`{path}` on the base"), content, found),
                 None => findings.add(format!("`{path}` on the base"), content, "not there"),
             }
         }
         for path in &self.base.lacks {
-            if let Some(found) = came.base_files.get(path) {
+            if let Some(found) = observed.base_files.get(path) {
                 findings.add(format!("`{path}` on the base"), "not there", found);
             }
         }
-        findings.equal("commits on the base", self.base.commits, came.base_commits);
+        findings.equal("commits on the base", self.base.commits, observed.base_commits);
         for (branch, there) in &self.branches {
             let word = |there: bool| if there { "there" } else { "not there" };
-            let found = came.branches.contains(branch);
+            let found = observed.branches.contains(branch);
             findings.equal(format!("branch `{branch}`"), Some(word(*there)), word(found));
         }
-        findings.equal("pull requests", self.pull_requests, came.pull_requests.len());
+        findings.equal("pull requests", self.pull_requests, observed.pull_requests.len());
     }
 }
 
 impl ExpectTask {
-    fn check(&self, id: &TaskId, came: &TaskCame, findings: &mut Findings) {
-        let task = &came.task;
+    fn check(&self, id: &TaskId, observed: &ObservedTask, findings: &mut Findings) {
+        let task = &observed.task;
         let of = |what: &str| format!("task {id}: {what}");
-        findings.equal(of("status"), self.status.as_ref().map(|status| status.value.as_str()), came.status());
+        findings.equal(
+            of("status"),
+            self.status.as_ref().map(|status| status.value.as_str()),
+            observed.status(),
+        );
         if let Some(through) = &self.through {
-            findings.equal(of("through"), Some(through.join(" → ")), came.through.join(" → "));
+            findings.equal(of("through"), Some(through.join(" → ")), observed.through.join(" → "));
         }
         findings.equal(of("attempts"), self.attempts, task.attempts);
         findings.equal(of("rejections"), self.rejections, task.rejections);
@@ -242,12 +247,12 @@ impl ExpectTask {
         findings.equal(of("setbacks"), self.setbacks, task.setbacks);
         findings.equal(of("losses"), self.losses, task.losses);
         if let Some(outcomes) = &self.outcomes {
-            let found = came.runs.iter().map(|run| run.outcome);
+            let found = observed.runs.iter().map(|run| run.outcome);
             findings.equal(of("outcomes"), Some(listed(outcomes)), came_of(found));
         }
         if let Some(blamed) = &self.blamed {
             let word = |blame: &Blame| format!("{blame:?}").to_lowercase();
-            let found = came.runs.iter().map(|run| run.outcome.map(OutcomeName::blame));
+            let found = observed.runs.iter().map(|run| run.outcome.map(OutcomeName::blame));
             let found: Vec<String> =
                 found.map(|blame| blame.map_or_else(|| "unfinished".to_owned(), |it| word(&it))).collect();
             findings.equal(
@@ -258,8 +263,8 @@ impl ExpectTask {
         }
         let feedback = task.feedback.as_ref().map(|feedback| feedback.text.as_str());
         findings.contains(of("feedback"), self.feedback.as_deref(), feedback);
-        findings.contains(of("reason"), self.reason.as_deref(), came.reason());
-        findings.contains(of("why"), self.why.as_deref(), Some(&came.why));
+        findings.contains(of("reason"), self.reason.as_deref(), observed.reason());
+        findings.contains(of("why"), self.why.as_deref(), Some(&observed.why));
         findings.equal(of("needs_rebase"), self.needs_rebase, task.delivery.needs_rebase);
         findings.equal(of("merged"), self.merged, task.delivery.merged.is_some());
         if let Some(number) = self.pull_request {
@@ -268,15 +273,15 @@ impl ExpectTask {
             findings.equal(of("pull request"), Some(number.to_string()), found);
         }
         for prompt in &self.prompts {
-            prompt.check(id, came, findings);
+            prompt.check(id, observed, findings);
         }
     }
 }
 
 impl ExpectPrompt {
-    fn check(&self, id: &TaskId, came: &TaskCame, findings: &mut Findings) {
+    fn check(&self, id: &TaskId, observed: &ObservedTask, findings: &mut Findings) {
         let what = format!("task {id}: prompt of run {} of {}", self.run, self.agent);
-        let own = came.runs.iter().filter(|run| run.agent == self.agent);
+        let own = observed.runs.iter().filter(|run| run.agent == self.agent);
         let Some(run) = own.clone().nth(self.run.saturating_sub(1)) else {
             return findings.add(what, "there", format!("{} runs", own.count()));
         };

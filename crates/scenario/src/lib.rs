@@ -9,33 +9,35 @@
 //! the store.
 
 mod actors;
-mod beginning;
+mod calls;
 mod clock;
 mod clock_socket;
 mod director;
+mod environment;
+mod events;
 mod expectation;
-mod foreign;
-mod frail;
-mod leftovers;
-mod meanwhile;
-mod outcome;
+mod fake_model;
+mod faulty_store;
+mod foreign_commit;
+mod invariants;
+mod observed;
 mod read;
 mod rehearsal;
-mod runs;
+mod repository;
 mod scenario;
-mod stage;
+mod suite;
 mod timeline;
-mod vendor;
 
-pub use beginning::Beginnings;
+pub use calls::RoleScript;
+pub use environment::ScenarioError;
 pub use expectation::{Expect, ExpectBase, ExpectPrompt, ExpectTask, Mismatch};
-pub use frail::OpensStore;
+pub use faulty_store::OpensStore;
 pub use read::parse;
 pub use rehearsal::{Performance, Rehearsal, Rehearsed};
-pub use runs::RoleScript;
+pub use repository::RepositoryCache;
 pub use scenario::{
     Act, CallScript, Deed, DiskFull, DiskOf, Edit, ForeignCommit, ForgeChoice, Gh, Kill, Pause, Rejection,
     Repository, RoleFile, Scenario, ScenarioTask, When,
 };
-pub use stage::StageError;
-pub use timeline::Happening;
+pub use suite::{Prepared, StoreKind, Suite, SuiteError, SuiteEvent};
+pub use timeline::TimelineEntry;

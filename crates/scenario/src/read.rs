@@ -1,4 +1,4 @@
-//! From YAML to checked scenarios.
+//! Reads scenarios from YAML and checks them.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ fn check(scenario: &Scenario) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// The ids of the tasks, written or given.
+/// The ids of the tasks, written or generated.
 pub(crate) fn task_ids(scenario: &Scenario) -> Result<Vec<TaskId>, SourceError> {
     let mut ids = Vec::new();
     for (at, task) in scenario.tasks.iter().enumerate() {
@@ -139,7 +139,7 @@ fn known(task: &TaskId, tasks: &[TaskId], place: Option<Place>) -> Result<(), So
     })
 }
 
-/// Every status that is expected must be one that a task of its flow can have.
+/// Every expected status must be possible in the task's flow.
 pub(crate) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), SourceError> {
     let ids = task_ids(scenario)?;
     for (id, expected) in &scenario.expect.tasks.0 {
@@ -162,7 +162,7 @@ pub(crate) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), S
     Ok(())
 }
 
-/// A flow that stands in the scenario as a text.
+/// A flow written inline in the scenario.
 pub(crate) fn inline_flow(scenario: &Scenario) -> Option<Result<Flow, SourceError>> {
     let text = &scenario.flow.value;
     text.contains('\n').then(|| {

@@ -18,51 +18,51 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::actors::{Actors, Problems};
-use crate::beginning::Beginnings;
-use crate::clock::StageClock;
+use crate::calls::Calls;
+use crate::clock::ScenarioClock;
 use crate::clock_socket::ClockSocket;
 use crate::director::Director;
+use crate::environment::{self, Environment, ScenarioError};
+use crate::events::{Awaited, World};
 use crate::expectation::Mismatch;
-use crate::frail::{Frail, OpensStore};
-use crate::meanwhile::{Awaited, World};
-use crate::outcome::Came;
-use crate::runs::Calls;
+use crate::fake_model::{self, FakeModel};
+use crate::faulty_store::{FaultyStore, OpensStore};
+use crate::observed::Observed;
+use crate::repository::RepositoryCache;
 use crate::scenario::{Scenario, ScenarioTask};
-use crate::stage::{self, Stage, StageError};
-use crate::timeline::{Happening, Timeline};
-use crate::vendor::{self, Vendor};
-use crate::{leftovers, read};
+use crate::timeline::{Timeline, TimelineEntry};
+use crate::{invariants, read};
 
 /// When every rehearsal begins: 2026-01-01, midnight UTC.
-const BEGINNING: Timestamp = Timestamp(1_767_225_600_000);
+const START: Timestamp = Timestamp(1_767_225_600_000);
 
-/// What scenarios are played with.
+/// What all scenarios share.
 pub struct Rehearsal {
-    /// Our program: it plays the agents and `gh`.
+    /// The `rehearsal` binary, which plays the agents and `gh`.
     pub program: Utf8PathBuf,
-    /// Our environment, as it was when the program began.
+    /// The environment of this process.
     pub variables: Variables,
-    /// The project around, for scenarios that begin with it.
+    /// The project, for scenarios that start from it.
     pub project: Option<Utf8PathBuf>,
     /// The project's settings, for these scenarios.
     pub layers: Vec<Layer>,
-    /// What scenarios begin with, as far as it was made.
-    pub beginnings: Beginnings,
+    /// The repositories that scenarios start from.
+    pub repositories: RepositoryCache,
 }
 
-/// One performance.
+/// One scenario to play.
 pub struct Performance<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// Its flow.
     pub flow: Arc<Flow>,
-    /// The flows of tasks that have one of their own, by name.
+    /// The flows that tasks name, by name.
     pub other_flows: BTreeMap<String, Arc<Flow>>,
     /// What a model answers, if the scenario has a stage.
-    pub script: Option<Script>,
-    /// An empty directory that is for nothing else.
+    pub script: Option<Arc<Script>>,
+    /// An empty directory.
     pub directory: &'a Utf8Path,
-    /// An empty store that is for nothing else.
+    /// An empty store.
     pub store: Arc<dyn OpensStore>,
     /// Instead of the scenario's own.
     pub seed: Option<u64>,
@@ -89,37 +89,37 @@ pub struct Rehearsed {
     /// How long it took in its own time, in milliseconds.
     pub elapsed_ms: u64,
     /// What happened.
-    pub timeline: Vec<Happening>,
+    pub timeline: Vec<TimelineEntry>,
     /// The store's log, one event a line, without the place where it was played.
     pub log: Vec<String>,
 }
 
 impl Scenario {
-    /// The flow, if it stands in the scenario itself.
+    /// The flow, if it is written inline.
     pub fn inline_flow(&self) -> Option<Result<Flow, SourceError>> {
         read::inline_flow(self)
     }
 }
 
 impl Rehearsal {
-    /// Plays a scenario. Needs a runtime of one thread for itself: only so does what happens have one order.
-    pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, StageError> {
+    /// Plays a scenario. Needs its own single-threaded runtime, which makes the order of events deterministic.
+    pub async fn play(&self, performance: Performance<'_>) -> Result<Rehearsed, ScenarioError> {
         let Performance { scenario, flow, other_flows, script, directory, store, seed, workers } =
             performance;
         let flows = Flows { usual: flow, others: other_flows };
         read::check_statuses(scenario, &flows)?;
         let seed = seed.unwrap_or(scenario.seed);
-        let clock = StageClock::starting_at(BEGINNING, seed);
+        let clock = ScenarioClock::starting_at(START, seed);
         let settings = self.settings(scenario, &flows)?;
         let directory = directory.canonicalize_utf8()?;
         let worktrees = WorktreeSettings {
             setup: settings.worktrees.setup.clone(),
             keep_warm: settings.worktrees.keep_warm as usize,
         };
-        let stage = Arc::new(
-            Stage::build(
+        let environment = Arc::new(
+            Environment::build(
                 &directory,
-                &self.beginnings,
+                &self.repositories,
                 (&scenario.repository, self.project.as_deref()),
                 &scenario.forge,
                 &self.program,
@@ -129,8 +129,8 @@ impl Rehearsal {
             .await?,
         );
         let timeline = Arc::new(Timeline::new(clock.clone(), &directory));
-        let frail = Arc::new(Frail::open(store, clock).await?);
-        let store = frail.itself();
+        let faulty_store = Arc::new(FaultyStore::open(store, clock).await?);
+        let store = faulty_store.inner();
         let (mut problems, mut mismatches) = (Vec::new(), Vec::new());
         let refused = add_tasks(scenario, &flows, &*store).await?;
         match (&refused, &scenario.expect.refused) {
@@ -144,33 +144,36 @@ impl Rehearsal {
             }
             _ => {}
         }
-        let vendor = script.map(Vendor::open).transpose()?;
-        let actors = Arc::new(self.actors(scenario, settings, &stage, vendor, seed)?);
+        let vendor = script.map(FakeModel::open).transpose()?;
+        let actors = Arc::new(self.actors(scenario, settings, &environment, vendor, seed)?);
         if refused.is_none() {
-            let played = play(scenario, &stage, &frail, &timeline, &actors, (seed, workers)).await?;
+            let played =
+                play(scenario, &environment, &faulty_store, &timeline, &actors, (seed, workers)).await?;
             problems.extend(played);
         }
         let events = store.events(&EventQuery::default()).await?;
         let limits = actors.settings.limits();
-        let came = Came::gather(&stage, &*store, &events, &timeline, (&scenario.expect, &limits)).await?;
-        mismatches.extend(scenario.expect.held_against(&came));
-        let broken = leftovers::broken(&stage, &*store, &events, &came, &actors).await?;
+        let observed =
+            Observed::gather(&environment, &*store, &events, &timeline, (&scenario.expect, &limits)).await?;
+        mismatches.extend(scenario.expect.check(&observed));
+        let broken = invariants::broken(&environment, &*store, &events, &observed, &actors).await?;
         let lines = events.iter().map(|event| serde_json::to_string(event).map_err(std::io::Error::other));
-        let log = lines.map(|line| line.map(|line| timeline.anywhere(&line))).collect::<Result<_, _>>()?;
+        let log =
+            lines.map(|line| line.map(|line| timeline.without_paths(&line))).collect::<Result<_, _>>()?;
         Ok(Rehearsed {
             name: scenario.name.value.clone(),
             seed,
             passed: problems.is_empty() && mismatches.is_empty() && broken.is_empty(),
-            problems: problems.iter().map(|problem| timeline.anywhere(problem)).collect(),
-            broken: broken.iter().map(|broken| timeline.anywhere(broken)).collect(),
+            problems: problems.iter().map(|problem| timeline.without_paths(problem)).collect(),
+            broken: broken.iter().map(|broken| timeline.without_paths(broken)).collect(),
             mismatches,
-            elapsed_ms: u64::try_from(came.elapsed.as_millis()).unwrap_or(u64::MAX),
-            timeline: came.timeline,
+            elapsed_ms: u64::try_from(observed.elapsed.as_millis()).unwrap_or(u64::MAX),
+            timeline: observed.timeline,
             log,
         })
     }
 
-    /// The settings: the project's if it begins with the project, and the scenario's own on top.
+    /// The scenario's settings, on top of the project's if it starts from the project.
     fn settings(&self, scenario: &Scenario, flows: &Flows) -> Result<Settings, SourceError> {
         let is_project = scenario.repository.template.is_some();
         let mut own = scenario.config.clone();
@@ -179,7 +182,7 @@ impl Rehearsal {
         let played = scenario.agents.keys().chain(by_flow).chain(by_task);
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
-            let is_staged = vendor::is_staged(&name, scenario);
+            let is_staged = fake_model::is_staged(&name, scenario);
             own.set(&["agents", name.as_str()], None);
             if is_staged {
                 own.set(&["agents", name.as_str(), "driver"], Some(DriverKind::Crew.as_str()));
@@ -187,7 +190,7 @@ impl Rehearsal {
         }
         let has_command = own.get(&["testing", "command"]).is_some();
         if !has_command && !is_project && scenario.repository.files.is_empty() {
-            own.set(&["testing", "command"], Some(stage::TEST_COMMAND));
+            own.set(&["testing", "command"], Some(environment::TEST_COMMAND));
         }
         let mut layers = if is_project { self.layers.clone() } else { Vec::new() };
         layers.push(own);
@@ -198,15 +201,15 @@ impl Rehearsal {
         &self,
         scenario: &Scenario,
         settings: Settings,
-        stage: &Stage,
-        vendor: Option<Vendor>,
+        environment: &Environment,
+        vendor: Option<FakeModel>,
         seed: u64,
-    ) -> Result<Actors, StageError> {
+    ) -> Result<Actors, ScenarioError> {
         Ok(Actors {
-            clock: stage.clock.clone(),
-            socket: ClockSocket::open(&stage.root, &stage.clock)?,
+            clock: environment.clock.clone(),
+            socket: ClockSocket::open(&environment.root, &environment.clock)?,
             calls: Calls::of(&scenario.agents),
-            scripts: stage.root.join("scripts"),
+            scripts: environment.root.join("scripts"),
             problems: Problems::default(),
             program: self.program.clone(),
             variables: self.variables.clone(),
@@ -215,7 +218,7 @@ impl Rehearsal {
             staged: scenario
                 .agents
                 .keys()
-                .filter(|name| vendor::is_staged(name, scenario))
+                .filter(|name| fake_model::is_staged(name, scenario))
                 .cloned()
                 .collect(),
             vendor,
@@ -242,12 +245,12 @@ impl Flows {
     }
 }
 
-/// Adds the tasks; the words in which they were refused.
+/// Adds the tasks; returns why they were refused, if they were.
 async fn add_tasks(
     scenario: &Scenario,
     flows: &Flows,
     store: &dyn Store,
-) -> Result<Option<String>, StageError> {
+) -> Result<Option<String>, ScenarioError> {
     let mut changes = Vec::new();
     let mut sessions: Vec<_> = scenario.tasks.iter().filter_map(|task| task.value.session.clone()).collect();
     sessions.sort();
@@ -263,7 +266,7 @@ async fn add_tasks(
         let tasks = of_a_flow.iter().map(|(id, task)| (id.clone(), new_task(task))).collect();
         changes.push(Change::AddTasks { tasks, flow: Arc::clone(flows.of(first)) });
     }
-    match store.commit(Actor::User, BEGINNING, changes).await {
+    match store.commit(Actor::User, START, changes).await {
         Ok(_) => Ok(None),
         Err(CommitError::Store(error)) => Err(error.into()),
         Err(error) => Ok(Some(error.to_string())),
@@ -286,28 +289,28 @@ fn new_task(task: &ScenarioTask) -> NewTask {
     }
 }
 
-/// Lets the workers work; what went wrong with the rehearsal itself.
+/// Runs the workers; returns what went wrong with the rehearsal itself.
 async fn play(
     scenario: &Scenario,
-    stage: &Arc<Stage>,
-    store: &Arc<Frail>,
+    environment: &Arc<Environment>,
+    store: &Arc<FaultyStore>,
     timeline: &Arc<Timeline>,
     actors: &Arc<Actors>,
     (seed, workers): (u64, Option<u32>),
-) -> Result<Vec<String>, StageError> {
+) -> Result<Vec<String>, ScenarioError> {
     let (sender, orders) = mpsc::unbounded_channel();
     let world = Arc::new(World {
-        stage: Arc::clone(stage),
+        environment: Arc::clone(environment),
         store: Arc::clone(store),
         timeline: Arc::clone(timeline),
         actors: Arc::clone(actors),
         orders: sender,
         awaited: Mutex::new(Awaited::of(&scenario.meanwhile)),
-        put_off: Mutex::new(JoinSet::new()),
+        scheduled: Mutex::new(JoinSet::new()),
     });
     for act in &scenario.meanwhile {
         if let Some(after) = act.value.at {
-            world.put_off(after.0, act.value.what.clone());
+            world.schedule(after.0, act.value.what.clone());
         }
     }
     let options = WorkOptions {
@@ -330,16 +333,16 @@ async fn play(
         orders,
         options,
         seed,
-        until: BEGINNING.plus(scenario.until.0),
+        until: START.plus(scenario.until.0),
         workers: JoinSet::new(),
         cast: BTreeMap::new(),
     };
     director.play(workers.unwrap_or(scenario.workers)).await?;
-    let mut problems = actors.problems.told();
+    let mut problems = actors.problems.all();
     if problems.is_empty() {
         problems.extend(world.missed());
         problems.extend(actors.calls.unused());
-        problems.extend(actors.vendor.iter().flat_map(Vendor::problems));
+        problems.extend(actors.vendor.iter().flat_map(FakeModel::problems));
     }
     Ok(problems)
 }

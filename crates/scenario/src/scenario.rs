@@ -11,8 +11,8 @@ use rehearsal_forge::mock_gh::{Fault, MockChecks};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::calls::RoleScript;
 use crate::expectation::Expect;
-use crate::runs::RoleScript;
 use rehearsal_engine::Moment;
 
 /// One rehearsal.

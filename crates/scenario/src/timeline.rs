@@ -1,4 +1,4 @@
-//! What happened in a rehearsal, and when, in its own time.
+//! The timeline of a rehearsal, in virtual time.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Activity, Timestamp};
 use serde::Serialize;
 
-use crate::clock::StageClock;
+use crate::clock::ScenarioClock;
 use rehearsal_engine::WorkEvent;
 
-/// One thing that happened.
+/// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Happening {
+pub struct TimelineEntry {
     /// Milliseconds since the beginning, in the rehearsal's own time.
     pub at_ms: u64,
     /// Who did it: `worker 1`, or `world`.
@@ -22,25 +22,25 @@ pub struct Happening {
     pub what: String,
 }
 
-/// Collects them.
+/// Collects the entries.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    clock: StageClock,
+    clock: ScenarioClock,
     start: Timestamp,
     root: Utf8PathBuf,
-    told: Mutex<Vec<Happening>>,
+    entries: Mutex<Vec<TimelineEntry>>,
     warnings: Mutex<Vec<String>>,
 }
 
 impl Timeline {
-    pub(crate) fn new(clock: StageClock, root: &Utf8Path) -> Self {
+    pub(crate) fn new(clock: ScenarioClock, root: &Utf8Path) -> Self {
         let start = clock.now();
-        let (told, warnings) = Default::default();
-        Self { clock, start, root: root.to_owned(), told, warnings }
+        let (entries, warnings) = Default::default();
+        Self { clock, start, root: root.to_owned(), entries, warnings }
     }
 
-    /// A text without the place where this rehearsal happens to be.
-    pub(crate) fn anywhere(&self, text: &str) -> String {
+    /// A text without the path of the scenario's directory.
+    pub(crate) fn without_paths(&self, text: &str) -> String {
         text.replace(self.root.as_str(), "STAGE")
     }
 
@@ -49,27 +49,27 @@ impl Timeline {
     }
 
     pub(crate) fn world(&self, what: impl Into<String>) {
-        self.tell("world".to_owned(), &what.into());
+        self.add("world".to_owned(), &what.into());
     }
 
     pub(crate) fn worker(&self, worker: usize, event: &WorkEvent) {
         if let WorkEvent::Warning { message } = event {
-            let message = self.anywhere(message);
+            let message = self.without_paths(message);
             self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(message);
         }
-        if let Some(what) = in_words(event) {
-            self.tell(format!("worker {worker}"), &what);
+        if let Some(what) = describe(event) {
+            self.add(format!("worker {worker}"), &what);
         }
     }
 
-    fn tell(&self, who: String, what: &str) {
+    fn add(&self, who: String, what: &str) {
         let at_ms = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let what = self.anywhere(what);
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(Happening { at_ms, who, what });
+        let what = self.without_paths(what);
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(TimelineEntry { at_ms, who, what });
     }
 
-    pub(crate) fn told(&self) -> Vec<Happening> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn entries(&self) -> Vec<TimelineEntry> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn warnings(&self) -> Vec<String> {
@@ -77,8 +77,8 @@ impl Timeline {
     }
 }
 
-/// What a worker tells, in a line; none for what is of no interest here.
-fn in_words(event: &WorkEvent) -> Option<String> {
+/// A worker's event in a line; none if it is not interesting here.
+fn describe(event: &WorkEvent) -> Option<String> {
     Some(match event {
         WorkEvent::WorkStarted { .. } => "begins".to_owned(),
         WorkEvent::Recovered { task, outcome, .. } => format!("{task}: recovered, its run was {outcome}"),

@@ -31,6 +31,7 @@ mod ids;
 mod lint;
 mod listening;
 mod matching;
+mod on_stage;
 mod pace;
 mod play;
 mod record;
@@ -47,6 +48,7 @@ mod template;
 
 pub use body::{Body, Cut, Frames, Step};
 pub use listening::ListeningPlay;
+pub use on_stage::{OnStage, upstreams_of};
 pub use play::{Answer, Asked, Play};
 pub use record::{Answered, Exchange, Report, TurnReport};
 pub use recording::{RecordError, RecordingPlay, Upstreams};

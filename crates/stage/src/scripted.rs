@@ -1,7 +1,7 @@
 //! Plays a script.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use hyper::StatusCode;
@@ -23,7 +23,7 @@ use crate::{fixed, side};
 /// Answers from a script, and remembers what was asked.
 #[derive(Debug)]
 pub struct ScriptedPlay {
-    script: Script,
+    script: Arc<Script>,
     state: Mutex<State>,
 }
 
@@ -53,7 +53,8 @@ enum Decision {
 
 impl ScriptedPlay {
     /// From its beginning.
-    pub fn new(script: Script) -> Self {
+    pub fn new(script: impl Into<Arc<Script>>) -> Self {
+        let script = script.into();
         let state = State { played: vec![0; script.turns.len()], ..State::default() };
         Self { script, state: Mutex::new(state) }
     }

@@ -143,8 +143,10 @@ mod tests {
     fn wrong_by_schema(text: &str) -> Vec<String> {
         let script: serde_json::Value = rehearsal_core::yaml::from_str(text).unwrap();
         let schema = serde_json::from_str(SCHEMA).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        validator.iter_errors(&script).map(|error| error.to_string()).collect()
+        let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+        compiler.add_resource("script", schema).unwrap();
+        let root = compiler.compile("script", &mut schemas).unwrap();
+        schemas.validate(&script, root).err().map(|error| error.to_string()).into_iter().collect()
     }
 
     #[test]

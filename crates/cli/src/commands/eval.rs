@@ -1,56 +1,39 @@
 //! `eval`: measure agents on cases.
 
-mod asked;
-mod attempt;
-mod flow;
 mod import;
-mod judge;
 mod mutate;
 mod oracle;
-mod runs;
-mod scene;
+mod report;
 mod session;
-mod steps;
-mod tape;
-mod taped_model;
-mod tell;
-mod tested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
-use rehearsal_core::config::Overrides;
+use rehearsal_core::AgentName;
+use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::flow::Flow;
+use rehearsal_eval::attempt::{AgentTrials, Mode, TrialContext};
 use rehearsal_eval::case::{Eval, parse};
-use rehearsal_eval::grade::grade;
-use rehearsal_eval::run::{Ended, Journal, Limits, RunEvent, run as run_all};
-use rehearsal_eval::summary::{Record, Summary};
+use rehearsal_eval::direct::ECHO;
+use rehearsal_eval::run::{Archive, Ended, EvalRun, FindRunError, Journal, Limits, RunEvent, run as run_all};
+use rehearsal_eval::summary::{Record, Summary, VariantError};
 use rehearsal_eval::trial::Variant;
 use rehearsal_llm::cassette::Matching;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Done;
-use crate::context::{Context, variables};
+use crate::context::{Context, own_program, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::{Project, read_text};
-use asked::Vendors;
-use attempt::RealAttempts;
+use crate::ui::Document;
 #[cfg(all(test, feature = "schema"))]
 pub(crate) use import::ImportDocument;
 #[cfg(all(test, feature = "schema"))]
-pub(crate) use mutate::MutateDocument;
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use oracle::OracleDocument;
-use runs::{EvalRun, Runs};
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use session::SessionDocument;
-use tape::{Mode, Tapes};
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use tell::{CompareDocument, EvalDocument, EvalListDocument};
+pub(crate) use report::{CompareDocument, EvalDocument, EvalListDocument};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -163,7 +146,7 @@ impl Answers {
             (true, _, _) => Mode::Live,
             (_, true, _) => Mode::Record,
             (_, _, true) => Mode::Replay(Matching::Strict),
-            (false, false, false) => Mode::StandIns,
+            (false, false, false) => Mode::Scripted,
         }
     }
 }
@@ -208,12 +191,12 @@ pub(crate) struct CompareArgs {
 
 pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
     let project = context.project()?;
-    let runs = Runs::of(&project);
+    let runs = Archive::at(project.state_dir().join("evals"));
     match command {
         EvalCommand::List => list(&project, &runs, context),
         EvalCommand::Run(args) => run_evals(&args, &project, &runs, context).await,
-        EvalCommand::Show(args) => show(&runs.find(args.run.run.as_deref())?, &args.files, context),
-        EvalCommand::Grade(args) => grade_again(&runs.find(args.run.as_deref())?, context),
+        EvalCommand::Show(args) => show(&find_run(&runs, args.run.run.as_deref())?, &args.files, context),
+        EvalCommand::Grade(args) => grade_again(&find_run(&runs, args.run.as_deref())?, context),
         EvalCommand::Compare(args) => compare(&args, &runs, context),
         EvalCommand::Oracle(args) => {
             oracle::run(&find(&args.evals, &project, context)?, &project, context).await
@@ -228,9 +211,9 @@ pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
 }
 
 /// Runs stay when evals go.
-fn list(project: &Project, runs: &Runs, context: &Context) -> Done {
+fn list(project: &Project, runs: &Archive, context: &Context) -> Done {
     let found = if own_files(project)?.is_empty() { Vec::new() } else { find(&[], project, context)? };
-    tell::list(&found, runs, context)
+    report::list(&found, runs, context)
 }
 
 /// An eval and the file that it is in.
@@ -252,7 +235,7 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
         let eval = parse(&text, settings.agent.as_str()).map_err(|error| {
             CliError::in_file(error, &shown).hint("`rehearsal schema eval` has the form of the file")
         })?;
-        asked::check_names(&eval, &settings)?;
+        check_names(&eval, &settings)?;
         all.push(Found { eval, text, path });
     }
     let is_file = |name: &&String| name.ends_with(".yaml") || name.ends_with(".yml");
@@ -269,6 +252,19 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
             || names.iter().any(|name| is_file(&name) && context.directory.join(name) == found.path)
     });
     Ok(all)
+}
+
+/// A name must not mean two things.
+fn check_names(eval: &Eval, settings: &Settings) -> Result<(), CliError> {
+    let named = eval.cases.iter().flat_map(|case| &case.variants).any(|variant| variant.agent == ECHO);
+    let configured = AgentName::new(ECHO).is_ok_and(|name| settings.profile_of(&name).is_some());
+    if named && configured {
+        return Err(CliError::usage(format!(
+            "`{ECHO}` is the stand-in that answers with its prompt, and an agent of the configuration"
+        ))
+        .hint(format!("give the agent `{ECHO}` another name")));
+    }
+    Ok(())
 }
 
 /// What to do where there is no eval.
@@ -305,11 +301,11 @@ fn own_files(project: &Project) -> Result<Vec<Utf8PathBuf>, CliError> {
     Ok(paths)
 }
 
-async fn run_evals(args: &RunArgs, project: &Project, runs: &Runs, context: &Context) -> Done {
+async fn run_evals(args: &RunArgs, project: &Project, runs: &Archive, context: &Context) -> Done {
     let mut red = false;
     let stop = stop_on_signal()?;
     for mut found in find(&args.evals, project, context)? {
-        choose(&mut found.eval, args);
+        found.eval.select(args.case.as_deref(), args.tag.as_deref(), args.repeat);
         if found.eval.cases.is_empty() {
             continue;
         }
@@ -318,9 +314,10 @@ async fn run_evals(args: &RunArgs, project: &Project, runs: &Runs, context: &Con
         let mut journal = open(&run)?;
         let ended = run_one(&found, &mut journal, args, project, &stop, context).await?;
         let summary = Summary::of(&found.eval, journal.records());
-        run.write_results(&summary, journal.records())?;
+        let document = serde_json::to_string_pretty(&Document::new(&summary)).unwrap_or_default();
+        run.write_results(&document, &summary, journal.records())?;
         red |= !summary.holds();
-        tell::summary(&summary, journal.records(), &run, &args.files, context)?;
+        report::summary(&summary, journal.records(), &run, &args.files, context)?;
         match ended {
             Ended::Complete => {}
             Ended::OverBudget => {
@@ -336,16 +333,6 @@ async fn run_evals(args: &RunArgs, project: &Project, runs: &Runs, context: &Con
     Ok(if red { Exit::Red } else { Exit::Ok })
 }
 
-/// Only what is asked for of it.
-fn choose(eval: &mut Eval, args: &RunArgs) {
-    let wanted = |name: &str| args.case.as_ref().is_none_or(|text| name.contains(text.as_str()));
-    let tagged = |tags: &[String]| args.tag.as_ref().is_none_or(|tag| tags.contains(tag));
-    eval.cases.retain(|case| wanted(&case.name) && tagged(&case.file.tags));
-    if let Some(repeat) = args.repeat {
-        eval.cases.iter_mut().for_each(|case| case.repeat = repeat.max(1));
-    }
-}
-
 async fn run_one(
     found: &Found,
     journal: &mut Journal,
@@ -354,47 +341,59 @@ async fn run_one(
     stop: &CancellationToken,
     context: &Context,
 ) -> Result<Ended, CliError> {
-    let attempts = attempts(found, args.answers.mode(), project, context).await?;
-    let attempts = Arc::new(RealAttempts { trust: args.trust, ..attempts });
+    let trials = Arc::new(trials(found, args.answers.mode(), args.trust, project, context).await?);
     let limits = Limits { jobs: args.jobs, budget_usd: args.budget };
     let began = std::time::Instant::now();
     let ui = context.ui;
     let mut watch = |event: RunEvent<'_>| {
         if let RunEvent::Over(record, progress) = event {
-            tell::progress(record, progress, began.elapsed(), ui);
+            report::progress(record, progress, began.elapsed(), ui);
         }
     };
-    run_all(&found.eval, attempts, journal, limits, &mut watch, stop)
+    run_all(&found.eval, trials, journal, limits, &mut watch, stop)
         .await
         .map_err(|error| CliError::of(Exit::Internal, &error))
 }
 
-/// Whoever can make trials of an eval.
-async fn attempts(
+/// Makes the trials of an eval.
+async fn trials(
     found: &Found,
     mode: Mode,
+    trust: bool,
     project: &Project,
     context: &Context,
-) -> Result<RealAttempts, CliError> {
-    let variables = variables();
-    let variable = |name: &str| variables.get(name).cloned();
-    let beside = found.path.parent().unwrap_or(Utf8Path::new(".")).to_owned();
-    Ok(RealAttempts {
-        vendors: Vendors::of(&found.eval, mode, Arc::clone(&context.clock), variable),
-        eval: found.eval.clone(),
-        settings: project.settings(Overrides::default())?,
-        clock: Arc::clone(&context.clock),
-        tapes: Tapes {
-            directory: project.directory().join("cassettes"),
-            beside: beside.clone(),
-            eval: found.eval.name.clone(),
-        },
-        beside,
-        flows: flows(&found.eval, project)?,
-        prompts: project.directory().join("prompts"),
+) -> Result<AgentTrials, CliError> {
+    let flows = flows(&found.eval, project)?;
+    let surroundings = Arc::new(trial_context(flows, trust, project, context).await?);
+    let directory = found.path.parent().unwrap_or(Utf8Path::new("."));
+    Ok(AgentTrials::new(&found.eval, directory, mode, surroundings))
+}
+
+/// What trials need of the project and of this process.
+async fn trial_context(
+    flows: BTreeMap<String, Arc<Flow>>,
+    trust: bool,
+    project: &Project,
+    context: &Context,
+) -> Result<TrialContext, CliError> {
+    let settings = project.settings(Overrides::default())?;
+    let mut templates = BTreeMap::new();
+    if !flows.is_empty() {
+        for name in settings.agent_names() {
+            let path = project.directory().join("prompts").join(format!("{name}.md"));
+            templates.extend(read_text(&path)?.map(|text| (name, text)));
+        }
+    }
+    Ok(TrialContext {
+        settings,
+        flows,
+        templates,
+        cassettes: project.directory().join("cassettes"),
         store: project.store().await?,
-        mode,
-        trust: false,
+        clock: Arc::clone(&context.clock),
+        variables: variables(),
+        program: own_program()?,
+        trust,
     })
 }
 
@@ -406,7 +405,18 @@ fn flows(eval: &Eval, project: &Project) -> Result<BTreeMap<String, Arc<Flow>>, 
 }
 
 fn open(run: &EvalRun) -> Result<Journal, CliError> {
-    Journal::open(run.trials().as_std_path()).map_err(|error| CliError::of(Exit::Usage, &error))
+    run.journal().map_err(|error| CliError::of(Exit::Usage, &error))
+}
+
+/// The run with this name or a unique part of it; without a name, the last one.
+fn find_run(runs: &Archive, name: Option<&str>) -> Result<EvalRun, CliError> {
+    runs.find(name).map_err(|error| match error {
+        FindRunError::NoRuns => CliError::of(Exit::Usage, &error).hint("`rehearsal eval run` runs them"),
+        FindRunError::Unknown(_) | FindRunError::Ambiguous(_) => {
+            CliError::of(Exit::Usage, &error).hint("`rehearsal eval list` shows them")
+        }
+        FindRunError::Io(error) => error.into(),
+    })
 }
 
 /// Cancelled by Ctrl-C or a polite kill.
@@ -427,7 +437,7 @@ fn stop_on_signal() -> Result<CancellationToken, CliError> {
 fn show(run: &EvalRun, files: &ReportFiles, context: &Context) -> Done {
     let (eval, records) = read(run, context)?;
     let summary = Summary::of(&eval, &records);
-    tell::summary(&summary, &records, run, files, context)?;
+    report::summary(&summary, &records, run, files, context)?;
     Ok(if summary.holds() { Exit::Ok } else { Exit::Red })
 }
 
@@ -446,36 +456,27 @@ fn grade_again(run: &EvalRun, context: &Context) -> Done {
     let (eval, mut records) = read(run, context)?;
     let now = find(&[], &context.project()?, context)?.into_iter().find(|found| found.eval.name == eval.name);
     let eval = now.map_or(eval, |found| found.eval);
-    for record in &mut records {
-        let case = eval.cases.iter().find(|case| case.name == record.id.case);
-        if let (Some(case), Some(trial)) = (case, &record.trial) {
-            (record.graded, record.verdict) = grade(trial, &case.assertions, case.file.threshold);
-        }
-    }
+    records.iter_mut().for_each(|record| record.grade_again(&eval));
     let summary = Summary::of(&eval, &records);
     let nowhere = ReportFiles { html: None, markdown: None, junit: None };
-    tell::summary(&summary, &records, run, &nowhere, context)?;
+    report::summary(&summary, &records, run, &nowhere, context)?;
     Ok(if summary.holds() { Exit::Ok } else { Exit::Red })
 }
 
-fn compare(args: &CompareArgs, runs: &Runs, context: &Context) -> Done {
+fn compare(args: &CompareArgs, runs: &Archive, context: &Context) -> Done {
     let side = |written: &str| -> Result<(Summary, Variant), CliError> {
         let (name, agent) = match written.rsplit_once(':') {
             Some((name, agent)) => (name, Some(agent)),
             None => (written, None),
         };
-        let (eval, records) = read(&runs.find(Some(name))?, context)?;
+        let (eval, records) = read(&find_run(runs, Some(name))?, context)?;
         let summary = Summary::of(&eval, &records);
-        let fits = |variant: &&Variant| {
-            agent.is_none_or(|agent| variant.to_string() == agent || variant.agent == agent)
-        };
-        let mut variants = summary.variants.iter().map(|one| &one.variant).filter(fits);
-        match (variants.next().cloned(), variants.next()) {
-            (Some(variant), None) => Ok((summary, variant)),
-            (Some(_), Some(_)) => {
+        match summary.variant(agent).cloned() {
+            Ok(variant) => Ok((summary, variant)),
+            Err(VariantError::Several) => {
                 Err(CliError::usage(format!("`{written}` has several agents")).hint("name one: RUN:AGENT"))
             }
-            (None, _) => Err(CliError::usage(format!("`{written}` has no such agent"))),
+            Err(VariantError::Unknown) => Err(CliError::usage(format!("`{written}` has no such agent"))),
         }
     };
     let ((first, a), (second, b)) = (side(&args.first)?, side(&args.second)?);
@@ -483,6 +484,6 @@ fn compare(args: &CompareArgs, runs: &Runs, context: &Context) -> Done {
         CliError::usage("there is no case that both have trials of")
             .hint("`rehearsal eval show RUN` lists them")
     })?;
-    tell::comparison(&args.first, &args.second, comparison, context);
+    report::comparison(&args.first, &args.second, comparison, context);
     Ok(Exit::Ok)
 }

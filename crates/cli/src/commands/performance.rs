@@ -1,6 +1,5 @@
 //! An agent's command on a stage: in a home of its own, with a limit, and with nothing left of it afterwards.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Read as _};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,15 +7,16 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_agent::environment::{Variables, tool_environment};
+use rehearsal_agent::probe::version_of;
 use rehearsal_agent::process::{Ended, Launcher, SpawnError, SpawnSpec, Supervised};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_llm::cassette::{AgentPack, Place};
+use rehearsal_stage::OnStage;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::on_stage::OnStage;
 use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -24,12 +24,6 @@ use crate::ui::Ui;
 
 /// How long a process that is asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// How long a program may take to say its version.
-const VERSION_WITHIN: Duration = Duration::from_secs(10);
-
-/// The longest answer to `--version` that is read.
-const VERSION_BYTES: u64 = 4096;
 
 /// A command to run on the stage.
 #[derive(Debug, Args)]
@@ -116,7 +110,7 @@ impl Performance {
 
     /// The directories that differ from run to run, under all of their names.
     pub(crate) fn place(&self) -> Place {
-        place(&self.directory, &self.home, &self.temp)
+        Place::resolved(self.directory.as_str(), self.home.as_str(), self.temp.as_str())
     }
 
     /// Runs it to its end.
@@ -165,49 +159,20 @@ impl Performance {
         if keys == KeysOf::User {
             on_stage.give_keys(&self.agent, &ours);
         }
-        on_stage.write_files(&self.home)?;
+        on_stage.write_files(self.home.as_std_path())?;
         env.extend(on_stage.variables);
         let mut arguments = on_stage.arguments;
         arguments.extend(self.arguments.iter().cloned());
         Ok((env, arguments))
     }
 
-    /// What the program says is its version.
+    /// The version that a known agent CLI reports.
     pub(crate) async fn version(&self) -> Option<String> {
-        version_of(self.pack(), &self.program, &self.home, &self.temp).await
+        if self.pack() == AgentPack::Plain {
+            return None;
+        }
+        version_of(&self.program, &variables(), &self.home, &self.temp).await
     }
-}
-
-/// What a program says is its version. Only programs that are known are asked: another may do anything.
-pub(crate) async fn version_of(
-    pack: AgentPack,
-    program: &str,
-    home: &Utf8Path,
-    temp: &Utf8Path,
-) -> Option<String> {
-    if pack == AgentPack::Plain {
-        return None;
-    }
-    let mut env: BTreeMap<String, String> = tool_environment(&variables());
-    env.insert("HOME".to_owned(), home.to_string());
-    let spec = SpawnSpec {
-        program: program.to_owned(),
-        args: vec!["--version".to_owned()],
-        cwd: temp.to_owned(),
-        env,
-        sandbox: None,
-    };
-    let mut process = Supervised::spawn(&Launcher::default(), spec).await.ok()?;
-    drop(process.stdin.take());
-    let mut text = String::new();
-    let stdout = process.stdout.take()?;
-    let read = async { stdout.take(VERSION_BYTES).read_to_string(&mut text).await };
-    let told = tokio::time::timeout(VERSION_WITHIN, read).await;
-    process.kill().await;
-    process.wait().await;
-    told.ok()?.ok()?;
-    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
-    text.split_whitespace().find(is_version).map(str::to_owned)
 }
 
 /// Who commits, and what git does not tell: agents look at its status, in which a cassette that was just recorded would
@@ -217,17 +182,6 @@ fn write_git_settings(home: &Utf8Path) -> Result<(), CliError> {
     fs_err::create_dir_all(home.join(".config/git"))?;
     fs_err::write(home.join(".config/git/ignore"), "/.rehearsal/cassettes/\n")?;
     Ok(())
-}
-
-/// The directories of a run, under all of their names.
-pub(crate) fn place(directory: &Utf8Path, home: &Utf8Path, temp: &Utf8Path) -> Place {
-    let names = |path: &Utf8Path| -> Vec<String> {
-        let real = path.canonicalize_utf8().ok().map(String::from);
-        let mut names = vec![path.to_string()];
-        names.extend(real.filter(|real| *real != path.as_str()));
-        names
-    };
-    Place { work_dir: names(directory), home: names(home), temp: names(temp) }
 }
 
 fn cannot_start(error: &SpawnError) -> CliError {

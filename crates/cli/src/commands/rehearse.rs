@@ -7,7 +7,7 @@ mod starter;
 
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_scenario::{Rehearsed, Scenario, parse};
 use serde::Serialize;
@@ -67,6 +67,15 @@ enum StoreKind {
     Postgres,
 }
 
+impl From<StoreKind> for rehearsal_scenario::StoreKind {
+    fn from(kind: StoreKind) -> Self {
+        match kind {
+            StoreKind::Sqlite => Self::Sqlite,
+            StoreKind::Postgres => Self::Postgres,
+        }
+    }
+}
+
 /// `rehearse --json`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -114,7 +123,7 @@ pub(crate) fn run(args: &RehearseArgs, context: &Context) -> Done {
         return starter::run(&context.project()?, context);
     }
     let found = find(args, project.as_ref(), context)?;
-    let played = play::all(&found, args, project.as_ref(), context)?;
+    let played = play::all(found, args, project.as_ref(), context)?;
     if let Some(path) = &args.junit {
         report::junit(&played, &context.directory.join(path))?;
     }
@@ -196,13 +205,4 @@ fn scenarios_dir(project: &Project) -> Utf8PathBuf {
 /// The name of a file for a scenario.
 pub(crate) fn scenario_path(project: &Project, name: &str) -> Utf8PathBuf {
     scenarios_dir(project).join(format!("{name}.yaml"))
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// An absolute path.
-fn absolute(directory: &Utf8Path, path: &Utf8Path) -> Utf8PathBuf {
-    directory.join(path)
 }

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use rehearsal_llm::json_schema::JsonSchema;
 use serde_json::Value;
 
 use crate::env::{Output, TestEnv};
 use crate::help::leaves;
 
-pub(crate) fn schema(env: &TestEnv, name: &str) -> jsonschema::Validator {
+pub(crate) fn schema(env: &TestEnv, name: &str) -> JsonSchema {
     let document = env.must(&["schema", name, "--json"]).document();
-    jsonschema::validator_for(&document).unwrap_or_else(|error| panic!("schema {name}: {error}"))
+    JsonSchema::compile(&document).unwrap_or_else(|error| panic!("schema {name}: {error}"))
 }
 
 #[track_caller]
-pub(crate) fn validate(schema: &jsonschema::Validator, document: &Value) {
-    let errors: Vec<String> =
-        schema.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+pub(crate) fn validate(schema: &JsonSchema, document: &Value) {
+    let errors: Vec<String> = schema
+        .violations(document)
+        .into_iter()
+        .map(|found| format!("{}: {}", found.place, found.message))
+        .collect();
     assert!(errors.is_empty(), "{document:#}\n{errors:#?}");
 }
 
@@ -218,7 +222,7 @@ fn files_that_people_write_have_schemas_that_fit_them() {
             "loop": { "iterations": 3 }, "testing": { "command": "./test" },
         }),
     );
-    assert!(!config.is_valid(&serde_json::json!({ "agnts": {} })));
+    assert!(!config.violations(&serde_json::json!({ "agnts": {} })).is_empty());
     let testing = schema(&env, "testing");
     validate(
         &testing,
@@ -230,7 +234,7 @@ fn files_that_people_write_have_schemas_that_fit_them() {
         }),
     );
     validate(&testing, &serde_json::json!({ "testing": { "sandbox": "required" } }));
-    assert!(!testing.is_valid(&serde_json::json!({ "testing": { "timout": "5m" } })));
+    assert!(!testing.violations(&serde_json::json!({ "testing": { "timout": "5m" } })).is_empty());
     let script = schema(&env, "mock-script");
     validate(
         &script,
@@ -241,7 +245,7 @@ fn files_that_people_write_have_schemas_that_fit_them() {
             ],
         }),
     );
-    assert!(!script.is_valid(&serde_json::json!({ "run": [{ "sya": "hi" }] })));
+    assert!(!script.violations(&serde_json::json!({ "run": [{ "sya": "hi" }] })).is_empty());
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
-use jsonschema::Validator;
 use rehearsal_llm::chat::{Json, ToolDefinition, ToolInput};
+use rehearsal_llm::json_schema::{JsonSchema, Violation};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -120,7 +120,7 @@ impl<T: BuiltIn> Tool for Typed<T> {
 /// A JSON Schema, compiled when it is first needed.
 pub(crate) struct Checked {
     schema: Value,
-    compiled: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Option<JsonSchema>>,
 }
 
 /// What is told of mistakes at once.
@@ -138,8 +138,8 @@ impl Checked {
         self.compiled().is_some()
     }
 
-    fn compiled(&self) -> Option<&Validator> {
-        self.compiled.get_or_init(|| jsonschema::validator_for(&self.schema).ok()).as_ref()
+    fn compiled(&self) -> Option<&JsonSchema> {
+        self.compiled.get_or_init(|| JsonSchema::compile(&self.schema).ok()).as_ref()
     }
 
     pub(crate) fn definition(&self, name: &str, description: &str) -> ToolDefinition {
@@ -153,16 +153,16 @@ impl Checked {
 
     /// Says at which place what is expected.
     pub(crate) fn check(&self, tool: &str, arguments: &Value) -> Result<(), ToolError> {
-        let Some(validator) = self.compiled() else {
+        let Some(schema) = self.compiled() else {
             return Err(ToolError::failed(format!("the schema of `{tool}` cannot be used")));
         };
-        let mistakes: Vec<String> = validator
-            .iter_errors(arguments)
+        let mistakes: Vec<String> = schema
+            .violations(arguments)
+            .into_iter()
             .take(TOLD)
-            .map(|error| {
-                let place = error.instance_path().to_string();
+            .map(|Violation { place, message }| {
                 let place = place.trim_start_matches('/').replace('/', ".");
-                let what = shortened(&error.to_string());
+                let what = shortened(&message);
                 if place.is_empty() { what } else { format!("`{place}`: {what}") }
             })
             .collect();

@@ -75,7 +75,7 @@ async fn tools_of_a_server_are_offered_checked_and_called() {
     assert_eq!(said("mcp__shell__env", json!({})).await, ("key= own=mine\n".into(), CallEnd::Done));
     let (text, end) = said("mcp__shell__look", json!({"at": 1})).await;
     assert_eq!(end, CallEnd::Malformed);
-    assert_snapshot!(text, @r#"ERROR: `mcp__shell__look` cannot be called like this: `at`: 1 is not of type "string"; it takes `at` (required)"#);
+    assert_snapshot!(text, @"ERROR: `mcp__shell__look` cannot be called like this: `at`: want string, but got number; it takes `at` (required)");
     assert!(!text.contains(SECRET));
 }
 

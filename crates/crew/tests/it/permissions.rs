@@ -79,7 +79,7 @@ async fn arguments_that_are_giant_deep_or_no_json_are_refused() {
     assert_snapshot!(refused(format!("{{\"path\": \"{}\"}}", "x".repeat(3 << 20))).await, @"ERROR: the arguments have 3145740 bytes, and may have 2097152");
     assert_snapshot!(refused("{\"path\": ".into()).await, @"ERROR: the arguments of `read_file` are no JSON: EOF while parsing a value at line 1 column 9");
     assert_snapshot!(refused("[".repeat(100_000)).await, @"ERROR: the arguments of `read_file` are no JSON: recursion limit exceeded at line 1 column 128");
-    assert_snapshot!(refused("[1]".into()).await, @r#"ERROR: `read_file` cannot be called like this: [1] is not of type "object"; it takes `limit`, `offset`, `path` (required)"#);
+    assert_snapshot!(refused("[1]".into()).await, @"ERROR: `read_file` cannot be called like this: want object, but got array; it takes `limit`, `offset`, `path` (required)");
     let long = refused(format!("{{\"path\": 1, \"{}\": 1}}", "y".repeat(10_000))).await;
     assert!(long.len() < 1000, "{long}");
 }

@@ -62,7 +62,7 @@ async fn wrong_arguments_are_told_with_their_place_and_what_is_expected() {
     let place = Place::new();
     let called = place.call("read_file", json!({"path": 1, "offset": 0, "lines": 3})).await;
     assert_eq!(called.end, CallEnd::Malformed);
-    assert_snapshot!(called.text, @r#"ERROR: `read_file` cannot be called like this: `offset`: 0 is less than the minimum of 1; `path`: 1 is not of type "string"; Additional properties are not allowed ('lines' was unexpected); it takes `limit`, `offset`, `path` (required)"#);
+    assert_snapshot!(called.text, @"ERROR: `read_file` cannot be called like this: `offset`: must be >=1, but got 0; `path`: want string, but got number; additionalProperties 'lines' not allowed; it takes `limit`, `offset`, `path` (required)");
 }
 
 /// A file may say what it likes: that it should be read is no reason to show a key.

@@ -36,7 +36,7 @@ async fn a_reviewer_decides_and_the_last_decision_counts() {
     assert_eq!(place.text("decide", json!({"decision": "approve"})).await, "decided: it may pass");
     let result = read_result(&place.workplace.run_dir).unwrap().unwrap();
     assert_eq!((result.decision, result.comment), (Some(ReportedDecision::Approve), None));
-    assert_snapshot!(place.text("decide", json!({"decision": "maybe"})).await, @r#"ERROR: `decide` cannot be called like this: `decision`: "maybe" is not one of "approve" or "reject"; it takes `comment`, `decision` (required)"#);
+    assert_snapshot!(place.text("decide", json!({"decision": "maybe"})).await, @"ERROR: `decide` cannot be called like this: `decision`: value must be one of 'approve', 'reject'; it takes `comment`, `decision` (required)");
 }
 
 /// The run's directory can be written by commands.

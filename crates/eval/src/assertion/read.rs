@@ -2,6 +2,7 @@
 
 use globset::{Glob, GlobSetBuilder};
 use rehearsal_core::nearest;
+use rehearsal_llm::json_schema::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -119,7 +120,7 @@ fn is_json(value: &Value) -> Result<Check, String> {
     if value.is_null() {
         return Ok(Check::IsJson(None));
     }
-    jsonschema::validator_for(value).map_err(|error| format!("`value` is not a JSON Schema: {error}"))?;
+    JsonSchema::compile(value).map_err(|error| format!("`value` is not a JSON Schema: {error}"))?;
     Ok(Check::IsJson(Some(value.clone())))
 }
 

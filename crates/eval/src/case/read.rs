@@ -1,6 +1,6 @@
 //! From YAML to checked evals.
 
-mod asked;
+mod direct;
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use rehearsal_core::SourceError;
 use rehearsal_core::yaml::{self, Spanned};
 
 use super::{AtK, Case, CaseFile, Eval, EvalFile, Require};
-use crate::asked::Asked;
 use crate::assertion::{Assertion, AssertionFile, check_of};
+use crate::direct::Direct;
 use crate::trial::Variant;
 
 /// More trials of one case than anyone waits for.
@@ -84,8 +84,8 @@ fn read_case(
         return Err(at(message).hint("add `assert:` with at least one assertion"));
     }
     for agent in agents(file, written, default_agent) {
-        if let Some(asked) = Asked::of(agent) {
-            asked::check(agent, asked, file, case, (common, &own))?;
+        if let Some(asked) = Direct::of(agent) {
+            direct::check(agent, asked, file, case, (common, &own))?;
         }
     }
     if let (Some(judged), None) = (own.iter().chain(common).find(|one| one.is_judged()), &file.judge) {

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 use rehearsal_core::Blame;
+use rehearsal_llm::json_schema::{JsonSchema, Violation};
 use serde_json::Value;
 
 use super::Grade;
@@ -53,12 +54,15 @@ pub(super) fn is_json(trial: &Trial, schema: Option<&Value>) -> Grade {
         Err(error) => return Grade::of(false, format!("the final text is not JSON: {error}")),
     };
     let Some(schema) = schema else { return Grade::of(true, "the final text is JSON") };
-    match jsonschema::validate(schema, &value) {
-        Ok(()) => Grade::of(true, "the final text is JSON and conforms to the schema"),
-        Err(error) => {
-            let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "/" } else { &place };
-            Grade::of(false, format!("the JSON does not conform at {place}: {error}"))
+    let schema = match JsonSchema::compile(schema) {
+        Ok(schema) => schema,
+        Err(error) => return Grade::of(false, format!("the schema is not valid: {error}")),
+    };
+    match schema.violations(&value).first() {
+        None => Grade::of(true, "the final text is JSON and conforms to the schema"),
+        Some(Violation { place, message }) => {
+            let place = if place.is_empty() { "/" } else { place };
+            Grade::of(false, format!("the JSON does not conform at {place}: {message}"))
         }
     }
 }

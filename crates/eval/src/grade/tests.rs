@@ -236,7 +236,7 @@ fn json_may_stand_in_a_fence_and_must_conform() {
     assert_eq!(told("{ type: is-json }", &answered), "holds: the final text is JSON");
     assert_eq!(
         told(schema, &answered),
-        "broken: the JSON does not conform at /tasks: [] has less than 1 item"
+        "broken: the JSON does not conform at /tasks: minimum 1 items required, but got 0 items"
     );
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use rehearsal_core::seed::{fraction, of_text};
 use rehearsal_core::{Outcome, Timestamp};
 use rehearsal_eval::case::{Case, Eval, parse};
-use rehearsal_eval::run::{Attempts, Unmade};
+use rehearsal_eval::run::{Attempts, TrialError};
 use rehearsal_eval::trial::{Source, Trial, TrialId};
 use tokio_util::sync::CancellationToken;
 
@@ -29,9 +29,14 @@ impl Coin {
 
 #[async_trait]
 impl Attempts for Coin {
-    async fn attempt(&self, case: &Case, id: &TrialId, cancel: &CancellationToken) -> Result<Trial, Unmade> {
+    async fn attempt(
+        &self,
+        case: &Case,
+        id: &TrialId,
+        cancel: &CancellationToken,
+    ) -> Result<Trial, TrialError> {
         if cancel.is_cancelled() {
-            return Err(Unmade::Cancelled);
+            return Err(TrialError::Cancelled);
         }
         self.asked.lock().unwrap().push(id.clone());
         let chance = self.chances[&id.variant.agent];

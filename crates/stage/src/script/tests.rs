@@ -43,8 +43,8 @@ fn every_key_can_be_written() {
 fn wrong_by_schema(text: &str) -> Vec<String> {
     let script: serde_json::Value = rehearsal_core::yaml::from_str(text).unwrap();
     let schema = serde_json::from_str(include_str!("../../../../schemas/stage-script.json")).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    validator.iter_errors(&script).map(|error| error.to_string()).collect()
+    let schema = rehearsal_llm::json_schema::JsonSchema::compile(&schema).unwrap();
+    schema.violations(&script).into_iter().map(|violation| violation.message).collect()
 }
 
 #[test]

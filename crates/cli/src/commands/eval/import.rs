@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_eval::import::{Format, Imported, Note, NoteKind, Wanted, promptfoo, safe_name, swe_bench};
+use rehearsal_eval::mining::MiningStats;
 use serde::Serialize;
 
 use crate::commands::Done;
@@ -89,7 +90,7 @@ pub(crate) struct ImportDocument {
     notes: Vec<Note>,
     /// What was looked at, of a history.
     #[serde(skip_serializing_if = "Option::is_none")]
-    history: Option<history::Looked>,
+    history: Option<MiningStats>,
 }
 
 pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context) -> Done {

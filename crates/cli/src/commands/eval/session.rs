@@ -1,25 +1,26 @@
 //! `eval record` and `eval replay`: one run of an agent by the name of its recording.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_core::config::Overrides;
-use rehearsal_eval::case::parse;
-use rehearsal_eval::run::{Attempts as _, Unmade};
-use rehearsal_eval::trial::{Replay, Trial, TrialId};
+use rehearsal_eval::grade::no_evidence;
+use rehearsal_eval::recorded_run::{self, RecordedTask, ReplayError, SessionDocument};
+use rehearsal_eval::run::TrialError;
+use rehearsal_eval::trial::Trial;
 use rehearsal_forge::Git;
 use rehearsal_llm::cassette::Matching;
-use serde::{Deserialize, Serialize};
 
-use super::attempt::RealAttempts;
-use super::tape::{Mode, says_something};
-use super::{Found, attempts, stop_on_signal};
+use super::{stop_on_signal, trial_context};
 use crate::commands::Done;
 use crate::commands::cassette::path_of;
 use crate::commands::replay::RungName;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
+use crate::project::Project;
 use crate::ui::{harmless, one_line};
 
 #[derive(Debug, Args)]
@@ -63,34 +64,6 @@ pub(crate) struct ReplayArgs {
     trust: bool,
 }
 
-/// `eval record --json`, `eval replay --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct SessionDocument {
-    /// The recording.
-    cassette: String,
-    /// Who was asked.
-    agent: String,
-    /// What it was asked.
-    task: String,
-    /// How its run ended.
-    outcome: String,
-    /// What it said at the end.
-    output: String,
-    /// How the replay went, if it was one.
-    replay: Option<Replay>,
-}
-
-/// What a recording was made of: it stands beside it.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Asked {
-    agent: String,
-    task: String,
-    /// The commit that the agent was given.
-    at: String,
-}
-
 pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Context) -> Done {
     let cassette = path_of(context, &args.name)?;
     let agent = match &args.agent {
@@ -99,66 +72,56 @@ pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Conte
     };
     let head = Git::at(project.root.clone()).line(&["rev-parse", "HEAD"]).await;
     let at = head.map_err(|error| CliError::of(Exit::Git, &error).hint("commit something first"))?;
-    let asked = Asked { agent, task: args.task.clone(), at };
-    let trial = play(&asked, &cassette, Mode::Record, args.trust, project, context).await?;
-    if !says_something(&trial) {
+    let task = RecordedTask { agent, task: args.task.clone(), at };
+    let surroundings = Arc::new(trial_context(BTreeMap::new(), args.trust, project, context).await?);
+    let stop = stop_on_signal()?;
+    let trial = recorded_run::record(&task, &project.root, &cassette, surroundings, &stop).await;
+    let trial = trial.map_err(not_made)?;
+    if no_evidence(&trial).is_some() {
         return Err(CliError::new(Exit::Agent, format!("nothing was recorded: {}", ended(&trial))));
     }
-    let text = serde_json::to_string_pretty(&asked).unwrap_or_default();
-    fs_err::write(beside(&cassette), text + "\n")?;
     context.ui.say(harmless(trial.output.trim_end()));
-    context.ui.aside(format!("recorded in {}; {}", project.shown(&cassette), ended(&trial)));
-    document(asked, &cassette, trial, project, context);
+    let shown = project.shown(&cassette);
+    context.ui.aside(format!("recorded in {shown}; {}", ended(&trial)));
+    context.ui.document(SessionDocument::new(shown, task, trial));
     Ok(Exit::Ok)
 }
 
 pub(super) async fn replay(args: &ReplayArgs, project: &Project, context: &Context) -> Done {
     let cassette = path_of(context, &args.name)?;
-    let file = beside(&cassette);
-    let Some(text) = read_text(&file)?.filter(|_| cassette.exists()) else {
-        let error = CliError::usage(format!(
-            "there is no recording `{}` with its task beside it",
-            project.shown(&cassette)
-        ));
-        return Err(error.hint(format!(
-            "record it with `rehearsal eval record --name {} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
-            args.name
-        )));
-    };
-    let asked: Asked = serde_json::from_str(&text)
-        .map_err(|error| CliError::usage(format!("{error}")).at(&project.shown(&file)))?;
     let matching = if args.strict { Matching::Strict } else { Matching::Relaxed(args.relaxed.rung()) };
-    let trial = play(&asked, &cassette, Mode::Replay(matching), args.trust, project, context).await?;
-    let replay = trial.replay.clone();
-    let differences = replay.iter().flat_map(|replay| &replay.differences);
+    let surroundings = Arc::new(trial_context(BTreeMap::new(), args.trust, project, context).await?);
+    let stop = stop_on_signal()?;
+    let shown = project.shown(&cassette);
+    let played = recorded_run::replay(&project.root, &cassette, matching, surroundings, &stop).await;
+    let (task, trial) = played.map_err(|error| match error {
+        ReplayError::Missing => {
+            CliError::usage(format!("there is no recording `{shown}` with its task beside it")).hint(format!(
+                "record it with `rehearsal eval record --name {} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
+                args.name
+            ))
+        }
+        ReplayError::BrokenTask { path, error } => CliError::of(Exit::Usage, &error).at(&project.shown(&path)),
+        ReplayError::Io(error) => error.into(),
+        ReplayError::Trial(error) => not_made(error),
+    })?;
+    let replay = trial.replay.as_ref();
     context.ui.say(harmless(trial.output.trim_end()));
-    for difference in differences {
+    for difference in replay.iter().flat_map(|replay| &replay.differences) {
         context.ui.aside(format!("differs: {}", one_line(difference, 300)));
     }
-    let is_exact = replay.as_ref().is_some_and(|replay| replay.exact);
+    let is_exact = replay.is_some_and(|replay| replay.exact);
     let exactly = if is_exact { "exactly as it was recorded" } else { "not as it was recorded" };
     context.ui.aside(format!("played {exactly}; {}", ended(&trial)));
-    let missed = replay.as_ref().is_some_and(|replay| replay.missed > 0);
-    let is_good = says_something(&trial);
-    document(asked, &cassette, trial, project, context);
-    Ok(if missed || (args.strict && !is_exact) {
+    let exit = if replay.is_some_and(|replay| replay.missed > 0) || (args.strict && !is_exact) {
         Exit::Red
-    } else if is_good {
+    } else if no_evidence(&trial).is_none() {
         Exit::Ok
     } else {
         Exit::Agent
-    })
-}
-
-fn document(asked: Asked, cassette: &Utf8Path, trial: Trial, project: &Project, context: &Context) {
-    context.ui.document(SessionDocument {
-        cassette: project.shown(cassette),
-        agent: asked.agent,
-        task: asked.task,
-        outcome: trial.outcome.name().to_string(),
-        output: trial.output,
-        replay: trial.replay,
-    });
+    };
+    context.ui.document(SessionDocument::new(shown, task, trial));
+    Ok(exit)
 }
 
 fn ended(trial: &Trial) -> String {
@@ -166,44 +129,10 @@ fn ended(trial: &Trial) -> String {
     format!("the run ended with {}{}", trial.outcome.name(), detail.unwrap_or_default())
 }
 
-/// Where it stands what a recording was made of.
-fn beside(cassette: &Utf8Path) -> Utf8PathBuf {
-    cassette.with_extension("task.json")
-}
-
-/// A run is the one trial of an eval of one case.
-async fn play(
-    asked: &Asked,
-    cassette: &Utf8Path,
-    mode: Mode,
-    trust: bool,
-    project: &Project,
-    context: &Context,
-) -> Result<Trial, CliError> {
-    // JSON is YAML.
-    let text = serde_json::json!({
-        "name": "session",
-        "cases": [{
-            "name": "session",
-            "prompt": asked.task,
-            "agents": [asked.agent],
-            "cassette": cassette,
-            "repository": { "path": project.root, "at": asked.at },
-            "assert": [{ "type": "no-errors" }],
-        }],
-    })
-    .to_string();
-    let eval = parse(&text, &asked.agent).map_err(|error| CliError::usage(error.message))?;
-    let found = Found { eval, text, path: project.directory().join("session.yaml") };
-    let attempts = RealAttempts { trust, ..attempts(&found, mode, project, context).await? };
-    let stop = stop_on_signal()?;
-    let [case] = &found.eval.cases[..] else { return Err(CliError::usage("there is nothing to do")) };
-    let variant = case.variants.first().cloned();
-    let variant = variant.ok_or_else(|| CliError::usage("there is no agent"))?;
-    let id = TrialId { case: case.name.clone(), variant, trial: 1 };
-    attempts.attempt(case, &id, &stop).await.map_err(|unmade| match unmade {
-        Unmade::Skipped(why) => CliError::usage(why),
-        Unmade::Failed(why) => CliError::new(Exit::Agent, why),
-        Unmade::Cancelled => CliError::new(Exit::Interrupted, "interrupted"),
-    })
+fn not_made(error: TrialError) -> CliError {
+    match error {
+        TrialError::Skipped(reason) => CliError::usage(reason),
+        TrialError::Failed(reason) => CliError::new(Exit::Agent, reason),
+        TrialError::Cancelled => CliError::new(Exit::Interrupted, "interrupted"),
+    }
 }

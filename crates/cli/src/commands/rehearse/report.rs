@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::TestStatus;
-use rehearsal_scenario::{Happening, Mismatch, Rehearsed};
+use rehearsal_scenario::{Mismatch, Rehearsed, TimelineEntry};
 use rehearsal_testing::{Framework, TestCase, TestReport};
 
 use super::Played;
@@ -62,9 +62,9 @@ fn difference(mismatch: &Mismatch) -> String {
     text
 }
 
-fn timeline(happenings: &[Happening]) -> String {
+fn timeline(happenings: &[TimelineEntry]) -> String {
     let mut text = String::new();
-    for Happening { at_ms, who, what } in happenings {
+    for TimelineEntry { at_ms, who, what } in happenings {
         let (seconds, millis) = (at_ms / 1000, at_ms % 1000);
         let at = format!("{:02}:{:02}:{:02}.{millis:03}", seconds / 3600, seconds / 60 % 60, seconds % 60);
         let _ = write!(text, "\n    {}  {who:<9} {what}", styled(DIM, at));

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder, Written};
 use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
 use serde::Serialize;
@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::{StageArgs, StageEvent, perform};
 use crate::commands::Done;
 use crate::commands::cassette::{open_to_play, path_of, secrets};
-use crate::commands::performance::place;
 use crate::commands::record::{failed, nothing_asked};
 use crate::commands::replay::ReplayReport;
 use crate::context::{Context, variables};
@@ -87,8 +86,6 @@ pub(super) async fn replay(
 /// Where an agent works that is started beside us.
 fn here(context: &Context) -> Place {
     let variables = variables();
-    let named = |name: &str, otherwise: &str| {
-        Utf8PathBuf::from(variables.get(name).map_or(otherwise, String::as_str))
-    };
-    place(&context.directory, &named("HOME", "/root"), &named("TMPDIR", "/tmp"))
+    let named = |name: &str, otherwise: &'static str| variables.get(name).map_or(otherwise, String::as_str);
+    Place::resolved(context.directory.as_str(), named("HOME", "/root"), named("TMPDIR", "/tmp"))
 }

@@ -22,6 +22,17 @@ pub(crate) struct PathText {
 }
 
 impl Place {
+    /// The directories as given and, where that differs, with links resolved.
+    pub fn resolved(work_dir: &str, home: &str, temp: &str) -> Self {
+        let names = |path: &str| {
+            let real =
+                std::fs::canonicalize(path).ok().and_then(|path| path.into_os_string().into_string().ok());
+            let real = real.filter(|real| real != path);
+            std::iter::once(path.to_owned()).chain(real).collect()
+        };
+        Self { work_dir: names(work_dir), home: names(home), temp: names(temp) }
+    }
+
     fn directories(&self) -> [(&[String], &'static str, &'static str); 3] {
         [
             (&self.work_dir, "⟦cwd⟧", "⟦cwd:slug⟧"),

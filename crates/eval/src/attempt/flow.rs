@@ -1,55 +1,51 @@
-//! A case as a task that goes through a flow: with a worker, a store, a remote and a forge of its own.
+//! A case as a task that goes through a flow, with its own worker, store, remote and forge.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use camino::Utf8Path;
 use rehearsal_agent::environment::Variables;
-use rehearsal_core::config::{HumanDuration, Profile, Settings};
+use rehearsal_core::config::{HumanDuration, Profile};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, Blame, Clock, NewTask, Outcome, Run, Task, TaskId, Tokens};
 use rehearsal_engine::{
     AgentSetup, Landing, Outlet, Reach, Role, Roles, SetupError, StopSwitch, Undisturbed, WorkEvent,
     WorkOptions, Worker,
 };
-use rehearsal_eval::run::Unmade;
-use rehearsal_eval::trial::{Step, Trial};
 use rehearsal_forge::{GitHub, WorktreeSettings, Worktrees};
 use rehearsal_store::{Change, RunQuery, SqliteStore, Store};
 use tokio_util::sync::CancellationToken;
 
-use super::scene::{Scene, failed};
+use super::TrialContext;
+use super::cassette::CassetteStage;
 use super::steps::note;
-use super::tape::TapedStage;
-use crate::project::read_text;
+use super::workspace::{Workspace, failed};
+use crate::run::TrialError;
+use crate::trial::{Step, Trial};
 
-/// The worktree of the one task that there is.
-pub(super) const FIRST_WORKTREE: &str = "rehearsal-0";
-/// The branch that work goes into.
+/// The worktree of the only task.
+pub(crate) const FIRST_WORKTREE: &str = "rehearsal-0";
+/// The branch that work is merged into.
 const BASE: &str = "main";
-/// A worker that waits for longer waits for the world around.
+/// A worker that waits longer waits for the system, not for the agent.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// The longest title of a task.
 const LONGEST_TITLE: usize = 100;
 
 /// One trial of a flow.
-pub(super) struct FlowTrial<'a> {
-    pub(super) flow: Arc<Flow>,
-    /// All who work in it. The first does what the flow's first agent would do.
-    pub(super) cast: &'a [(AgentName, Profile)],
-    pub(super) settings: &'a Settings,
-    pub(super) scene: &'a Scene,
-    pub(super) stage: Option<&'a TapedStage>,
-    /// Where the templates of prompts are.
-    pub(super) prompts: &'a Utf8Path,
-    pub(super) timeout: Option<HumanDuration>,
-    pub(super) clock: Arc<dyn Clock>,
+pub(crate) struct FlowTrial<'a> {
+    pub(crate) flow: Arc<Flow>,
+    /// All its agents. The first one replaces the flow's first agent.
+    pub(crate) cast: &'a [(AgentName, Profile)],
+    pub(crate) context: &'a TrialContext,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) stage: Option<&'a CassetteStage>,
+    pub(crate) timeout: Option<HumanDuration>,
 }
 
-/// Who works in a flow when this is its author: the author first.
-pub(super) fn cast(flow: &Flow, author: &AgentName) -> Vec<AgentName> {
+/// The agents of a flow whose author is `author`, who comes first.
+pub(crate) fn cast(flow: &Flow, author: &AgentName) -> Vec<AgentName> {
     let mut names = vec![author.clone()];
     for state in flow.states.keys() {
         if let Some(name) = flow.agent_for(state, Some(author)).filter(|name| !names.contains(name)) {
@@ -60,16 +56,16 @@ pub(super) fn cast(flow: &Flow, author: &AgentName) -> Vec<AgentName> {
 }
 
 impl FlowTrial<'_> {
-    /// Takes the prompt through the flow, and fills the trial with what came of it.
-    pub(super) async fn play(
+    /// Takes the prompt through the flow and fills in the trial.
+    pub(crate) async fn play(
         self,
         prompt: &str,
         trial: &mut Trial,
         ours: &Variables,
         cancel: &CancellationToken,
-    ) -> Result<(), Unmade> {
+    ) -> Result<(), TrialError> {
         let wrong = |error: &dyn std::fmt::Display| failed("the flow", error);
-        let state_dir = self.scene.root.join("state");
+        let state_dir = self.workspace.root.join("state");
         fs_err::create_dir_all(&state_dir).map_err(|error| wrong(&error))?;
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(state_dir.as_std_path()).await.map_err(|error| wrong(&error))?);
@@ -92,13 +88,13 @@ impl FlowTrial<'_> {
         let task = store.task(&task).await.map_err(|error| wrong(&error))?;
         let task = task.ok_or_else(|| wrong(&"its task is gone"))?;
         let runs = store.runs(&RunQuery::default()).await.map_err(|error| wrong(&error))?;
-        tell(&task, &runs, trial);
+        fill_in(&task, &runs, trial);
         self.look(trial).await
     }
 
-    /// A bare copy, which branches are pushed to.
-    async fn make_remote(&self) -> Result<(), Unmade> {
-        let origin = self.scene.root.join("origin.git");
+    /// A bare clone to push to.
+    async fn make_remote(&self) -> Result<(), TrialError> {
+        let origin = self.workspace.root.join("origin.git");
         for args in [
             &["checkout", "--quiet", "-B", BASE][..],
             &["config", "user.name", "Rehearsal"],
@@ -107,12 +103,12 @@ impl FlowTrial<'_> {
             &["remote", "add", "origin", origin.as_str()],
             &["fetch", "--quiet", "origin"],
         ] {
-            self.scene.git(args).await?;
+            self.workspace.git(args).await?;
         }
         Ok(())
     }
 
-    async fn add_task(&self, prompt: &str, store: &dyn Store) -> Result<TaskId, Unmade> {
+    async fn add_task(&self, prompt: &str, store: &dyn Store) -> Result<TaskId, TrialError> {
         let first = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("The case");
         let title = first[..first.floor_char_boundary(LONGEST_TITLE)].to_owned();
         let new = NewTask {
@@ -129,7 +125,7 @@ impl FlowTrial<'_> {
         };
         let id = TaskId::new("case").map_err(|error| failed("the task", &error))?;
         let change = Change::AddTask { task: Box::new(new), id: id.clone(), flow: Arc::clone(&self.flow) };
-        let added = store.commit(Actor::User, self.clock.now(), vec![change]).await;
+        let added = store.commit(Actor::User, self.context.clock.now(), vec![change]).await;
         added.map(|_| id).map_err(|error| failed("the task", &error))
     }
 
@@ -139,18 +135,20 @@ impl FlowTrial<'_> {
         steps: &Arc<Mutex<Vec<Step>>>,
         stop: &StopSwitch,
         ours: &Variables,
-    ) -> Result<Worker, Unmade> {
+    ) -> Result<Worker, TrialError> {
         let wrong = |error: &dyn std::fmt::Display| failed("the flow", error);
-        let (scene, settings) = (self.scene, self.settings);
-        let wishes = WorktreeSettings { setup: settings.worktrees.setup.clone(), keep_warm: 0 };
-        let worktrees = Worktrees::open(&scene.repository, &scene.worktrees(), wishes).await;
-        let forge = GitHub::new(scene.gh.program(), &scene.repository).with_variables(scene.gh.variables());
-        let (steps, told, clock) = (Arc::clone(steps), stop.clone(), Arc::clone(&self.clock));
+        let (workspace, settings) = (self.workspace, &self.context.settings);
+        let worktree_settings = WorktreeSettings { setup: settings.worktrees.setup.clone(), keep_warm: 0 };
+        let worktrees =
+            Worktrees::open(&workspace.repository, &workspace.worktrees(), worktree_settings).await;
+        let forge = GitHub::new(workspace.gh.program(), &workspace.repository)
+            .with_variables(workspace.gh.variables());
+        let (steps, stopping, clock) = (Arc::clone(steps), stop.clone(), Arc::clone(&self.context.clock));
         let mut variables = ours.clone();
-        variables.extend(scene.own());
+        variables.extend(workspace.own());
         Ok(Worker {
             store,
-            clock: Arc::clone(&self.clock),
+            clock: Arc::clone(&self.context.clock),
             roles: Arc::new(self.roles(ours)?),
             worktrees: Arc::new(worktrees.map_err(|error| wrong(&error))?),
             outlet: Outlet {
@@ -159,7 +157,7 @@ impl FlowTrial<'_> {
                 forge: Arc::new(forge),
                 landing: Landing::Forge,
             },
-            state_dir: scene.root.join("state"),
+            state_dir: workspace.root.join("state"),
             testing: settings.testing.clone(),
             quality: settings.quality.rules(),
             variables,
@@ -175,61 +173,60 @@ impl FlowTrial<'_> {
                 look_every: None,
                 seed: None,
             },
-            reporter: Arc::new(move |event| hear(event, &steps, &told, &*clock)),
+            reporter: Arc::new(move |event| observe(event, &steps, &stopping, &*clock)),
             stop: stop.clone(),
             moments: Arc::new(Undisturbed),
         })
     }
 
-    fn roles(&self, ours: &Variables) -> Result<TrialRoles, Unmade> {
+    fn roles(&self, ours: &Variables) -> Result<TrialRoles, TrialError> {
         let mut cast = BTreeMap::new();
         for (name, profile) in self.cast {
             let mut profile = match self.stage {
-                Some(stage) => stage.dress(profile, ours, &self.scene.home)?,
+                Some(stage) => stage.connect(profile, ours, &self.workspace.home)?,
                 None => profile.clone(),
             };
-            profile.env = self.scene.around(&profile.env);
+            profile.env = self.workspace.for_agent(&profile.env);
             if let Some(timeout) = self.timeout {
                 profile.timeout = timeout;
             }
-            let template = read_text(&self.prompts.join(format!("{name}.md")))
-                .map_err(|error| failed("the prompt", &error.message))?;
+            let template = self.context.templates.get(name).cloned();
             cast.insert(name.clone(), (profile, template));
         }
         Ok(TrialRoles {
             cast,
             reach: if self.stage.is_some() { Reach::Stage } else { Reach::ItsVendor },
-            root: self.scene.repository.clone(),
+            root: self.workspace.repository.clone(),
             ours: ours.clone(),
-            clock: Arc::clone(&self.clock),
+            clock: Arc::clone(&self.context.clock),
         })
     }
 
-    /// Puts the work into the repository of the trial, for those who look at it: what was merged, or else what is on its branch.
-    async fn look(&self, trial: &mut Trial) -> Result<(), Unmade> {
-        let scene = self.scene;
-        (trial.pull_request, trial.gh_calls) = scene.on_forge()?;
-        scene.git(&["fetch", "--quiet", "--prune", "origin"]).await?;
+    /// Checks out the result in the trial's repository: what was merged, or else the task's branch.
+    async fn look(&self, trial: &mut Trial) -> Result<(), TrialError> {
+        let workspace = self.workspace;
+        (trial.pull_request, trial.gh_calls) = workspace.on_forge()?;
+        workspace.git(&["fetch", "--quiet", "--prune", "origin"]).await?;
         let is_merged = trial.pull_request.as_ref().is_some_and(|it| it.merged);
         let at = if is_merged {
             format!("origin/{BASE}")
         } else {
-            let listed = scene
+            let listed = workspace
                 .git(&["for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/heads"])
                 .await?;
             let other = listed.lines().find(|name| *name != format!("refs/heads/{BASE}"));
             other.unwrap_or(BASE).to_owned()
         };
-        scene.git(&["checkout", "--quiet", "--force", "--detach", &at]).await?;
-        let range = format!("{}..HEAD", scene.base);
-        let subjects = scene.git(&["log", "--reverse", "--no-merges", "--format=%s", &range]).await?;
+        workspace.git(&["checkout", "--quiet", "--force", "--detach", &at]).await?;
+        let range = format!("{}..HEAD", workspace.base);
+        let subjects = workspace.git(&["log", "--reverse", "--no-merges", "--format=%s", &range]).await?;
         trial.commits = subjects.lines().map(str::to_owned).collect();
         Ok(())
     }
 }
 
-/// What the runs of a task came to.
-fn tell(task: &Task, runs: &[Run], trial: &mut Trial) {
+/// Fills in the result of a task's runs.
+fn fill_in(task: &Task, runs: &[Run], trial: &mut Trial) {
     let mut ended: Vec<_> = runs.iter().filter_map(|run| run.end.as_ref()).collect();
     ended.sort_by_key(|end| end.ended_at);
     let last = ended.last();
@@ -239,7 +236,7 @@ fn tell(task: &Task, runs: &[Run], trial: &mut Trial) {
         _ if task.is_done() => Outcome::Done,
         _ => Outcome::Failed { reason: format!("the task is {} in state `{}`", task.status(), task.state) },
     };
-    // What one of them does not tell is not known of all of them.
+    // A sum is unknown if any run does not report its part.
     trial.cost_usd = ended.iter().map(|end| end.cost_usd).sum();
     trial.turns = ended.iter().map(|end| end.turns).sum();
     let tokens = ended.iter().map(|end| end.tokens).collect::<Option<Vec<Tokens>>>();
@@ -251,8 +248,8 @@ fn tell(task: &Task, runs: &[Run], trial: &mut Trial) {
     });
 }
 
-/// Writes down what happens, and stops a worker that waits for the world around.
-fn hear(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock: &dyn Clock) {
+/// Records the steps, and stops a worker that waits for the system.
+fn observe(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock: &dyn Clock) {
     let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
     match event {
         WorkEvent::Claimed { agent: Some(agent), .. } => steps.push(Step::Agent { name: agent.to_string() }),
@@ -270,7 +267,7 @@ fn hear(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock: &d
 
 /// The agents of a trial.
 struct TrialRoles {
-    /// Each with the template of its prompt.
+    /// Each with its prompt template.
     cast: BTreeMap<AgentName, (Profile, Option<String>)>,
     reach: Reach,
     root: camino::Utf8PathBuf,

@@ -1,16 +1,20 @@
-//! A commit of someone else's, in the words of `git fast-import`.
+//! Someone else's commit as input of `git fast-import`.
 
 use std::io::Write as _;
 
 use camino::Utf8Path;
 use rehearsal_core::Timestamp;
 
-use crate::beginning::{OUTSIDER, check_inside, is_program};
+use crate::environment::ScenarioError;
+use crate::repository::{OUTSIDER, check_inside, is_program};
 use crate::scenario::ForeignCommit;
-use crate::stage::StageError;
 
-/// All that git needs to put it onto a branch that is there.
-pub(crate) fn import_of(commit: &ForeignCommit, branch: &str, now: Timestamp) -> Result<Vec<u8>, StageError> {
+/// The input that adds the commit to an existing branch.
+pub(crate) fn import_of(
+    commit: &ForeignCommit,
+    branch: &str,
+    now: Timestamp,
+) -> Result<Vec<u8>, ScenarioError> {
     let mut import = Vec::new();
     writeln!(import, "commit refs/heads/{branch}")?;
     writeln!(import, "committer {OUTSIDER} <someone@localhost> {} +0000", now.0 / 1000)?;

@@ -3,21 +3,21 @@
 use rehearsal_core::SourceError;
 use rehearsal_core::yaml::Spanned;
 
-use crate::asked::Asked;
 use crate::assertion::{Assertion, AssertionFile};
 use crate::case::{CaseFile, EvalFile, RepositoryFile};
+use crate::direct::Direct;
 
 /// The assertions of the eval and of the case are in the order in which they were written.
 pub(super) fn check(
     agent: &str,
-    asked: Asked<'_>,
+    direct: Direct<'_>,
     file: &EvalFile,
     case: &Spanned<CaseFile>,
     (common, own): (&[Assertion], &[Assertion]),
 ) -> Result<(), SourceError> {
     let at_case = |message: String| Err(SourceError::at(case.place, message));
     let name = &case.value.name;
-    if let Asked::Model { name: "", .. } = asked {
+    if let Direct::Model { name: "", .. } = direct {
         return at_case(format!("`{agent}` names no model"));
     }
     if !file.models.is_empty() {

@@ -1,4 +1,4 @@
-//! What came of a rehearsal, as far as expectations ask.
+//! What is observed after a rehearsal, as far as expectations need it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use rehearsal_core::transition::transition;
 use rehearsal_core::{AgentName, Event, EventKind, Lane, OutcomeName, Standing, Task, TaskId, Wait, WaitFor};
 use rehearsal_store::{RunQuery, Scope, Store, StoreError, TaskQuery};
 
+use crate::environment::{Environment, ScenarioError};
 use crate::expectation::Expect;
-use crate::stage::{Stage, StageError};
-use crate::timeline::{Happening, Timeline};
+use crate::timeline::{Timeline, TimelineEntry};
 use rehearsal_engine::why::{Surroundings, why};
 
-/// All of it.
+/// The result of a rehearsal.
 #[derive(Debug, Default)]
-pub(crate) struct Came {
-    pub(crate) tasks: BTreeMap<TaskId, TaskCame>,
-    /// The agents, in the order in which their runs began.
+pub(crate) struct Observed {
+    pub(crate) tasks: BTreeMap<TaskId, ObservedTask>,
+    /// The agents in the order of their runs.
     pub(crate) trajectory: Vec<AgentName>,
-    pub(crate) timeline: Vec<Happening>,
+    pub(crate) timeline: Vec<TimelineEntry>,
     pub(crate) warnings: Vec<String>,
-    /// Those that expectations ask for.
+    /// The files that expectations name.
     pub(crate) base_files: BTreeMap<Utf8PathBuf, String>,
-    /// Whether the base is not where it was in the beginning.
+    /// Whether the base has moved.
     pub(crate) base_moved: bool,
-    /// How many it has more, if expectations ask.
+    /// How many commits it gained, if expectations need it.
     pub(crate) base_commits: usize,
-    /// Those of the remote, if expectations ask for any.
+    /// The branches of the remote, if expectations name any.
     pub(crate) branches: BTreeSet<String>,
     /// The head of each.
     pub(crate) pull_requests: Vec<String>,
@@ -39,25 +39,25 @@ pub(crate) struct Came {
     pub(crate) elapsed: Duration,
 }
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Debug)]
-pub(crate) struct TaskCame {
+pub(crate) struct ObservedTask {
     pub(crate) task: Task,
     pub(crate) through: Vec<String>,
-    pub(crate) runs: Vec<RunCame>,
-    /// Why it does not move, as people are told.
+    pub(crate) runs: Vec<ObservedRun>,
+    /// The answer of `why`.
     pub(crate) why: String,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
-pub(crate) struct RunCame {
+pub(crate) struct ObservedRun {
     pub(crate) agent: AgentName,
     pub(crate) outcome: Option<OutcomeName>,
     pub(crate) prompt: String,
 }
 
-impl TaskCame {
+impl ObservedTask {
     pub(crate) fn status(&self) -> &str {
         self.task.status()
     }
@@ -70,77 +70,83 @@ impl TaskCame {
     }
 }
 
-impl Came {
+impl Observed {
     pub(crate) async fn gather(
-        stage: &Stage,
+        environment: &Environment,
         store: &dyn Store,
         events: &[Event],
         timeline: &Timeline,
         (expect, limits): (&Expect, &Limits),
-    ) -> Result<Self, StageError> {
-        let mut came = Self {
-            timeline: timeline.told(),
+    ) -> Result<Self, ScenarioError> {
+        let mut observed = Self {
+            timeline: timeline.entries(),
             warnings: timeline.warnings(),
             elapsed: timeline.elapsed(),
-            gh: stage.gh_calls()?,
+            gh: environment.gh_calls()?,
             ..Self::default()
         };
         for task in store.tasks(&TaskQuery::default()).await? {
             let flow = store.flow(&task.flow_version).await?;
             let through = through(&task.id, events, &flow);
-            let runs = runs_of(stage, store, &task.id).await?;
-            let why = why_of(&task, stage, store, limits).await?;
-            came.tasks.insert(task.id.clone(), TaskCame { task, through, runs, why });
+            let runs = runs_of(environment, store, &task.id).await?;
+            let why = why_of(&task, environment, store, limits).await?;
+            observed.tasks.insert(task.id.clone(), ObservedTask { task, through, runs, why });
         }
         let runs = store.runs(&RunQuery { scope: Scope::All, limit: None }).await?;
-        came.trajectory = runs.into_iter().rev().map(|run| run.start.agent).collect();
-        let now = stage.clock.now();
+        observed.trajectory = runs.into_iter().rev().map(|run| run.start.agent).collect();
+        let now = environment.clock.now();
         let situation = store.situation(&Limits::default(), now).await?;
-        came.held = situation
+        observed.held = situation
             .holds
             .into_iter()
             .filter(|(_, hold)| hold.holds_at(now))
             .map(|(lane, _)| lane)
             .collect();
-        came.held.sort();
-        came.base_files = stage.base_files(expect.base.files.keys().chain(&expect.base.lacks)).await?;
-        came.base_moved = stage.base_moved().await?;
+        observed.held.sort();
+        observed.base_files =
+            environment.base_files(expect.base.files.keys().chain(&expect.base.lacks)).await?;
+        observed.base_moved = environment.base_moved().await?;
         if expect.base.commits.is_some() {
-            came.base_commits = stage.base_commits().await?;
+            observed.base_commits = environment.base_commits().await?;
         }
         if !expect.branches.is_empty() {
-            came.branches = stage.branches().await?;
+            observed.branches = environment.branches().await?;
         }
-        came.pull_requests = stage.pull_requests().await?;
-        Ok(came)
+        observed.pull_requests = environment.pull_requests().await?;
+        Ok(observed)
     }
 }
 
 async fn why_of(
     task: &Task,
-    stage: &Stage,
+    environment: &Environment,
     store: &dyn Store,
     limits: &Limits,
 ) -> Result<String, StoreError> {
-    let (now, state_dir) = (stage.clock.now(), stage.state_dir());
+    let (now, state_dir) = (environment.clock.now(), environment.state_dir());
     let around = Surroundings { now, limits, loop_holder: None, state_dir: &state_dir };
     Ok(why(store, task, &around).await?.reasons.join("; "))
 }
 
-async fn runs_of(stage: &Stage, store: &dyn Store, task: &TaskId) -> Result<Vec<RunCame>, StoreError> {
+async fn runs_of(
+    environment: &Environment,
+    store: &dyn Store,
+    task: &TaskId,
+) -> Result<Vec<ObservedRun>, StoreError> {
     let query = RunQuery { scope: Scope::Task(task.clone()), limit: None };
     let mut runs = store.runs(&query).await?;
     runs.reverse();
-    let came = runs.into_iter().map(|run| RunCame {
+    let observed = runs.into_iter().map(|run| ObservedRun {
         outcome: run.outcome().map(rehearsal_core::Outcome::name),
-        // A run that never began has none.
-        prompt: fs_err::read_to_string(stage.run_dir(&run.start.id).join("prompt.md")).unwrap_or_default(),
+        // A run that never started has none.
+        prompt: fs_err::read_to_string(environment.run_dir(&run.start.id).join("prompt.md"))
+            .unwrap_or_default(),
         agent: run.start.agent,
     });
-    Ok(came.collect())
+    Ok(observed.collect())
 }
 
-/// Where a task was, one after another, as its events tell.
+/// The states a task was in, from its events.
 fn through(id: &TaskId, events: &[Event], flow: &Arc<Flow>) -> Vec<String> {
     let mut task: Option<Task> = None;
     let mut words: Vec<String> = Vec::new();

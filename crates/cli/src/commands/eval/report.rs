@@ -1,19 +1,17 @@
-//! What people and programs are told of evals.
+//! What people and programs see of evals.
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use rehearsal_core::Tokens;
-use rehearsal_eval::grade::{Grade, Verdict};
-use rehearsal_eval::report::{html, markdown};
-use rehearsal_eval::run::Progress;
+use rehearsal_eval::grade::Verdict;
+use rehearsal_eval::report::{html, junit, markdown};
+use rehearsal_eval::run::{Archive, EvalRun, Progress};
 use rehearsal_eval::statistics::{Comparison, Method};
 use rehearsal_eval::summary::{Cell, Record, Summary};
 use rehearsal_eval::trial::Source;
-use rehearsal_testing::{Framework, TestCase, TestReport, TestStatus};
 use serde::Serialize;
 
-use super::runs::{EvalRun, Runs};
 use super::{Found, HOW_TO_BEGIN, ReportFiles};
 use crate::commands::Done;
 use crate::context::Context;
@@ -64,7 +62,7 @@ pub(crate) struct CompareDocument {
     comparison: Comparison,
 }
 
-pub(super) fn list(found: &[Found], runs: &Runs, context: &Context) -> Done {
+pub(super) fn list(found: &[Found], runs: &Archive, context: &Context) -> Done {
     let view = |found: &Found| EvalView {
         name: found.eval.name.clone(),
         about: found.eval.about.clone(),
@@ -147,7 +145,9 @@ pub(super) fn summary(
     write(files.html.as_deref(), context, || html(summary, records))?;
     write(files.markdown.as_deref(), context, || markdown(summary))?;
     if let Some(path) = &files.junit {
-        junit(records, &context.directory.join(path))?;
+        let mut file = std::io::BufWriter::new(fs_err::File::create(context.directory.join(path))?);
+        rehearsal_testing::junit(&junit(records), &mut file)?;
+        file.flush()?;
     }
     ui.document(EvalDocument {
         run: run.name().to_owned(),
@@ -231,52 +231,9 @@ fn wrong(record: &Record, ui: Ui) {
         id.trial
     ));
     for one in &record.graded {
-        if let Grade::Broken { because } | Grade::Unknown { because } = &one.grade {
+        if let Some(because) = one.grade.objection() {
             ui.say(format!("  {}: {}", one_line(&one.name, 80), one_line(because, 200)));
         }
-    }
-}
-
-fn junit(records: &[Record], path: &camino::Utf8Path) -> Result<(), CliError> {
-    let mut report = TestReport::empty(Framework::Several);
-    report.tests = records.iter().map(case).collect();
-    report.tests.sort_by(|a, b| a.package.cmp(&b.package));
-    report.summary.total = records.len() as u64;
-    for test in &report.tests {
-        match test.status {
-            TestStatus::Pass => report.summary.passed += 1,
-            TestStatus::Skip => report.summary.skipped += 1,
-            TestStatus::Error => {
-                report.summary.failed += 1;
-                report.summary.errors += 1;
-            }
-            _ => report.summary.failed += 1,
-        }
-    }
-    let mut file = std::io::BufWriter::new(fs_err::File::create(path)?);
-    rehearsal_testing::junit(&report, &mut file)?;
-    Ok(file.flush()?)
-}
-
-fn case(record: &Record) -> TestCase {
-    let status = match record.verdict {
-        Verdict::Pass => TestStatus::Pass,
-        Verdict::Fail => TestStatus::Fail,
-        Verdict::Error => TestStatus::Error,
-        Verdict::Skipped => TestStatus::Skip,
-    };
-    let broken = record.graded.iter().filter_map(|one| match &one.grade {
-        Grade::Broken { because } | Grade::Unknown { because } => Some(format!("{}: {because}", one.name)),
-        Grade::Holds { .. } => None,
-    });
-    let told: Vec<String> = record.reason.iter().cloned().chain(broken).collect();
-    TestCase {
-        name: format!("{}, trial {}", record.id.case, record.id.trial),
-        package: record.id.variant.to_string(),
-        status,
-        duration: record.trial.as_ref().map_or(0, |trial| trial.duration_ms),
-        error: if status == TestStatus::Pass { String::new() } else { told.join("\n") },
-        ..TestCase::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The repositories that scenarios begin with: a checkout, and a bare one that is its remote.
+//! The repositories that scenarios start from: a checkout and its bare remote.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -10,50 +10,49 @@ use rehearsal_forge::{Git, GitError};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use crate::stage::{BASE, StageError};
+use crate::environment::{BASE, ScenarioError};
 
-/// The checkout, in the directory of a scenario.
+/// The checkout, in the scenario's directory.
 pub(crate) const WORK: &str = "work";
 /// Its remote.
 pub(crate) const ORIGIN: &str = "origin.git";
-/// Whoever commits beside the agents.
+/// The author of foreign commits.
 pub(crate) const OUTSIDER: &str = "Someone Else";
 
-/// What a repository has of which nothing is said.
+/// The files of a repository that the scenario does not describe.
 const FILES: [(&str, &str); 2] =
     [("README.md", "# A repository\n"), ("run-tests", "#!/bin/sh\necho '1..1'\necho 'ok 1 - it works'\n")];
 
-/// Whoever sits at this machine commits under the same name, so that commits are the same everywhere; and nothing lasts long
-/// enough for git to tidy up.
+/// A fixed author makes commits the same on every machine. No repository lives long enough to need maintenance.
 const SETTINGS: &str = "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n\
                         [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n";
 
 type Files = BTreeMap<Utf8PathBuf, String>;
 
-/// Repositories that were made, by what is in them: each once, and then copied for every scenario that begins with it.
+/// Repositories by content: each is created once, and copied for every scenario that starts from it.
 #[derive(Default)]
-pub struct Beginnings {
+pub struct RepositoryCache {
     made: Mutex<BTreeMap<Files, Arc<OnceCell<TempDir>>>>,
 }
 
-impl Beginnings {
+impl RepositoryCache {
     fn of(&self, files: &Files) -> Arc<OnceCell<TempDir>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(made.entry(files.clone()).or_default())
     }
 }
 
-/// The beginning of one scenario.
-pub(crate) struct Beginning<'a> {
+/// Sets up the repository of one scenario.
+pub(crate) struct RepositorySetup<'a> {
     pub(crate) root: &'a Utf8Path,
-    pub(crate) beginnings: &'a Beginnings,
+    pub(crate) repositories: &'a RepositoryCache,
     pub(crate) now: Timestamp,
 }
 
-impl Beginning<'_> {
-    /// A repository with these files, or with what one usually has.
-    pub(crate) async fn copy(&self, files: &Files) -> Result<(), StageError> {
-        let made = self.beginnings.of(files);
+impl RepositorySetup<'_> {
+    /// A repository with these files, or with default ones.
+    pub(crate) async fn copy(&self, files: &Files) -> Result<(), ScenarioError> {
+        let made = self.repositories.of(files);
         let made = made.get_or_try_init(|| make(files, self.now)).await?;
         let made = Utf8Path::from_path(made.path())
             .ok_or_else(|| std::io::Error::other("a temporary directory that is not UTF-8"))?;
@@ -64,14 +63,18 @@ impl Beginning<'_> {
         append(&self.root.join(WORK).join(".git/config"), &origin)
     }
 
-    /// The project as it is committed, without its remotes: whatever is pushed stays here.
-    pub(crate) async fn clone_project(&self, project: &Utf8Path, at: Option<&str>) -> Result<(), StageError> {
+    /// The project as committed, without its remotes: a push stays in the scenario's directory.
+    pub(crate) async fn clone_project(
+        &self,
+        project: &Utf8Path,
+        at: Option<&str>,
+    ) -> Result<(), ScenarioError> {
         let commit = Git::at(project).commit(at.unwrap_or("HEAD")).await?;
         let git = Git::at(self.root);
         git.run(&["init", "--quiet", "--template=", "--bare", "--initial-branch", BASE, ORIGIN]).await?;
         let origin = Git::at(self.root.join(ORIGIN));
         let from = format!("{commit}:refs/heads/{BASE}");
-        // A commit by its name may be asked for only where that is allowed.
+        // Fetching a commit by its id must be allowed explicitly.
         origin
             .run(&[
                 "-c",
@@ -91,10 +94,10 @@ impl Beginning<'_> {
     }
 }
 
-/// What of a remote is fetched, as `git remote add` writes it.
+/// The fetch refspec, as `git remote add` writes it.
 const FETCH: &str = "+refs/heads/*:refs/remotes/origin/*";
 
-async fn make(files: &Files, now: Timestamp) -> Result<TempDir, StageError> {
+async fn make(files: &Files, now: Timestamp) -> Result<TempDir, ScenarioError> {
     let made = tempfile::Builder::new().prefix("rehearsal-").tempdir()?;
     let root = Utf8PathBuf::try_from(made.path().to_owned()).map_err(std::io::Error::other)?;
     let (work, origin) = (root.join(WORK), root.join(ORIGIN));
@@ -107,7 +110,7 @@ async fn make(files: &Files, now: Timestamp) -> Result<TempDir, StageError> {
     write_files(&work, files.iter().map(|(path, text)| (path.as_path(), text.as_str())))?;
     commit_all(&git, "The beginning").await?;
     append(&work.join(".git/config"), SETTINGS)?;
-    // A bare clone is the same objects and the same branch, without what belongs to a checkout.
+    // A bare clone has the same objects and branch, without the files of a checkout.
     for name in ["objects", "refs"] {
         copy_tree(&work.join(".git").join(name), &origin.join(name))?;
     }
@@ -127,7 +130,7 @@ async fn commit_all(git: &Git, message: &str) -> Result<(), GitError> {
 fn write_files<'a>(
     root: &Utf8Path,
     files: impl Iterator<Item = (&'a Utf8Path, &'a str)>,
-) -> Result<(), StageError> {
+) -> Result<(), ScenarioError> {
     for (path, text) in files {
         check_inside(path)?;
         let path = root.join(path);
@@ -142,7 +145,7 @@ fn write_files<'a>(
     Ok(())
 }
 
-/// What a scenario writes stays in its repository.
+/// A scenario writes only inside its repository.
 pub(crate) fn check_inside(path: &Utf8Path) -> Result<(), SourceError> {
     if path.is_absolute() || path.components().any(|part| part.as_str() == "..") {
         return Err(SourceError::at(None, format!("`{path}` is not inside of the repository")));
@@ -154,14 +157,14 @@ pub(crate) fn is_program(text: &str) -> bool {
     text.starts_with("#!")
 }
 
-fn append(file: &Utf8Path, text: &str) -> Result<(), StageError> {
+fn append(file: &Utf8Path, text: &str) -> Result<(), ScenarioError> {
     use std::io::Write as _;
     let mut file = fs_err::OpenOptions::new().append(true).open(file)?;
     Ok(file.write_all(text.as_bytes())?)
 }
 
-/// Copies a directory of ours, in which there are directories and files.
-fn copy_tree(from: &Utf8Path, to: &Utf8Path) -> Result<(), StageError> {
+/// Copies a directory that contains only directories and files.
+fn copy_tree(from: &Utf8Path, to: &Utf8Path) -> Result<(), ScenarioError> {
     let mut open = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = open.pop() {
         fs_err::create_dir_all(&to)?;

@@ -1,41 +1,41 @@
-//! Asks the judge of an eval, live or from its recording.
+//! Asks the judge of an eval, live or from a recording.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_core::{Clock, Tokens};
+use rehearsal_core::Tokens;
 use rehearsal_crew::{ModelChoice, Roles};
-use rehearsal_eval::assertion::Check;
-use rehearsal_eval::case::Case;
-use rehearsal_eval::judge::{question, vote};
-use rehearsal_eval::run::Unmade;
-use rehearsal_eval::trial::{Trial, Vote};
 use rehearsal_llm::cassette::{Matching, Place};
 use rehearsal_llm::chat::{ChatRequest, Message};
 use rehearsal_llm::clients::{Client, Settings};
 use rehearsal_llm::model::ChatModel;
 
-use super::scene::failed;
-use super::tape::Mode;
-use super::taped_model::{ModelTape, TapedModel};
-use crate::context::variables;
+use super::TrialContext;
+use super::cassette::Mode;
+use super::model::{CassetteModel, ModelCassette};
+use super::workspace::failed;
+use crate::assertion::Check;
+use crate::case::Case;
+use crate::judge::{question, vote};
+use crate::run::TrialError;
+use crate::trial::{Trial, Vote};
 
-/// Judging is looking at code, and a model is named as it is for whoever writes it.
+/// The role whose rules pick the judge's endpoint from its model name.
 const ROLE: &str = "code";
 
-/// Who judges, and where it is recorded.
-pub(super) struct Judge<'a> {
+/// The judge, and its recording.
+pub(crate) struct Judge<'a> {
     /// `vendor:model`.
-    pub(super) model: &'a str,
-    pub(super) mode: Mode,
-    pub(super) tape: &'a Utf8Path,
-    pub(super) place: Place,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(crate) model: &'a str,
+    pub(crate) mode: Mode,
+    pub(crate) cassette: &'a Utf8Path,
+    pub(crate) place: &'a Place,
+    pub(crate) context: &'a TrialContext,
 }
 
-/// What is to be judged of a case, and by how many.
-pub(super) fn rubrics(case: &Case) -> BTreeMap<&str, u32> {
+/// The rubrics of a case, each with its number of votes.
+pub(crate) fn rubrics(case: &Case) -> BTreeMap<&str, u32> {
     let mut all = BTreeMap::new();
     for assertion in &case.assertions {
         if let Check::Rubric { rubric, votes } = &assertion.check {
@@ -47,37 +47,36 @@ pub(super) fn rubrics(case: &Case) -> BTreeMap<&str, u32> {
 }
 
 impl Judge<'_> {
-    /// What is said of each rubric; nothing where nobody may be asked.
-    pub(super) async fn votes(
+    /// The votes on each rubric; none if no judge may be asked.
+    pub(crate) async fn votes(
         &self,
         rubrics: &BTreeMap<&str, u32>,
         prompt: &str,
         trial: &Trial,
-    ) -> Result<Judged, Unmade> {
-        let nobody = self.mode == Mode::StandIns || (self.is_replay() && !self.tape.exists());
+    ) -> Result<Judged, TrialError> {
+        let nobody = self.mode == Mode::Scripted || (self.is_replay() && !self.cassette.exists());
         if nobody {
             return Ok(Judged::default());
         }
-        // Whoever plays a recording needs no key; the name alone says whose format it is in.
-        let ours = variables();
+        // A replay needs no key: the model's name determines the wire format.
         let variable = |name: &str| {
             if self.is_replay() {
                 return name.ends_with("_API_KEY").then(|| "not-a-key".to_owned());
             }
-            ours.get(name).cloned()
+            self.context.variables.get(name).cloned()
         };
         let (chosen, endpoint) = self.choose(variable)?;
         let live = || {
-            let client = Client::new(endpoint, Settings::default(), Arc::clone(&self.clock));
+            let client = Client::new(endpoint, Settings::default(), Arc::clone(&self.context.clock));
             client.map_err(|error| failed("the judge", &error))
         };
-        // However the agent was replayed: a judge who was asked something else has said nothing.
+        // However the agent is replayed: a judge's answer counts only for exactly the recorded question.
         let mode = if self.is_replay() { Mode::Replay(Matching::Strict) } else { self.mode };
-        let clock = Arc::clone(&self.clock);
-        let tape = ModelTape { mode, path: self.tape, who: "judge", place: &self.place, clock };
-        let judge = TapedModel::on(&tape, chosen.dialect, live).map_err(of_judge)?;
+        let (path, context) = (self.cassette, self.context);
+        let cassette = ModelCassette { mode, path, who: "judge", place: self.place, context };
+        let judge = CassetteModel::open(&cassette, chosen.dialect, live).map_err(of_judge)?;
         let judged = Asking { rubrics, prompt, trial }.all(&judge, &chosen).await;
-        // A recording of a vendor that failed would fail for ever.
+        // A recording of a failed request would fail on every replay.
         if judged.failures == 0 {
             judge.finish().map_err(of_judge)?;
         }
@@ -91,10 +90,10 @@ impl Judge<'_> {
     fn choose(
         &self,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<(Chosen, rehearsal_llm::clients::Endpoint), Unmade> {
+    ) -> Result<(Chosen, rehearsal_llm::clients::Endpoint), TrialError> {
         let cannot = |error: &dyn std::error::Error| {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            Unmade::Failed(format!("the judge `{}`: {error}{cause}", self.model))
+            TrialError::Failed(format!("the judge `{}`: {error}{cause}", self.model))
         };
         let roles = Roles::built_in().map_err(|error| cannot(&error))?;
         let role = roles.get(ROLE).map_err(|error| cannot(&error))?;
@@ -103,21 +102,21 @@ impl Judge<'_> {
     }
 }
 
-/// Whose trouble it is.
-fn of_judge(unmade: Unmade) -> Unmade {
+/// Says that the judge is the cause.
+fn of_judge(unmade: TrialError) -> TrialError {
     match unmade {
-        Unmade::Failed(why) => Unmade::Failed(format!("the judge: {why}")),
+        TrialError::Failed(why) => TrialError::Failed(format!("the judge: {why}")),
         other => other,
     }
 }
 
-/// The model of a judge, and the format in which it is asked.
+/// The judge's model and wire format.
 struct Chosen {
     dialect: rehearsal_llm::wire::Dialect,
     model: String,
 }
 
-/// What is asked of every judge.
+/// What every judge is asked about.
 struct Asking<'a> {
     rubrics: &'a BTreeMap<&'a str, u32>,
     prompt: &'a str,
@@ -126,11 +125,11 @@ struct Asking<'a> {
 
 /// What the judges said.
 #[derive(Default)]
-pub(super) struct Judged {
-    pub(super) votes: BTreeMap<String, Vec<Vote>>,
-    /// Of all that told them.
-    pub(super) tokens: Option<Tokens>,
-    /// How many gave no answer, readable or not.
+pub(crate) struct Judged {
+    pub(crate) votes: BTreeMap<String, Vec<Vote>>,
+    /// The sum of all reported tokens.
+    pub(crate) tokens: Option<Tokens>,
+    /// How many requests failed.
     failures: u32,
 }
 

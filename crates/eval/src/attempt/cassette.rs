@@ -1,75 +1,74 @@
-//! Recordings of trials: where they are kept, and the stage on which one is made or played.
+//! Recordings of trials: where they are, and the stage that makes or plays one.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, granted};
+use rehearsal_agent::probe::version_of;
 use rehearsal_core::config::{DriverKind, Profile};
 use rehearsal_engine::program_of;
-use rehearsal_eval::case::Case;
-use rehearsal_eval::run::Unmade;
-use rehearsal_eval::trial::{Replay, Source, Trial, TrialId, Variant};
 use rehearsal_llm::cassette::{
-    AgentPack, Cassette, Difference, Matching, Normaliser, Place, PlayReport, Player, ReadError, Recorder,
-    Rule, Secrets,
+    AgentPack, Cassette, Difference, Matching, Normaliser, PlayReport, Player, ReadError, Recorder, Rule,
+    Secrets,
 };
-use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage};
+use rehearsal_stage::{OnStage, RecordingPlay, ReplaySpeed, ReplayingPlay, Stage, upstreams_of};
 use sha2::{Digest as _, Sha256};
 
-use super::scene::{Scene, failed};
-use crate::commands::on_stage::{OnStage, upstreams_of};
-use crate::commands::performance::version_of;
+use super::workspace::{Workspace, failed};
+use crate::case::Case;
+use crate::run::TrialError;
+use crate::trial::{Replay, Source, TrialId, Variant};
 
-/// More than anyone reads.
+/// More differences than anyone reads.
 const MOST_DIFFERENCES: usize = 100;
 
 /// Where the answers of models come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// From nobody: agents are stand-ins.
-    StandIns,
-    /// From vendors, for money.
+pub enum Mode {
+    /// From scripts: agents are mocks, and vendors are on this machine.
+    Scripted,
+    /// From vendors; this costs money.
     Live,
-    /// From vendors, and kept.
+    /// From vendors, and recorded.
     Record,
-    /// From what was kept.
+    /// From recordings.
     Replay(Matching),
 }
 
-/// Where the recordings of an eval are.
+/// The recordings of an eval.
 #[derive(Debug, Clone)]
-pub(super) struct Tapes {
+pub(crate) struct Cassettes {
     /// `.rehearsal/cassettes`.
-    pub(super) directory: Utf8PathBuf,
+    pub(crate) directory: Utf8PathBuf,
     /// Where the eval's file is.
-    pub(super) beside: Utf8PathBuf,
+    pub(crate) beside: Utf8PathBuf,
     /// The eval.
-    pub(super) eval: String,
+    pub(crate) eval: String,
 }
 
-impl Tapes {
-    /// Where the recording of a trial is made. The first trial has the plain name, so that one recording serves any number of replays.
-    pub(super) fn made_at(&self, case: &Case, id: &TrialId) -> Utf8PathBuf {
+impl Cassettes {
+    /// Where a trial is recorded. The first trial has the plain name, so that one recording serves any number of replays.
+    pub(crate) fn made_at(&self, case: &Case, id: &TrialId) -> Utf8PathBuf {
         let number = if id.trial == 1 { String::new() } else { format!("@{}", id.trial) };
         self.named(case, id, &number)
     }
 
-    /// The recording that a trial plays: its own, or else that of the first.
-    pub(super) fn played(&self, case: &Case, id: &TrialId) -> Result<Utf8PathBuf, Unmade> {
+    /// The recording that a trial plays: its own, or else that of the first trial.
+    pub(crate) fn played(&self, case: &Case, id: &TrialId) -> Result<Utf8PathBuf, TrialError> {
         let first = self.named(case, id, "");
         let found = [self.made_at(case, id), first.clone()].into_iter().find(|path| path.exists());
         found.ok_or_else(|| {
             let (eval, case) = (&self.eval, &case.name);
             let name = first.strip_prefix(&self.directory).unwrap_or(&first);
-            Unmade::Skipped(format!(
+            TrialError::Skipped(format!(
                 "there is no recording `{name}`; record it first: rehearsal eval run {eval} --case {case} --record"
             ))
         })
     }
 
-    /// Where the recording would be beside which there is one of the judge.
-    pub(super) fn judged_at(&self, case: &Case, id: &TrialId) -> Utf8PathBuf {
+    /// The path whose judge has a recording, whether or not it has one itself.
+    pub(crate) fn judged_at(&self, case: &Case, id: &TrialId) -> Utf8PathBuf {
         let own = self.made_at(case, id);
         if of_judge(&own).exists() { own } else { self.named(case, id, "") }
     }
@@ -93,12 +92,12 @@ impl Tapes {
     }
 }
 
-/// Beside a recording, that of its judge.
-pub(super) fn of_judge(tape: &Utf8Path) -> Utf8PathBuf {
-    tape.with_extension("judge.jsonl")
+/// The recording of the judge, beside that of the trial.
+pub(crate) fn of_judge(cassette: &Utf8Path) -> Utf8PathBuf {
+    cassette.with_extension("judge.jsonl")
 }
 
-/// Who was measured, as the name of a file. What no file should be called is replaced, and told apart by a hash.
+/// A variant as a file name. Unsafe characters are replaced, and a hash keeps the names distinct.
 fn file_name(variant: &Variant) -> String {
     let parts =
         [Some(&variant.agent), variant.model.as_ref(), variant.prompt.as_ref(), variant.flow.as_ref()];
@@ -115,110 +114,114 @@ fn file_name(variant: &Variant) -> String {
     name
 }
 
-/// A stage on which a trial is recorded or replayed.
-pub(super) struct TapedStage {
+/// A stage that records or replays a trial.
+pub(crate) struct CassetteStage {
     stage: Stage,
-    play: TapedPlay,
+    play: CassettePlay,
 }
 
-enum TapedPlay {
+enum CassettePlay {
     Recording(Arc<RecordingPlay>),
-    Replaying { play: Arc<ReplayingPlay>, tape: String },
+    Replaying { play: Arc<ReplayingPlay>, sha256: String },
 }
 
-impl TapedStage {
-    /// Makes a recording of these agents, who ask their vendors.
-    pub(super) async fn recording(
+impl CassetteStage {
+    /// Records these agents, which call their vendors.
+    pub(crate) async fn recording(
         path: &Utf8Path,
         agents: &[&Profile],
-        scene: &Scene,
+        workspace: &Workspace,
         ours: &Variables,
-    ) -> Result<Self, Unmade> {
+    ) -> Result<Self, TrialError> {
         let cannot = |error: &dyn std::fmt::Display| failed("it cannot be recorded", error);
         let [first, others @ ..] = agents else { return Err(cannot(&"there is no agent")) };
         let driver = first.driver;
         let secrets = secrets(agents, ours);
         let mut rules: Vec<Rule> = pack(driver).rules();
         rules.extend(others.iter().flat_map(|profile| pack(profile.driver).rules()));
-        let normaliser = Normaliser::new(&rules, &scene.place(), &secrets).map_err(|error| cannot(&error))?;
+        let normaliser =
+            Normaliser::new(&rules, &workspace.place(), &secrets).map_err(|error| cannot(&error))?;
         let program = program_of(first).map_err(|error| cannot(&error))?;
-        let version = version_of(pack(driver), &program, &scene.home, &scene.temp).await;
+        let version = match pack(driver) {
+            AgentPack::Plain => None,
+            _ => version_of(&program, ours, &workspace.home, &workspace.temp).await,
+        };
         let recorder =
             Recorder::create(path.as_std_path(), driver.as_str(), version.as_deref(), normaliser, &secrets)
                 .map_err(|error| cannot(&error))?;
-        // Agents of one kind ask one vendor; of several, the form of a request says which.
+        // Agents of one kind call one vendor; otherwise the form of a request determines the vendor.
         let is_one_kind = others.iter().all(|profile| profile.driver == driver);
         let asking = if is_one_kind { driver.as_str() } else { DriverKind::Crew.as_str() };
         let upstreams = upstreams_of(asking, &seen(first, ours));
         let play = Arc::new(RecordingPlay::new(recorder, upstreams).map_err(|error| cannot(&error))?);
         let stage = Stage::open(loopback(), Arc::clone(&play) as _).map_err(|error| cannot(&error))?;
-        Ok(Self { stage, play: TapedPlay::Recording(play) })
+        Ok(Self { stage, play: CassettePlay::Recording(play) })
     }
 
-    /// Plays a recording.
-    pub(super) fn replaying(
+    /// Replays a recording.
+    pub(crate) fn replaying(
         path: &Utf8Path,
         matching: Matching,
         agents: &[&Profile],
-        scene: &Scene,
+        workspace: &Workspace,
         ours: &Variables,
-    ) -> Result<Self, Unmade> {
+    ) -> Result<Self, TrialError> {
         let secrets = secrets(agents, ours);
         let cassette = open_to_play(path, &secrets)?;
-        let tape = cassette.sha256.clone();
-        let player = Player::new(cassette, matching, &scene.place(), &secrets)
+        let sha256 = cassette.sha256.clone();
+        let player = Player::new(cassette, matching, &workspace.place(), &secrets)
             .map_err(|error| failed("it cannot be replayed", &error))?;
         let play = Arc::new(ReplayingPlay::new(player, ReplaySpeed::Instant));
         let stage = Stage::open(loopback(), Arc::clone(&play) as _)
             .map_err(|error| failed("it cannot be replayed", &error))?;
-        Ok(Self { stage, play: TapedPlay::Replaying { play, tape } })
+        Ok(Self { stage, play: CassettePlay::Replaying { play, sha256 } })
     }
 
-    /// The agent, so that it asks this stage and nobody else.
-    pub(super) fn dress(
+    /// The agent's profile, changed so that it calls only this stage.
+    pub(crate) fn connect(
         &self,
         profile: &Profile,
         ours: &Variables,
         home: &Utf8Path,
-    ) -> Result<Profile, Unmade> {
+    ) -> Result<Profile, TrialError> {
         let driver = profile.driver.as_str();
         let mut on_stage = OnStage::of(driver, self.stage.address());
         let model = on_stage.keep_model(profile.model.as_deref());
-        if matches!(self.play, TapedPlay::Recording(_)) {
+        if matches!(self.play, CassettePlay::Recording(_)) {
             on_stage.give_keys(driver, &seen(profile, ours));
         }
-        on_stage.write_files(home).map_err(|error| failed("the agent's home", &error))?;
-        let mut dressed = profile.clone();
-        dressed.model = model;
-        dressed.args.extend(on_stage.arguments);
-        dressed.env.extend(on_stage.variables);
+        on_stage.write_files(home.as_std_path()).map_err(|error| failed("the agent's home", &error))?;
+        let mut connected = profile.clone();
+        connected.model = model;
+        connected.args.extend(on_stage.arguments);
+        connected.env.extend(on_stage.variables);
         for name in ["NO_PROXY", "no_proxy"] {
             let known = ours.get(name).filter(|known| !known.is_empty());
             let all = known.map_or_else(String::new, |known| format!("{known},")) + "127.0.0.1,localhost";
-            dressed.env.insert(name.to_owned(), all);
+            connected.env.insert(name.to_owned(), all);
         }
-        Ok(dressed)
+        Ok(connected)
     }
 
-    /// Closes it, and says where the answers came from. A recording of a run that says nothing about the agent is not kept.
-    pub(super) async fn finish(self, says_something: bool) -> Result<(Source, Option<Replay>), Unmade> {
+    /// Closes the stage, and returns where the answers came from. A recording is kept only if the trial is evidence.
+    pub(crate) async fn finish(self, is_evidence: bool) -> Result<(Source, Option<Replay>), TrialError> {
         self.stage.close().await;
         match self.play {
-            TapedPlay::Recording(_) if !says_something => Ok((Source::Live, None)),
-            TapedPlay::Recording(play) => {
+            CassettePlay::Recording(_) if !is_evidence => Ok((Source::Live, None)),
+            CassettePlay::Recording(play) => {
                 let written = play.finish().await.map_err(|error| failed("nothing was recorded", &error))?;
                 let is_scripted = written.requests == 0;
                 Ok((if is_scripted { Source::Scripted } else { Source::Live }, None))
             }
-            TapedPlay::Replaying { play, tape } => {
-                Ok((Source::Replayed { tape }, Some(replay(&play.report()))))
+            CassettePlay::Replaying { play, sha256 } => {
+                Ok((Source::Replayed { tape: sha256 }, Some(replay(&play.report()))))
             }
         }
     }
 }
 
-/// What became of a recording, for the trial.
-pub(super) fn replay(report: &PlayReport) -> Replay {
+/// How a replay went.
+pub(crate) fn replay(report: &PlayReport) -> Replay {
     let at = |differences: &[Difference]| {
         differences.first().map(|one| format!(" at {}", one.place)).unwrap_or_default()
     };
@@ -236,11 +239,10 @@ pub(super) fn replay(report: &PlayReport) -> Replay {
     }
 }
 
-/// What an agent would see to reach its model.
-/// One that holds a secret which is known here is not played: what differs from it is told, and so would the secret be.
-pub(super) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassette, Unmade> {
+/// Opens a recording to replay. One that contains a known secret is refused: a reported difference could reveal it.
+pub(crate) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassette, TrialError> {
     Cassette::open_without(secrets, path.as_std_path()).map_err(|error| {
-        Unmade::Failed(match error {
+        TrialError::Failed(match error {
             ReadError::Secret(_) => {
                 format!("{error}, which `rehearsal cassette redact` takes out: `{path}` is not played")
             }
@@ -249,6 +251,7 @@ pub(super) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassett
     })
 }
 
+/// The environment an agent would use to reach its model.
 fn seen(profile: &Profile, ours: &Variables) -> Variables {
     let mut seen = granted(ours, profile.driver.as_str(), &profile.pass_env);
     seen.extend(profile.env.clone());
@@ -268,18 +271,6 @@ fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
-impl Scene {
-    /// The directories that differ from trial to trial.
-    pub(super) fn place(&self) -> Place {
-        crate::commands::performance::place(&self.works_in, &self.home, &self.temp)
-    }
-}
-
-/// Whether a trial says something about the agent: only then is a recording of it worth keeping.
-pub(super) fn says_something(trial: &Trial) -> bool {
-    rehearsal_eval::grade::no_evidence(trial).is_none()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_measured_names_a_file_of_their_own() {
+    fn every_variant_has_its_own_file_name() {
         assert_eq!(file_name(&variant("claude", None)), "claude");
         assert_eq!(file_name(&variant("claude", Some("sonnet-4.5"))), "claude+sonnet-4.5");
         let names: Vec<String> = ["a/b", "a_b", "a b", "a+b", "../../a", ".a", &"a".repeat(500)]

@@ -1,6 +1,6 @@
-//! The store of a rehearsal, which can go away, come back as a new one, and run out of room.
+//! A store that can become unreachable, restart and run out of disk space.
 //!
-//! Workers ask it; what people do and what the rehearsal itself looks at goes past its faults.
+//! Workers see its faults; people and the checks of the rehearsal do not.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,41 +18,41 @@ use rehearsal_store::{
 };
 use tokio::sync::watch;
 
-use crate::clock::StageClock;
+use crate::clock::ScenarioClock;
 
-/// Opens the store of a scenario, any number of times: it is the same each time, over connections of its own.
+/// Opens the store of a scenario any number of times: the same data over new connections.
 #[async_trait]
 pub trait OpensStore: Send + Sync {
     /// Opens it.
     async fn open(&self) -> Result<Arc<dyn Store>, OpenError>;
 }
 
-pub(crate) struct Frail {
+pub(crate) struct FaultyStore {
     opener: Arc<dyn OpensStore>,
     store: Mutex<Arc<dyn Store>>,
-    clock: StageClock,
-    /// So many more who ask find nobody.
+    clock: ScenarioClock,
+    /// How many more calls fail as unreachable.
     refuses: AtomicU32,
-    /// There is no room until then.
+    /// The disk is full until then.
     full_until: AtomicI64,
-    /// The number of the last event that someone was woken for.
+    /// The last event that watchers were woken for.
     last_event: AtomicI64,
     changes: watch::Sender<u64>,
 }
 
-impl Frail {
-    pub(crate) async fn open(opener: Arc<dyn OpensStore>, clock: StageClock) -> Result<Self, OpenError> {
+impl FaultyStore {
+    pub(crate) async fn open(opener: Arc<dyn OpensStore>, clock: ScenarioClock) -> Result<Self, OpenError> {
         let store = Mutex::new(opener.open().await?);
         let (refuses, full_until, last_event) = (AtomicU32::new(0), AtomicI64::new(0), AtomicI64::new(0));
         Ok(Self { opener, store, clock, refuses, full_until, last_event, changes: watch::Sender::new(0) })
     }
 
-    /// The store itself, whatever became of it.
-    pub(crate) fn itself(&self) -> Arc<dyn Store> {
+    /// The store itself, without faults.
+    pub(crate) fn inner(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// It is away for so many who ask, and then another one.
+    /// Restarts it: the next `refuses` calls fail.
     pub(crate) async fn restart(&self, refuses: u32) -> Result<(), OpenError> {
         let new = self.opener.open().await?;
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = new;
@@ -60,26 +60,26 @@ impl Frail {
         Ok(())
     }
 
-    /// It has no room for so long.
+    /// Makes the disk full for a while.
     pub(crate) fn fill(&self, span: Duration) {
         self.full_until.store(self.clock.now().plus(span).0, Ordering::SeqCst);
     }
 
-    /// For how long there is no room yet.
+    /// For how long the disk stays full.
     pub(crate) fn full_for(&self) -> Option<Duration> {
         let until = Timestamp(self.full_until.load(Ordering::SeqCst));
         (until > self.clock.now()).then(|| until.since(self.clock.now()))
     }
 
-    /// What a person does, who comes when it is there.
+    /// Commits what a person does; no fault applies.
     pub(crate) async fn commit_by_hand(&self, change: Change) -> Result<(), CommitError> {
-        let store = self.itself();
+        let store = self.inner();
         store.commit(Actor::User, self.clock.now(), vec![change]).await?;
         self.wake_others(&*store).await;
         Ok(())
     }
 
-    /// Whoever claims and finds nothing writes nothing, and wakes nobody.
+    /// Wakes watchers if there is a new event. A claim that finds nothing writes none.
     async fn wake_others(&self, store: &dyn Store) {
         let Ok(last) = store.last_event().await else { return };
         if self.last_event.swap(last, Ordering::SeqCst) != last {
@@ -87,16 +87,16 @@ impl Frail {
         }
     }
 
-    /// The store, for who may read.
+    /// The store for a read.
     fn readable(&self) -> Result<Arc<dyn Store>, StoreError> {
         let away = |left: u32| left.checked_sub(1);
         match self.refuses.fetch_update(Ordering::SeqCst, Ordering::SeqCst, away) {
             Ok(_) => Err(StoreError::Unreachable { what: "it restarts".to_owned() }),
-            Err(_) => Ok(self.itself()),
+            Err(_) => Ok(self.inner()),
         }
     }
 
-    /// The store, for who may write.
+    /// The store for a write.
     fn writable(&self) -> Result<Arc<dyn Store>, StoreError> {
         let store = self.readable()?;
         if self.full_for().is_some() { Err(StoreError::DiskFull) } else { Ok(store) }
@@ -104,7 +104,7 @@ impl Frail {
 }
 
 #[async_trait]
-impl Store for Frail {
+impl Store for FaultyStore {
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

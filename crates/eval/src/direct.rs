@@ -1,4 +1,4 @@
-//! Who is asked directly: a model, or the stand-in that says what it is told. There is no process, no repository and no tool.
+//! Agents without a process, a repository or tools: a model that is asked directly, and the mock `echo`.
 
 use rehearsal_core::{Outcome, Timestamp, Tokens};
 use rehearsal_llm::chat::{ChatRequest, ChatResponse, FinishReason, Message};
@@ -11,7 +11,7 @@ pub const ECHO: &str = "echo";
 
 /// Someone who is asked directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked<'a> {
+pub enum Direct<'a> {
     /// Whose answer is the prompt.
     Echo,
     /// A model, written `VENDOR:NAME`.
@@ -23,7 +23,7 @@ pub enum Asked<'a> {
     },
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Direct<'a> {
     /// Whether that is meant by the name of an agent. An agent of the configuration has no colon in its name.
     pub fn of(agent: &'a str) -> Option<Self> {
         if agent == ECHO {
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn a_vendor_and_a_name_are_a_model_and_other_names_are_agents() {
-        let model = |dialect, name| Some(Asked::Model { dialect, name });
-        assert_eq!(Asked::of("echo"), Some(Asked::Echo));
-        assert_eq!(Asked::of("openai:llama:70b"), model(Dialect::OpenAiChat, "llama:70b"));
-        assert_eq!(Asked::of("responses:gpt-x"), model(Dialect::OpenAiResponses, "gpt-x"));
-        assert_eq!(Asked::of("claude"), None);
-        assert_eq!(Asked::of("llama:70b"), None);
+        let model = |dialect, name| Some(Direct::Model { dialect, name });
+        assert_eq!(Direct::of("echo"), Some(Direct::Echo));
+        assert_eq!(Direct::of("openai:llama:70b"), model(Dialect::OpenAiChat, "llama:70b"));
+        assert_eq!(Direct::of("responses:gpt-x"), model(Dialect::OpenAiResponses, "gpt-x"));
+        assert_eq!(Direct::of("claude"), None);
+        assert_eq!(Direct::of("llama:70b"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What each agent does, call by call; and whether it was asked for all of it, and for nothing else.
+//! What each agent does, call by call. Unused and missing calls are problems.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::scenario::{CallScript, RoleFile};
 
-/// A role: its calls, or its calls and whom it plays.
+/// A role: its calls, or its calls and the agent CLI it plays.
 #[derive(Debug, Clone, Default)]
 pub struct RoleScript(pub RoleFile);
 
@@ -47,7 +47,7 @@ impl schemars::JsonSchema for RoleScript {
     }
 }
 
-/// The calls that are left.
+/// The remaining calls.
 #[derive(Debug)]
 pub(crate) struct Calls {
     left: Mutex<BTreeMap<AgentName, Vec<Option<CallScript>>>>,
@@ -68,7 +68,7 @@ impl Calls {
         Self { left: Mutex::new(left.collect()) }
     }
 
-    /// The next call of an agent for a task; none: it is asked for more than it was told.
+    /// The next call of an agent for a task; none if its script is exhausted.
     pub(crate) fn next(&self, agent: &AgentName, task: &TaskId) -> Option<Call> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = left.get_mut(agent)?;
@@ -80,7 +80,7 @@ impl Calls {
         Some(Call { number: at + 1, script })
     }
 
-    /// Those that nobody asked for, in words.
+    /// Describes the calls that were never used.
     pub(crate) fn unused(&self) -> Vec<String> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = left.iter().flat_map(|(agent, calls)| {

@@ -1,12 +1,9 @@
-//! A model that is asked in process: live, recorded, or from its recording. The judge is one, and whoever is asked directly.
+//! A model called from this process (a judge, or a model that is measured directly): live, recorded or replayed.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use camino::Utf8Path;
-use rehearsal_core::Clock;
-use rehearsal_eval::run::Unmade;
-use rehearsal_eval::trial::{Replay, Source};
 use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder};
 use rehearsal_llm::chat::{ChatRequest, ChatResponse};
 use rehearsal_llm::model::{ChatModel, ChatStream, ModelError};
@@ -14,38 +11,40 @@ use rehearsal_llm::recording::RecordingModel;
 use rehearsal_llm::replaying::ReplayingModel;
 use rehearsal_llm::wire::Dialect;
 
-use super::scene::failed;
-use super::tape::{Mode, open_to_play, replay};
-use crate::commands::cassette::secrets;
+use super::TrialContext;
+use super::cassette::{Mode, open_to_play, replay};
+use super::workspace::failed;
+use crate::run::TrialError;
+use crate::trial::{Replay, Source};
 
-/// Where what a model says is kept, and whether it is made or played.
-pub(super) struct ModelTape<'a> {
-    pub(super) mode: Mode,
-    pub(super) path: &'a Utf8Path,
-    /// Whose words they are.
-    pub(super) who: &'a str,
-    pub(super) place: &'a Place,
-    pub(super) clock: Arc<dyn Clock>,
+/// The recording of a model, to make or to play.
+pub(crate) struct ModelCassette<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) path: &'a Utf8Path,
+    /// Who answers.
+    pub(crate) who: &'a str,
+    pub(crate) place: &'a Place,
+    pub(crate) context: &'a TrialContext,
 }
 
-/// A model on a tape, or without one.
-pub(super) enum TapedModel<M> {
+/// A model with or without a recording.
+pub(crate) enum CassetteModel<M> {
     Asked(M, Source),
     Recorded(RecordingModel<M>),
-    Played { model: Box<ReplayingModel>, tape: String },
+    Played { model: Box<ReplayingModel>, sha256: String },
 }
 
-impl<M: ChatModel> TapedModel<M> {
-    /// `live` is the model itself; nobody needs it, nor its key, where a recording is played.
-    pub(super) fn on(
-        tape: &ModelTape<'_>,
+impl<M: ChatModel> CassetteModel<M> {
+    /// `live` creates the model itself. A replay does not call it and so needs no key.
+    pub(crate) fn open(
+        cassette: &ModelCassette<'_>,
         dialect: Dialect,
-        live: impl FnOnce() -> Result<M, Unmade>,
-    ) -> Result<Self, Unmade> {
-        let ModelTape { path, who, place, clock, .. } = tape;
-        let secrets = secrets();
-        match tape.mode {
-            Mode::StandIns => Ok(Self::Asked(live()?, Source::Scripted)),
+        live: impl FnOnce() -> Result<M, TrialError>,
+    ) -> Result<Self, TrialError> {
+        let ModelCassette { mode, path, who, place, context } = cassette;
+        let (secrets, clock) = (context.secrets(), Arc::clone(&context.clock));
+        match *mode {
+            Mode::Scripted => Ok(Self::Asked(live()?, Source::Scripted)),
             Mode::Live => Ok(Self::Asked(live()?, Source::Live)),
             Mode::Record => {
                 let cannot = |error: &dyn std::fmt::Display| failed("it cannot be recorded", error);
@@ -53,29 +52,31 @@ impl<M: ChatModel> TapedModel<M> {
                     .map_err(|error| cannot(&error))?;
                 let recorder = Recorder::create(path.as_std_path(), who, None, normaliser, &secrets)
                     .map_err(|error| cannot(&error))?;
-                Ok(Self::Recorded(RecordingModel::new(live()?, dialect, recorder, Arc::clone(clock))))
+                Ok(Self::Recorded(RecordingModel::new(live()?, dialect, recorder, clock)))
             }
             Mode::Replay(matching) => {
                 let cannot = |error: &dyn std::fmt::Display| failed("it cannot be replayed", error);
                 let cassette = open_to_play(path, &secrets)?;
-                let tape = cassette.sha256.clone();
+                let sha256 = cassette.sha256.clone();
                 let player =
                     Player::new(cassette, matching, place, &secrets).map_err(|error| cannot(&error))?;
-                let model = ReplayingModel::new(player, dialect, Arc::clone(clock));
-                Ok(Self::Played { model: Box::new(model), tape })
+                let model = ReplayingModel::new(player, dialect, clock);
+                Ok(Self::Played { model: Box::new(model), sha256 })
             }
         }
     }
 
-    /// Gives a recording its name, and says where the answers came from.
-    pub(super) fn finish(self) -> Result<(Source, Option<Replay>), Unmade> {
+    /// Completes a recording, and returns where the answers came from.
+    pub(crate) fn finish(self) -> Result<(Source, Option<Replay>), TrialError> {
         match self {
             Self::Asked(_, source) => Ok((source, None)),
             Self::Recorded(model) => {
                 model.finish().map_err(|error| failed("it was not recorded", &error))?;
                 Ok((Source::Live, None))
             }
-            Self::Played { model, tape } => Ok((Source::Replayed { tape }, Some(replay(&model.report())))),
+            Self::Played { model, sha256 } => {
+                Ok((Source::Replayed { tape: sha256 }, Some(replay(&model.report()))))
+            }
         }
     }
 
@@ -89,7 +90,7 @@ impl<M: ChatModel> TapedModel<M> {
 }
 
 #[async_trait]
-impl<M: ChatModel> ChatModel for TapedModel<M> {
+impl<M: ChatModel> ChatModel for CassetteModel<M> {
     async fn chat(&self, request: &ChatRequest) -> Result<ChatResponse, ModelError> {
         self.model().chat(request).await
     }

@@ -1,4 +1,4 @@
-//! What must hold after every rehearsal, whatever happened in it.
+//! What must hold after every rehearsal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use rehearsal_forge::{Collected, GcMode, Oid, tree_of};
 use rehearsal_store::Store;
 
 use crate::actors::Actors;
-use crate::beginning::{ORIGIN, WORK};
-use crate::outcome::Came;
-use crate::stage::{Stage, StageError};
+use crate::environment::{Environment, ScenarioError};
+use crate::observed::Observed;
+use crate::repository::{ORIGIN, WORK};
 
-/// What does not hold, in words.
+/// Describes the broken invariants.
 pub(crate) async fn broken(
-    stage: &Stage,
+    environment: &Environment,
     store: &dyn Store,
     events: &[Event],
-    came: &Came,
+    observed: &Observed,
     actors: &Actors,
-) -> Result<Vec<String>, StageError> {
+) -> Result<Vec<String>, ScenarioError> {
     let mut broken = store.verify().await?;
     broken.extend(processes(actors).await);
-    broken.extend(pull_requests(came));
+    broken.extend(pull_requests(observed));
     broken.extend(merges(events));
-    broken.extend(untested(stage, store, events, came).await?);
-    broken.extend(worktrees(stage, came).await?);
-    broken.extend(references(stage).await?);
-    broken.extend(locks(stage)?);
+    broken.extend(untested(environment, store, events, observed).await?);
+    broken.extend(worktrees(environment, observed).await?);
+    broken.extend(references(environment).await?);
+    broken.extend(locks(environment)?);
     Ok(broken)
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn broken(
 async fn processes(actors: &Actors) -> Option<String> {
     let mark = format!("{CLOCK_VARIABLE}={}", actors.socket.path);
     let mut left = process::processes_marked(&mark);
-    // Those of a worker that was killed are ended by their supervisor, which takes a moment.
+    // The supervisor of a killed worker needs a moment to end its processes.
     for _ in 0..200 {
         if left.is_empty() {
             return None;
@@ -50,9 +50,9 @@ async fn processes(actors: &Actors) -> Option<String> {
 }
 
 /// A branch has one pull request.
-fn pull_requests(came: &Came) -> Vec<String> {
+fn pull_requests(observed: &Observed) -> Vec<String> {
     let mut heads = BTreeMap::new();
-    for head in &came.pull_requests {
+    for head in &observed.pull_requests {
         *heads.entry(head).or_insert(0) += 1;
     }
     let twice = heads.into_iter().filter(|(_, count)| *count > 1);
@@ -73,22 +73,22 @@ fn merges(events: &[Event]) -> Vec<String> {
     twice.map(|(task, commits)| format!("task {task} was merged {} times", commits.len())).collect()
 }
 
-/// Every tree that the base ever had was tested, where the flow tests at all.
+/// Every tree that was on the base was tested, if the flow runs tests.
 async fn untested(
-    stage: &Stage,
+    environment: &Environment,
     store: &dyn Store,
     events: &[Event],
-    came: &Came,
-) -> Result<Vec<String>, StageError> {
+    observed: &Observed,
+) -> Result<Vec<String>, ScenarioError> {
     let mut tests = false;
-    for came in came.tasks.values() {
-        let flow = store.flow(&came.task.flow_version).await?;
+    for observed in observed.tasks.values() {
+        let flow = store.flow(&observed.task.flow_version).await?;
         tests |= flow.states.keys().any(|state| flow.steps_of(state).contains(&Step::RunTests));
     }
     if !tests {
         return Ok(Vec::new());
     }
-    if !came.base_moved {
+    if !observed.base_moved {
         return Ok(Vec::new());
     }
     let (mut tested, mut gates) = (BTreeSet::new(), BTreeSet::new());
@@ -104,26 +104,33 @@ async fn untested(
         }
     }
     for commit in gates {
-        // A candidate that was thrown away may be gone by now.
-        tested.extend(tree_of(&stage.checkout(), &commit).await.ok());
+        // A discarded candidate may be gone by now.
+        tested.extend(tree_of(&environment.checkout(), &commit).await.ok());
     }
-    let merged = came.tasks.values().filter_map(|came| Oid::new(came.task.delivery.merged.as_deref()?).ok());
-    let tips: BTreeSet<Oid> = merged.chain([stage.base_tip().await?]).collect();
+    let merged = observed
+        .tasks
+        .values()
+        .filter_map(|observed| Oid::new(observed.task.delivery.merged.as_deref()?).ok());
+    let tips: BTreeSet<Oid> = merged.chain([environment.base_tip().await?]).collect();
     let mut untested = Vec::new();
     for tip in tips {
-        let is_untested = stage.tree_on_remote(&tip).await.is_some_and(|tree| !tested.contains(&tree));
-        if is_untested && !stage.is_foreign(&tip).await {
+        let is_untested = environment.tree_on_remote(&tip).await.is_some_and(|tree| !tested.contains(&tree));
+        if is_untested && !environment.is_foreign(&tip).await {
             untested.push(format!("the base had {tip:.10}, which was never tested"));
         }
     }
     Ok(untested)
 }
 
-/// A worktree is there for a task that may still need it, or for work that is nowhere else.
-async fn worktrees(stage: &Stage, came: &Came) -> Result<Vec<String>, StageError> {
-    let live: BTreeSet<TaskId> =
-        came.tasks.values().filter(|came| !came.task.is_ended()).map(|came| came.task.id.clone()).collect();
-    let entries = stage.worktrees.gc(&live, &[], GcMode::DryRun).await?;
+/// A worktree exists only for a task that may need it, or for work that is nowhere else.
+async fn worktrees(environment: &Environment, observed: &Observed) -> Result<Vec<String>, ScenarioError> {
+    let live: BTreeSet<TaskId> = observed
+        .tasks
+        .values()
+        .filter(|observed| !observed.task.is_ended())
+        .map(|observed| observed.task.id.clone())
+        .collect();
+    let entries = environment.worktrees.gc(&live, &[], GcMode::DryRun).await?;
     let stray = entries.into_iter().filter_map(|entry| match (entry.collected, entry.task) {
         (Collected::Removed, Some(task)) => Some(format!("the worktree of task {task} was not given back")),
         (Collected::Busy, task) => Some(format!(
@@ -135,24 +142,25 @@ async fn worktrees(stage: &Stage, came: &Came) -> Result<Vec<String>, StageError
     Ok(stray.collect())
 }
 
-/// References of our own do not outlive what they held.
-async fn references(stage: &Stage) -> Result<Option<String>, StageError> {
-    let listed = stage.checkout().line(&["for-each-ref", "--format=%(refname)", "refs/rehearsal/"]).await?;
+/// Our private references are deleted.
+async fn references(environment: &Environment) -> Result<Option<String>, ScenarioError> {
+    let listed =
+        environment.checkout().line(&["for-each-ref", "--format=%(refname)", "refs/rehearsal/"]).await?;
     let names: Vec<&str> = listed.lines().collect();
     Ok((!names.is_empty()).then(|| format!("references were left: {}", names.join(", "))))
 }
 
 /// git's locks do not outlive git.
-fn locks(stage: &Stage) -> Result<Option<String>, StageError> {
+fn locks(environment: &Environment) -> Result<Option<String>, ScenarioError> {
     let mut left = Vec::new();
-    let mut directories = vec![stage.root.join(WORK).join(".git"), stage.root.join(ORIGIN)];
+    let mut directories = vec![environment.root.join(WORK).join(".git"), environment.root.join(ORIGIN)];
     while let Some(directory) = directories.pop() {
         for entry in directory.read_dir_utf8()? {
             let entry = entry?;
             if entry.file_type()?.is_dir() && entry.file_name() != "objects" {
                 directories.push(entry.path().to_owned());
             } else if entry.file_name().ends_with(".lock") && !entry.file_name().starts_with("rehearsal") {
-                left.push(entry.path().strip_prefix(&stage.root).unwrap_or(entry.path()).to_string());
+                left.push(entry.path().strip_prefix(&environment.root).unwrap_or(entry.path()).to_string());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What happens beside the work: faults, and what people do.
+//! The events of a scenario: faults, and what people do.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,37 +13,37 @@ use tokio::task::JoinSet;
 
 use crate::actors::Actors;
 use crate::clock::Who;
-use crate::frail::Frail;
+use crate::environment::{Environment, ScenarioError};
+use crate::faulty_store::FaultyStore;
 use crate::scenario::{Act, Deed, DiskFull, DiskOf, Kill, When};
-use crate::stage::{Stage, StageError};
 use crate::timeline::Timeline;
 use rehearsal_engine::{Moment, Moments, Reaction};
 
-/// What the director is asked for.
+/// A request to the director.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// A worker dies, and another one may come in its place.
+    /// A worker dies, and another one may replace it.
     Kill { worker: usize, kill: Kill, done: oneshot::Sender<()> },
     /// A worker that died is replaced.
     Start(usize),
-    /// All workers finish what they do; others come after so long.
+    /// All workers finish what they do; others start after this time.
     Drain(Duration),
 }
 
-/// Everything that can happen, and what it needs.
+/// Everything that events act on.
 pub(crate) struct World {
-    pub(crate) stage: Arc<Stage>,
-    pub(crate) store: Arc<Frail>,
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) store: Arc<FaultyStore>,
     pub(crate) timeline: Arc<Timeline>,
     pub(crate) actors: Arc<Actors>,
     pub(crate) orders: mpsc::UnboundedSender<Order>,
-    /// What waits for its moment, and how often that has come.
+    /// Events that wait for a moment, and how often it occurred.
     pub(crate) awaited: Mutex<Vec<Awaited>>,
-    /// What is still to come.
-    pub(crate) put_off: Mutex<JoinSet<()>>,
+    /// Scheduled events.
+    pub(crate) scheduled: Mutex<JoinSet<()>>,
 }
 
-/// Something that waits for its moment.
+/// An event that waits for a moment.
 #[derive(Debug)]
 pub(crate) struct Awaited {
     when: When,
@@ -69,25 +69,25 @@ impl Awaited {
         fits && self.seen == *nth
     }
 
-    fn came(&self) -> bool {
+    fn observed(&self) -> bool {
         self.seen >= self.when.nth
     }
 }
 
 impl World {
-    /// Moments that never came, in words.
+    /// Describes the moments that never occurred.
     pub(crate) fn missed(&self) -> Vec<String> {
         let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        let missed = awaited.iter().filter(|it| !it.came()).map(|it| {
+        let missed = awaited.iter().filter(|it| !it.observed()).map(|it| {
             let step = it.when.step.as_ref().map_or_else(String::new, |step| format!(" of step {step}"));
             format!("the moment {}{step} never came", it.when.moment.as_str())
         });
         missed.collect()
     }
 
-    /// Does something at its time; ends when that is done.
+    /// Carries out an event at its time.
     async fn later(self: Arc<Self>, after: Duration, deed: Deed) {
-        let clock = &self.stage.clock;
+        let clock = &self.environment.clock;
         let start = clock.now();
         clock.sleep_until(start.plus(after)).await;
         let ticket = clock.take(Who::World).await;
@@ -95,39 +95,39 @@ impl World {
         clock.give_back(ticket);
     }
 
-    /// Puts something off; the rehearsal waits for it.
-    pub(crate) fn put_off(self: &Arc<Self>, after: Duration, deed: Deed) {
+    /// Schedules an event; the rehearsal waits for it.
+    pub(crate) fn schedule(self: &Arc<Self>, after: Duration, deed: Deed) {
         self.spawn(Arc::clone(self).later(after, deed));
     }
 
     fn spawn(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
-        put_off.spawn(future);
+        let mut scheduled = self.scheduled.lock().unwrap_or_else(PoisonError::into_inner);
+        scheduled.spawn(future);
     }
 
-    /// Whether something is still to come.
+    /// Whether events are still scheduled.
     pub(crate) fn has_plans(&self) -> bool {
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
-        while put_off.try_join_next().is_some() {}
-        !put_off.is_empty()
+        let mut scheduled = self.scheduled.lock().unwrap_or_else(PoisonError::into_inner);
+        while scheduled.try_join_next().is_some() {}
+        !scheduled.is_empty()
     }
 
-    /// Nothing more is to come.
+    /// Cancels all scheduled events.
     pub(crate) fn give_up(&self) {
-        self.put_off.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+        self.scheduled.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
     }
 
-    /// Sends another worker in, after a while.
+    /// Starts a replacement after a while.
     pub(crate) fn replace(self: &Arc<Self>, worker: usize, after: Duration) {
         let this = Arc::clone(self);
         self.spawn(async move {
-            let clock = &this.stage.clock;
+            let clock = &this.environment.clock;
             clock.sleep_until(clock.now().plus(after)).await;
             let _ = this.orders.send(Order::Start(worker));
         });
     }
 
-    /// Whether the worker that is there dies of it.
+    /// Whether the event kills this worker.
     async fn carry_out(self: &Arc<Self>, deed: &Deed, here: Option<usize>) -> Reaction {
         match deed {
             Deed::KillWorker(kill) => return self.kill(kill, here).await,
@@ -135,14 +135,14 @@ impl World {
                 let worker = pause.worker.map(|number| number as usize).or(here).unwrap_or(1);
                 self.timeline.world(format!("worker {worker} stands still for {}", pause.span));
                 let lease = self.actors.settings.work.lease.0;
-                self.stage.clock.freeze(worker, pause.span.0, lease);
+                self.environment.clock.freeze(worker, pause.span.0, lease);
                 if here == Some(worker) {
-                    self.stage.clock.yield_turn(Who::Worker(worker)).await;
+                    self.environment.clock.yield_turn(Who::Worker(worker)).await;
                 }
             }
             Deed::SleepHost(span) => {
                 self.timeline.world(format!("the machine sleeps for {span}"));
-                self.stage.clock.jump(span.0);
+                self.environment.clock.jump(span.0);
             }
             Deed::Drain(span) => {
                 self.timeline.world("workers are told to stop");
@@ -150,7 +150,7 @@ impl World {
             }
             Deed::RestartStore(refuses) => {
                 self.timeline.world("the database restarts");
-                self.noted(self.store.restart(*refuses).await.map_err(StageError::from));
+                self.noted(self.store.restart(*refuses).await.map_err(ScenarioError::from));
             }
             Deed::DiskFull(DiskFull { of, span }) => {
                 self.timeline.world(format!("the disk of the {} is full for {span}", of.as_str()));
@@ -161,18 +161,18 @@ impl World {
             }
             Deed::RemoteGone(span) => self.take_remote_away(span.0),
             Deed::Commit(commit) => {
-                let branch = commit.branch.as_deref().unwrap_or(crate::stage::BASE);
+                let branch = commit.branch.as_deref().unwrap_or(crate::environment::BASE);
                 self.timeline.world(format!("someone commits to {branch}"));
-                self.noted(self.stage.commit(commit).await);
+                self.noted(self.environment.commit(commit).await);
             }
             person => self.noted(self.person(person).await),
         }
         Reaction::GoOn
     }
 
-    fn noted(&self, done: Result<(), StageError>) {
+    fn noted(&self, done: Result<(), ScenarioError>) {
         if let Err(error) = done {
-            self.actors.problems.tell(self.timeline.anywhere(&error.to_string()));
+            self.actors.problems.add(self.timeline.without_paths(&error.to_string()));
         }
     }
 
@@ -190,22 +190,22 @@ impl World {
 
     fn take_remote_away(self: &Arc<Self>, span: Duration) {
         self.timeline.world("the remote is gone");
-        if let Err(error) = self.stage.move_remote(true) {
-            return self.actors.problems.tell(error.to_string());
+        if let Err(error) = self.environment.move_remote(true) {
+            return self.actors.problems.add(error.to_string());
         }
         let this = Arc::clone(self);
         self.spawn(async move {
-            let clock = &this.stage.clock;
+            let clock = &this.environment.clock;
             clock.sleep_until(clock.now().plus(span)).await;
             let ticket = clock.take(Who::World).await;
             this.timeline.world("the remote is back");
-            this.noted(this.stage.move_remote(false).map_err(StageError::from));
+            this.noted(this.environment.move_remote(false).map_err(ScenarioError::from));
             clock.give_back(ticket);
         });
     }
 
-    /// What a person does.
-    async fn person(&self, deed: &Deed) -> Result<(), StageError> {
+    /// Carries out what a person does.
+    async fn person(&self, deed: &Deed) -> Result<(), ScenarioError> {
         let change = |id: &TaskId, input: TaskInput| Change::ChangeTask { id: id.clone(), input };
         let (told, change) = match deed {
             Deed::Cancel(task) => (format!("someone cancels {task}"), change(task, TaskInput::Cancel)),
@@ -248,8 +248,8 @@ pub(crate) struct Listener {
 #[async_trait]
 impl Moments for Listener {
     async fn reached(&self, moment: Moment, task: &TaskId, step: Option<&str>) -> Reaction {
-        // Others may be faster: that is what a rehearsal is for.
-        self.world.stage.clock.yield_turn(Who::Worker(self.worker)).await;
+        // Others may get their turn first: such races are what a rehearsal is for.
+        self.world.environment.clock.yield_turn(Who::Worker(self.worker)).await;
         let met: Vec<Deed> = {
             let mut awaited = self.world.awaited.lock().unwrap_or_else(PoisonError::into_inner);
             let met =

@@ -1,26 +1,30 @@
-//! What an agent is told, so that it asks a stage and nobody else.
+//! Connects an agent to a stage instead of its vendor.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
-use camino::Utf8Path;
-use rehearsal_agent::environment::Variables;
-use rehearsal_stage::Upstreams;
-use rehearsal_stage::setup::setups;
 use serde_json::{Value, json};
 
-/// What an agent is told.
+use crate::recording::Upstreams;
+use crate::setup::setups;
+
+type Variables = BTreeMap<String, String>;
+
+/// What makes an agent send its requests to a stage.
 #[derive(Debug)]
-pub(crate) struct OnStage {
-    pub(crate) variables: Variables,
-    /// Before all others.
-    pub(crate) arguments: Vec<String>,
+pub struct OnStage {
+    /// Environment variables to set.
+    pub variables: Variables,
+    /// Arguments that go before all others.
+    pub arguments: Vec<String>,
     /// Below its home.
     files: Vec<(&'static str, String)>,
 }
 
 impl OnStage {
-    /// By the name of the agent; any other program is told what clients of the vendors' own libraries look for.
-    pub(crate) fn of(agent: &str, address: SocketAddr) -> Self {
+    /// For an agent by name. Any other program gets the variables that the vendors' own client libraries read.
+    pub fn of(agent: &str, address: SocketAddr) -> Self {
         let Some(setup) = setups(address).into_iter().find(|setup| setup.name == agent) else {
             return Self { variables: for_any_client(address), arguments: Vec::new(), files: Vec::new() };
         };
@@ -28,8 +32,8 @@ impl OnStage {
         Self { variables, arguments: setup.arguments, files: setup.files }
     }
 
-    /// A vendor wants to be paid: the agent shows it the user's key, and the cassette does not get it.
-    pub(crate) fn give_keys(&mut self, agent: &str, ours: &Variables) {
+    /// Passes the user's API keys to the agent, for a recording from the real vendor. The cassette never contains them.
+    pub fn give_keys(&mut self, agent: &str, ours: &Variables) {
         let keys: &[(&str, &str)] = match agent {
             "claude" => &[
                 ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
@@ -55,9 +59,9 @@ impl OnStage {
         self.variables.extend(given.into_iter().map(|(name, key)| (name.to_owned(), key.clone())));
     }
 
-    /// Lets it ask for the model that it would ask for, because a vendor does not know the one that is asked for on a stage: the
-    /// one that is named, or its own. Gives the name by which the agent then knows it.
-    pub(crate) fn keep_model(&mut self, named: Option<&str>) -> Option<String> {
+    /// Requests the agent's real model (`named`, or its default), because a vendor does not know the stage's model name.
+    /// Returns the name to pass to the agent.
+    pub fn keep_model(&mut self, named: Option<&str>) -> Option<String> {
         if let Some(at) = self.arguments.iter().position(|argument| argument.starts_with("model=")) {
             // The flag before it, and it.
             self.arguments.drain(at.saturating_sub(1)..=at);
@@ -75,7 +79,8 @@ impl OnStage {
         Some(format!("rehearsal/{model}"))
     }
 
-    pub(crate) fn write_files(&self, home: &Utf8Path) -> std::io::Result<()> {
+    /// Writes the agent's settings files into its home directory.
+    pub fn write_files(&self, home: &Path) -> std::io::Result<()> {
         for (path, content) in &self.files {
             let path = home.join(path);
             if let Some(parent) = path.parent() {
@@ -87,7 +92,7 @@ impl OnStage {
     }
 }
 
-/// Where clients of the vendors' own libraries look.
+/// The variables that the vendors' own client libraries read.
 fn for_any_client(address: SocketAddr) -> Variables {
     let base = format!("http://{address}");
     let openai = format!("{base}/v1");
@@ -102,8 +107,8 @@ fn for_any_client(address: SocketAddr) -> Variables {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Where an agent asks by itself, with these variables: a vendor's own address, or the one that is set for it.
-pub(crate) fn upstreams_of(agent: &str, variables: &Variables) -> Upstreams {
+/// The endpoints an agent would use by itself: those in its environment, or its vendor's defaults.
+pub fn upstreams_of(agent: &str, variables: &Variables) -> Upstreams {
     let set = |name: &str| variables.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let anthropic = set("ANTHROPIC_BASE_URL").unwrap_or("https://api.anthropic.com");
     let openai = set("OPENAI_BASE_URL").unwrap_or("https://api.openai.com/v1");

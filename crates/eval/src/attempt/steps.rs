@@ -1,24 +1,25 @@
-//! What an agent did, step by step.
+//! Collects what an agent does, step by step.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_agent::Watch;
 use rehearsal_core::Activity;
-use rehearsal_eval::trial::{Doing, Step, shortened};
 
-/// So many steps have their arguments as JSON, of at most 16 KB each; those after them a line.
+use crate::trial::{Doing, Step, shortened};
+
+/// How many steps keep their arguments as JSON of at most 16 KB each; later ones keep one line.
 const STEPS_IN_FULL: usize = 1000;
 /// More steps than any assertion asks for.
 const MOST_STEPS: usize = 10_000;
 
-/// Writes the steps down as they happen.
-pub(super) fn watch(steps: &Arc<Mutex<Vec<Step>>>) -> Watch {
+/// Collects the steps as they happen.
+pub(crate) fn watch(steps: &Arc<Mutex<Vec<Step>>>) -> Watch {
     let steps = Arc::clone(steps);
     Arc::new(move |activity| note(activity, &mut steps.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Writes one down.
-pub(super) fn note(activity: Activity, steps: &mut Vec<Step>) {
+/// Adds one activity.
+pub(crate) fn note(activity: Activity, steps: &mut Vec<Step>) {
     match activity {
         Activity::ToolCalled { tool, detail, arguments } if steps.len() < MOST_STEPS => {
             let does = doing(&tool, &detail);
@@ -42,7 +43,7 @@ pub(super) fn note(activity: Activity, steps: &mut Vec<Step>) {
     }
 }
 
-/// What kind of thing a tool does, whatever its agent calls it.
+/// What kind of thing a tool does, whatever the agent calls it.
 fn doing(tool: &str, detail: &str) -> Doing {
     const TESTS: [&str; 9] = [
         "cargo test",

@@ -1,4 +1,4 @@
-//! Where a scenario is played: a repository, its remote, a forge, and directories for what is kept.
+//! Where a scenario is played: a repository, its remote, a forge, and a state directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use rehearsal_forge::{
 };
 use rehearsal_store::{CommitError, OpenError, StoreError};
 
-use crate::beginning::{Beginning, Beginnings, ORIGIN, OUTSIDER, WORK};
-use crate::clock::StageClock;
-use crate::foreign;
+use crate::clock::ScenarioClock;
+use crate::foreign_commit;
+use crate::repository::{ORIGIN, OUTSIDER, RepositoryCache, RepositorySetup, WORK};
 use crate::scenario::{ForeignCommit, ForgeChoice, Gh, Repository};
 use rehearsal_engine::{Landing, Outlet};
 
-/// The branch that work goes into.
+/// The branch that work is merged into.
 pub(crate) const BASE: &str = "main";
 const BASE_REFERENCE: &str = "refs/heads/main";
-/// How its tests run.
+/// How the default repository is tested.
 pub(crate) const TEST_COMMAND: &str = "sh run-tests";
 
 /// Why a scenario cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub enum StageError {
-    /// git could not do it.
+pub enum ScenarioError {
+    /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// There are no worktrees to be had.
+    /// A worktree cannot be created.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
     /// The store cannot be opened.
@@ -38,43 +38,43 @@ pub enum StageError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store does not take it.
+    /// The store refused a change.
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// A file cannot be used.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// What the scenario says is not right.
+    /// The scenario is invalid.
     #[error(transparent)]
     Source(#[from] rehearsal_core::SourceError),
-    /// A name of ours is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] rehearsal_core::IdError),
 }
 
-/// The place.
-pub(crate) struct Stage {
+/// The environment of one scenario.
+pub(crate) struct Environment {
     pub(crate) root: Utf8PathBuf,
-    pub(crate) clock: StageClock,
+    pub(crate) clock: ScenarioClock,
     pub(crate) worktrees: Arc<Worktrees>,
     pub(crate) outlet: Outlet,
     began_at: Oid,
     gh: Option<InstalledGh>,
 }
 
-impl Stage {
+impl Environment {
     pub(crate) async fn build(
         root: &Utf8Path,
-        beginnings: &Beginnings,
+        repositories: &RepositoryCache,
         (repository, project): (&Repository, Option<&Utf8Path>),
         forge: &ForgeChoice,
         program: &Utf8Path,
-        clock: StageClock,
+        clock: ScenarioClock,
         settings: WorktreeSettings,
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, ScenarioError> {
         fs_err::create_dir_all(root.join("state"))?;
         fs_err::create_dir_all(root.join("scripts"))?;
-        let beginning = Beginning { root, beginnings, now: clock.now() };
+        let beginning = RepositorySetup { root, repositories, now: clock.now() };
         match (&repository.template, project) {
             (Some(_), Some(project)) => beginning.clone_project(project, repository.at.as_deref()).await?,
             _ => beginning.copy(&repository.files).await?,
@@ -108,25 +108,25 @@ impl Stage {
         Git::at(self.root.join(WORK))
     }
 
-    /// Takes the remote away, or puts it back.
+    /// Makes the remote unreachable, or reachable again.
     pub(crate) fn move_remote(&self, away: bool) -> std::io::Result<()> {
         let (here, gone) = (self.root.join(ORIGIN), self.root.join("origin.gone"));
         if away { fs_err::rename(here, gone) } else { fs_err::rename(gone, here) }
     }
 
-    /// Someone else's commit goes to a branch of the remote.
-    pub(crate) async fn commit(&self, commit: &ForeignCommit) -> Result<(), StageError> {
+    /// Pushes someone else's commit to a branch of the remote.
+    pub(crate) async fn commit(&self, commit: &ForeignCommit) -> Result<(), ScenarioError> {
         let branch = commit.branch.as_deref().unwrap_or(BASE);
-        let import = foreign::import_of(commit, branch, self.clock.now())?;
+        let import = foreign_commit::import_of(commit, branch, self.clock.now())?;
         self.remote().feed(&["fast-import", "--quiet", "--done"], &import).await?;
         Ok(())
     }
 
-    /// Those of the files that the base has.
+    /// The content of these files on the base, if they exist.
     pub(crate) async fn base_files(
         &self,
         wanted: impl Iterator<Item = &Utf8PathBuf>,
-    ) -> Result<BTreeMap<Utf8PathBuf, String>, StageError> {
+    ) -> Result<BTreeMap<Utf8PathBuf, String>, ScenarioError> {
         let wanted: Vec<&Utf8PathBuf> = wanted.collect();
         if wanted.is_empty() {
             return Ok(BTreeMap::new());
@@ -139,39 +139,39 @@ impl Stage {
         Ok(files.collect())
     }
 
-    /// What the base has now.
-    pub(crate) async fn base_tip(&self) -> Result<Oid, StageError> {
+    /// The tip of the base.
+    pub(crate) async fn base_tip(&self) -> Result<Oid, ScenarioError> {
         Ok(self.remote().commit(BASE_REFERENCE).await?)
     }
 
-    pub(crate) async fn base_moved(&self) -> Result<bool, StageError> {
+    pub(crate) async fn base_moved(&self) -> Result<bool, ScenarioError> {
         Ok(self.base_tip().await? != self.began_at)
     }
 
-    pub(crate) async fn base_commits(&self) -> Result<usize, StageError> {
+    pub(crate) async fn base_commits(&self) -> Result<usize, ScenarioError> {
         let range = format!("{}..{BASE}", self.began_at);
         let count = self.remote().line(&["rev-list", "--count", "--no-merges", &range]).await?;
         Ok(count.parse().unwrap_or(0))
     }
 
-    /// The tree of a commit of the remote; none if it is not there.
+    /// The tree of a commit in the remote, if it exists.
     pub(crate) async fn tree_on_remote(&self, commit: &Oid) -> Option<Oid> {
         tree_of(&self.remote(), commit).await.ok()
     }
 
-    /// Whether someone else made a commit of the remote.
+    /// Whether someone else made this commit.
     pub(crate) async fn is_foreign(&self, commit: &Oid) -> bool {
         let author = self.remote().line(&["show", "--no-patch", "--format=%an", commit.as_str()]).await;
         author.is_ok_and(|author| author == OUTSIDER)
     }
 
-    pub(crate) async fn branches(&self) -> Result<BTreeSet<String>, StageError> {
+    pub(crate) async fn branches(&self) -> Result<BTreeSet<String>, ScenarioError> {
         let listed = self.remote().line(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]).await?;
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
     /// The heads of all pull requests.
-    pub(crate) async fn pull_requests(&self) -> Result<Vec<String>, StageError> {
+    pub(crate) async fn pull_requests(&self) -> Result<Vec<String>, ScenarioError> {
         if let Some(gh) = &self.gh {
             return Ok(gh.state()?.pull_requests.into_iter().map(|it| it.head).collect());
         }
@@ -186,12 +186,12 @@ impl Stage {
     }
 
     /// The calls of `gh`, without their fields.
-    pub(crate) fn gh_calls(&self) -> Result<Vec<String>, StageError> {
+    pub(crate) fn gh_calls(&self) -> Result<Vec<String>, ScenarioError> {
         Ok(self.gh.as_ref().map(InstalledGh::calls).transpose()?.unwrap_or_default())
     }
 }
 
-fn github(root: &Utf8Path, gh: &Gh, program: &Utf8Path) -> Result<(GitHub, InstalledGh), StageError> {
+fn github(root: &Utf8Path, gh: &Gh, program: &Utf8Path) -> Result<(GitHub, InstalledGh), ScenarioError> {
     let state = MockState {
         origin: Some(root.join(ORIGIN)),
         checks: gh.checks.clone(),

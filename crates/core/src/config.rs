@@ -7,6 +7,7 @@ mod definition;
 mod duration;
 mod layer;
 mod merge;
+mod origin;
 mod overrides;
 mod profile;
 mod resolve;
@@ -18,7 +19,7 @@ mod testing;
 
 pub use duration::HumanDuration;
 pub use layer::Layer;
-pub use merge::{Origin, Origins};
+pub use origin::{Origin, Origins};
 pub use overrides::Overrides;
 pub use profile::{DriverKind, PermissionMode, Profile};
 pub use resolve::resolve;

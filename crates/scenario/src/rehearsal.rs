@@ -183,14 +183,14 @@ impl Rehearsal {
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
             let is_staged = fake_model::is_staged(&name, scenario);
-            own.set(&["agents", name.as_str()], None);
+            own.add_section(&["agents", name.as_str()]);
             if is_staged {
-                own.set(&["agents", name.as_str(), "driver"], Some(DriverKind::Crew.as_str()));
+                own.set(&["agents", name.as_str(), "driver"], DriverKind::Crew.as_str());
             }
         }
         let has_command = own.get(&["testing", "command"]).is_some();
         if !has_command && !is_project && scenario.repository.files.is_empty() {
-            own.set(&["testing", "command"], Some(environment::TEST_COMMAND));
+            own.set(&["testing", "command"], environment::TEST_COMMAND);
         }
         let mut layers = if is_project { self.layers.clone() } else { Vec::new() };
         layers.push(own);

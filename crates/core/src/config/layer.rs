@@ -44,14 +44,21 @@ impl Layer {
         path.iter().try_fold(&self.tree, |node, name| node.get(name))
     }
 
-    /// Sets what is at a path; nothing makes sure that the section is there.
-    pub fn set(&mut self, path: &[&str], value: Option<&str>) {
-        let node = path.iter().fold(&mut self.tree, |node, name| node.entry(name));
-        match value {
-            Some(text) => node.tree = Tree::Text(text.to_owned()),
-            None if node.tree == Tree::Null => node.tree = Tree::Map(Vec::new()),
-            None => {}
+    /// Sets the value at a path.
+    pub fn set(&mut self, path: &[&str], value: &str) {
+        self.entry(path).tree = Tree::Text(value.to_owned());
+    }
+
+    /// Adds a section that may be empty: an agent exists if its section does.
+    pub fn add_section(&mut self, path: &[&str]) {
+        let section = self.entry(path);
+        if section.tree == Tree::Null {
+            section.tree = Tree::Map(Vec::new());
         }
+    }
+
+    fn entry(&mut self, path: &[&str]) -> &mut Node {
+        path.iter().fold(&mut self.tree, |node, name| node.entry(name))
     }
 
     pub(super) fn tree(&self) -> &Node {

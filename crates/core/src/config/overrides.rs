@@ -35,10 +35,13 @@ impl Overrides {
     pub fn from_environment(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SourceError> {
         let mut all = Self::default();
         for (name, key) in VARIABLES {
-            let one = Self::default().set(key, lookup(name));
-            one.clone().layer(Origin::Environment, DEFAULT_AGENT).tree().to::<Settings>().map_err(
-                |error| SourceError::at(None, format!("the variable `{name}` cannot be used: {error}")),
-            )?;
+            let Some(value) = lookup(name) else { continue };
+            let one = Self::default().set(key, Some(value));
+            let layer = one.clone().layer(Origin::Environment, DEFAULT_AGENT);
+            layer.tree().to::<Settings>().map_err(|error| SourceError {
+                message: format!("the variable `{name}` cannot be used: {error}"),
+                ..error
+            })?;
             all.0.extend(one.0);
         }
         Ok(all)
@@ -53,7 +56,7 @@ impl Overrides {
         let mut layer = Layer::new(origin);
         for (key, value) in self.0 {
             let path: Vec<&str> = key.split('.').map(|name| if name == "*" { used } else { name }).collect();
-            layer.set(&path, Some(&value));
+            layer.set(&path, &value);
         }
         layer
     }

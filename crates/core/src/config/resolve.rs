@@ -27,7 +27,7 @@ pub fn resolve(files: &[Layer], environment: Overrides, flags: Overrides) -> Res
         return Err(unknown_agent(&used, &written));
     }
     let mut used_exists = Layer::new(Origin::Default);
-    used_exists.set(&["agents", &used], None);
+    used_exists.add_section(&["agents", &used]);
     merged.add(&used_exists);
     merged.add(&environment.layer(Origin::Environment, &used));
     merged.add(&flags.layer(Origin::Flag, &used));

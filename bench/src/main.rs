@@ -1,5 +1,5 @@
 //! How fast it is. Run it with `cargo run --release -p rehearsal-bench`; `bench/README.md` explains the figures.
-
+#![expect(clippy::disallowed_methods, reason = "benchmarks start the programs that they measure")]
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
 

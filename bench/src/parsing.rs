@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rehearsal_agent::driver::{DriverKind, driver_for};
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_core::{Exit, Timestamp};
 use serde::de::IgnoredAny;
 
@@ -10,20 +10,20 @@ const STREAM: usize = 256 << 20;
 const CHUNK: usize = 64 << 10;
 
 /// One turn of each agent as it really looks: some text, a tool call, its result.
-const TURNS: [(DriverKind, &str); 4] = [
-    (DriverKind::Claude, include_str!("turns/claude.jsonl")),
-    (DriverKind::Codex, include_str!("turns/codex.jsonl")),
-    (DriverKind::Gemini, include_str!("turns/gemini.jsonl")),
-    (DriverKind::Opencode, include_str!("turns/opencode.jsonl")),
+const TURNS: [(&str, &str); 4] = [
+    ("claude", include_str!("turns/claude.jsonl")),
+    ("codex", include_str!("turns/codex.jsonl")),
+    ("gemini", include_str!("turns/gemini.jsonl")),
+    ("opencode", include_str!("turns/opencode.jsonl")),
 ];
 
 pub(crate) fn measure() {
-    for (kind, turn) in TURNS {
+    for (cli, turn) in TURNS {
         let block: Vec<u8> = turn.as_bytes().repeat(CHUNK.div_ceil(turn.len()));
         let rounds = STREAM.div_ceil(block.len());
         let total = block.len() * rounds;
         let before = resident_kib();
-        let ours = time(|| parse(kind, &block, rounds));
+        let ours = time(|| parse(cli, &block, rounds));
         let grown = resident_kib().saturating_sub(before);
         let lines = time(|| count_lines(&block, rounds));
         let skipped = time(|| skip_json(&block, rounds));
@@ -31,7 +31,7 @@ pub(crate) fn measure() {
         let speed = |time: Duration| megabytes / time.as_secs_f64();
         println!(
             "{:<44} {:>7.0} MB/s  line ends {:.0}, skipped JSON {:.0} MB/s ({:.2} of it), {} KiB more memory  >= 300 MB/s",
-            format!("parse: {kind}, {} MB", total / 1_000_000),
+            format!("parse: {cli}, {} MB", total / 1_000_000),
             speed(ours),
             speed(lines),
             speed(skipped),
@@ -41,8 +41,8 @@ pub(crate) fn measure() {
     }
 }
 
-fn parse(kind: DriverKind, block: &[u8], rounds: usize) {
-    let mut parser = driver_for(kind, None, Vec::new()).parser(Timestamp(0));
+fn parse(cli: &str, block: &[u8], rounds: usize) {
+    let mut parser = (KNOWN.of_program(cli).parser)(Timestamp(0));
     let mut activities = Vec::new();
     for _ in 0..rounds {
         for chunk in block.chunks(CHUNK) {

@@ -13,13 +13,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use line_driver::LineDriver;
-use rehearsal_agent::process::{SHIM_ARGUMENT, become_subreaper, shim_main};
+use line_driver::line_driver;
 use rehearsal_agent::{
     Agent, BootInstant, Confinement, Lease, LeaseKeeper, Orphan, Permission, ProcessAgent, Rendezvous,
     RunReport, RunRequest,
 };
 use rehearsal_core::{Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{SHIM_ARGUMENT, become_subreaper, shim_main};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use tokio_util::sync::CancellationToken;
 
@@ -86,9 +86,9 @@ async fn run(mut args: &[String]) -> Result<RunReport, Failure> {
 }
 
 fn agent(program: &str, args: &[String]) -> ProcessAgent {
-    let driver = LineDriver::new(program, args.iter().cloned());
+    let driver = line_driver(program, args.iter().cloned());
     let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));
-    ProcessAgent::new(Box::new(driver), std::env::vars().collect(), clock)
+    ProcessAgent::new(driver, std::env::vars().collect(), clock)
 }
 
 fn request(run_dir: &str, working_dir: &str) -> Result<RunRequest, Failure> {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use rehearsal_core::{Activity, Evidence, Promise, ReportedTask, Verdict};
+use rehearsal_sandbox::SandboxReport;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::{Lease, Orphan, RunRequest};
 
 /// Told of everything an agent does, while it does it. Must not block.
@@ -32,6 +34,9 @@ pub trait Agent: Send + Sync {
 
     /// The driver's name, as listings show it: `claude`, `codex`, `command`, `scripted`, …
     fn driver(&self) -> &str;
+
+    /// What it does with sessions.
+    fn sessions(&self) -> Sessions;
 }
 
 #[async_trait::async_trait]
@@ -53,6 +58,10 @@ impl<T: Agent + ?Sized> Agent for Arc<T> {
     fn driver(&self) -> &str {
         (**self).driver()
     }
+
+    fn sessions(&self) -> Sessions {
+        (**self).sessions()
+    }
 }
 
 /// What a run came to.
@@ -72,4 +81,7 @@ pub struct RunReport {
     pub tries: u32,
     /// What a person should know: flags that the CLI lacks, escaped processes that were ended.
     pub warnings: Vec<String>,
+    /// What confined it, and what did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxReport>,
 }

@@ -6,16 +6,17 @@
 //! because the model is.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::config::{DriverKind, ProjectAccess, SandboxLevel, SandboxSettings};
+use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings};
 use rehearsal_sandbox::{Demand, Limits, Network, Policy, ProjectMode, holds_secrets};
 
+use crate::clis::AgentCli;
 use crate::environment::Variables;
 use crate::git::git_places;
 
 /// How agents of one profile are confined.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Confinement {
-    driver: Option<DriverKind>,
+    cli: Option<&'static AgentCli>,
     demand: Demand,
     mode: ProjectMode,
     network: Network,
@@ -35,14 +36,14 @@ const CERTIFICATES: &[&str] =
 
 impl Confinement {
     /// As the settings say; none if they say `off`.
-    pub fn new(settings: &SandboxSettings, driver: DriverKind) -> Option<Self> {
+    pub fn new(settings: &SandboxSettings, cli: &'static AgentCli) -> Option<Self> {
         let demand = match settings.level {
             SandboxLevel::Off => return None,
             SandboxLevel::BestEffort => Demand::BestEffort,
             SandboxLevel::Required => Demand::Required,
         };
         Some(Self {
-            driver: Some(driver),
+            cli: Some(cli),
             demand,
             mode: match settings.project {
                 None | Some(ProjectAccess::Writable) => ProjectMode::Writable,
@@ -71,7 +72,7 @@ impl Confinement {
             open_files: None,
             files: PRIVATE_FILES,
         };
-        Self { driver: None, demand, mode, network, limits, protected: Vec::new() }
+        Self { cli: None, demand, mode, network, limits, protected: Vec::new() }
     }
 
     /// The same with more that an agent cannot change, although it may lie in its working tree.
@@ -100,7 +101,7 @@ impl Confinement {
             // The repository of a linked worktree may lie in the home, which is hidden.
             policy.readable.extend(git.written);
         }
-        let own = self.driver.map(|driver| OwnPlaces::of(driver, env)).unwrap_or_default();
+        let own = self.cli.map(|cli| (cli.places)(env)).unwrap_or_default();
         for directory in &own.kept {
             let directory =
                 policy.home.as_ref().map_or_else(|| directory.clone(), |home| home.join(directory));
@@ -135,54 +136,20 @@ fn readable_by_environment(env: &Variables, home: Option<&Utf8Path>) -> Vec<Utf8
         .collect()
 }
 
-/// What the CLI of an agent keeps in the home.
+/// What the CLI of an agent keeps in the home. Paths that are not absolute are below it.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct OwnPlaces {
+pub struct OwnPlaces {
     /// Directories with its login and its sessions: it writes both, and could neither renew the one nor resume the other without.
-    kept: Vec<Utf8PathBuf>,
+    pub kept: Vec<Utf8PathBuf>,
     /// What else it reads there.
-    known: Vec<Utf8PathBuf>,
+    pub known: Vec<Utf8PathBuf>,
     /// What of it can name commands, which would be executed outside by the next agent that nobody confines.
-    obeyed: Vec<Utf8PathBuf>,
+    pub obeyed: Vec<Utf8PathBuf>,
 }
 
 impl OwnPlaces {
-    fn of(driver: DriverKind, env: &Variables) -> Self {
-        let directory = |variable: &str, default: &str| -> Utf8PathBuf {
-            env.get(variable).map_or(default, String::as_str).into()
-        };
-        let xdg = |variable: &str, default: &str| directory(variable, default).join("opencode");
-        match driver {
-            DriverKind::Claude => {
-                let home = directory("CLAUDE_CONFIG_DIR", ".claude");
-                let settings =
-                    ["settings.json", "settings.local.json", "plugins", "hooks", "agents", "commands"];
-                let state = Utf8PathBuf::from(".claude.json");
-                let mut obeyed: Vec<_> = settings.iter().map(|name| home.join(name)).collect();
-                obeyed.push(state.clone());
-                Self { kept: vec![home], known: vec![state], obeyed }
-            }
-            DriverKind::Codex => {
-                let home = directory("CODEX_HOME", ".codex");
-                Self {
-                    obeyed: vec![home.join("config.toml"), home.join("prompts")],
-                    kept: vec![home],
-                    known: vec![],
-                }
-            }
-            DriverKind::Gemini => {
-                let home = Utf8PathBuf::from(".gemini");
-                let settings = ["settings.json", "extensions", "commands"];
-                let obeyed = settings.iter().map(|name| home.join(name)).collect();
-                Self { obeyed, kept: vec![home], known: vec![] }
-            }
-            DriverKind::Opencode => {
-                let settings = xdg("XDG_CONFIG_HOME", ".config");
-                let kept = vec![xdg("XDG_DATA_HOME", ".local/share")];
-                Self { kept, known: vec![settings.clone()], obeyed: vec![settings] }
-            }
-            // It keeps nothing.
-            DriverKind::Crew | DriverKind::Command => Self::default(),
-        }
+    /// The directory that a variable names, or the default below the home.
+    pub(crate) fn directory(env: &Variables, variable: &str, default: &str) -> Utf8PathBuf {
+        env.get(variable).map_or(default, String::as_str).into()
     }
 }

@@ -5,49 +5,55 @@ use std::collections::BTreeMap;
 use rehearsal_core::{Activity, Exit, Timestamp, WireReport};
 
 use crate::RunRequest;
+use crate::clis::AgentCli;
 
-mod bounds;
+pub(crate) mod bounds;
 pub mod check;
-mod claude;
-mod codex;
-mod command;
-mod crew;
 mod explain;
-mod fault;
+pub(crate) mod fault;
 mod flags;
-mod gemini;
-mod json;
-mod kind;
-mod lines;
+pub(crate) mod json;
+pub(crate) mod lines;
 mod offer;
-mod opencode;
 mod program;
-mod stream;
-mod tool;
-mod wait;
+pub(crate) mod stream;
+pub(crate) mod tool;
+pub(crate) mod wait;
 
-pub use claude::ClaudeDriver;
-pub use codex::CodexDriver;
-pub use command::CommandDriver;
-pub use crew::{CrewDriver, CrewLine, CrewOrder};
 pub use explain::{EXPLANATION_VERSION, ExplainFacts, Explanation, explain, parse_exit};
 pub use flags::Capabilities;
-pub use gemini::GeminiDriver;
-pub use kind::{DriverKind, driver_for, driver_with};
-pub use opencode::OpencodeDriver;
+pub use offer::Offer;
 pub use program::Program;
+pub use stream::{Close, Format, JsonLines, Reading};
 pub use tool::{call_arguments, call_detail};
 
-/// A kind of agent.
-pub trait Driver: Send + Sync {
-    /// Its name: `claude`, `codex`, `gemini`, `opencode`, `crew`, `command`.
-    fn name(&self) -> &'static str;
+/// Runs one program as an agent CLI.
+#[derive(Debug, Clone)]
+pub struct Driver {
+    cli: &'static AgentCli,
+    program: Program,
+}
+
+impl Driver {
+    /// A driver of this program.
+    pub fn new(cli: &'static AgentCli, program: impl Into<Program>) -> Self {
+        Self { cli, program: program.into() }
+    }
+
+    /// What it runs.
+    pub fn cli(&self) -> &'static AgentCli {
+        self.cli
+    }
 
     /// The command line for a request.
-    fn command(&self, request: &RunRequest) -> CommandLine;
+    pub fn command(&self, request: &RunRequest) -> CommandLine {
+        (self.cli.command)(self.program.offer(self.cli.flags), request)
+    }
 
-    /// A reader for one run's output. `now` anchors waits that are told as durations.
-    fn parser(&self, now: Timestamp) -> Box<dyn WireParser>;
+    /// A reader for one run's output. `now` anchors waits that are reported as durations.
+    pub fn parser(&self, now: Timestamp) -> Box<dyn WireParser> {
+        (self.cli.parser)(now)
+    }
 }
 
 /// What to execute.

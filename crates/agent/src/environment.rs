@@ -10,7 +10,8 @@ use camino::Utf8Path;
 use rehearsal_core::{RunId, TaskId};
 
 use crate::RunRequest;
-use crate::process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
+use crate::clis::AgentCli;
+use rehearsal_process::{RUN_DIR_VARIABLE, RUN_ID_VARIABLE};
 
 /// A snapshot of variables, by name.
 pub type Variables = BTreeMap<String, String>;
@@ -82,52 +83,13 @@ const TOOLCHAINS: &[&str] = &[
     "LD_LIBRARY_PATH",
 ];
 
-const CLAUDE: &[&str] = &[
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_BASE_URL",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CONFIG_DIR",
-];
-const CODEX: &[&str] = &["OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"];
-const GEMINI: &[&str] = &[
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GOOGLE_GEMINI_BASE_URL",
-    "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_CLOUD_LOCATION",
-    "GOOGLE_GENAI_USE_VERTEXAI",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-];
-
-/// The crew asks vendors by their keys alone.
-const CREW: &[&str] = &[
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "GEMINI_API_KEY",
-    "GOOGLE_GEMINI_BASE_URL",
-];
-
-/// The variables that a kind of agent needs to reach its model, by the driver's name.
-pub fn default_grants(driver: &str) -> Vec<String> {
-    let lists: &[&[&str]] = match driver {
-        "claude" => &[CLAUDE],
-        "codex" => &[CODEX],
-        "gemini" => &[GEMINI],
-        "crew" => &[CREW],
-        "opencode" => &[CLAUDE, CODEX, GEMINI, &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]],
-        _ => &[],
-    };
-    lists.concat().into_iter().map(str::to_owned).collect()
-}
-
-/// What a kind of agent gets to see of `ours` to reach its model, and what it is granted besides, by the driver's name.
-pub fn granted(ours: &Variables, driver: &str, besides: &[String]) -> Variables {
-    let grants = default_grants(driver);
-    let passes = |name: &str| grants.iter().chain(besides).any(|pattern| matches(pattern, name));
-    ours.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+/// What a CLI gets to see of `ours` to reach its model, and what it is granted besides.
+pub fn granted(ours: &Variables, cli: &AgentCli, besides: &[String]) -> Variables {
+    let grants = cli.variables.iter().copied().chain(besides.iter().map(String::as_str));
+    ours.iter()
+        .filter(|(name, _)| grants.clone().any(|pattern| matches(pattern, name)))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// What a build or a test gets to see of `ours`: where tools are, and no secrets.
@@ -162,12 +124,12 @@ pub fn tool_environment_in_run(ours: &Variables, run: RunIdentity<'_>) -> Variab
 /// what identifies the run, which nobody may change.
 pub fn agent_environment(
     ours: &Variables,
-    grants: &[String],
+    grants: &[&str],
     driver: &Variables,
     request: &RunRequest,
 ) -> Variables {
     let granted = |name: &str| {
-        let named = grants.iter().chain(&request.env_grants).map(String::as_str);
+        let named = grants.iter().copied().chain(request.env_grants.iter().map(String::as_str));
         HARMLESS.iter().chain(TOOLCHAINS).copied().chain(named).any(|pattern| matches(pattern, name))
     };
     let mut env: Variables = ours
@@ -233,6 +195,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clis::KNOWN;
     use crate::request::tests::request;
 
     fn variables(pairs: &[(&str, &str)]) -> Variables {
@@ -242,7 +205,12 @@ mod tests {
     fn names(ours: &[(&str, &str)], driver: &str, grants: &[&str]) -> Vec<String> {
         let mut request = request();
         request.env_grants = grants.iter().map(|&grant| grant.to_owned()).collect();
-        let env = agent_environment(&variables(ours), &default_grants(driver), &Variables::new(), &request);
+        let env = agent_environment(
+            &variables(ours),
+            KNOWN.of_program(driver).variables,
+            &Variables::new(),
+            &request,
+        );
         let added = agent_environment(&Variables::new(), &[], &Variables::new(), &request);
         env.into_keys().filter(|name| !added.contains_key(name)).collect()
     }

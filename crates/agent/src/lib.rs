@@ -9,16 +9,15 @@
 //! No secret leaves through a log, an error or an event.
 
 mod agent;
+pub mod clis;
 mod confinement;
 pub mod driver;
 pub mod environment;
 mod excerpt;
 pub mod git;
-mod lease;
 pub mod mock;
 pub mod policy;
 pub mod probe;
-pub mod process;
 mod process_agent;
 pub mod redact;
 mod request;
@@ -27,10 +26,12 @@ mod retry;
 mod scripted;
 
 pub use agent::{Agent, RunReport, Watch};
-pub use confinement::{Confinement, OBEYED_IN_PROJECT};
-pub use driver::{CommandLine, Driver, DriverKind, WireParser, driver_for};
-pub use lease::{BootInstant, Lease, LeaseKeeper};
+pub use clis::crew::{CrewLine, CrewOrder};
+pub use clis::{AgentCli, cli_of};
+pub use confinement::{Confinement, OBEYED_IN_PROJECT, OwnPlaces};
+pub use driver::{CommandLine, Driver, WireParser};
 pub use process_agent::{Graces, Orphan, ProcessAgent, release_git_locks};
+pub use rehearsal_process::{BootInstant, Lease, LeaseKeeper};
 pub use request::{Permission, Rendezvous, RunRequest};
 pub use retry::Retrying;
 pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

@@ -30,24 +30,24 @@ mod actions;
 mod by_environment;
 mod cli;
 mod commit;
-mod draw;
+pub(crate) mod draw;
 mod error;
 mod files;
 mod misbehave;
-mod moment;
+pub(crate) mod moment;
 mod orphan;
 mod player;
 mod position;
 mod report;
 mod script;
 mod stage_time;
-mod wire;
+pub mod wire;
 
 pub use actions::Action;
 pub use script::{RunScript, ScriptFile, checked};
 pub use stage_time::CLOCK_VARIABLE;
-pub use wire::WireFormat;
 
+use crate::clis::{AgentCli, Clis, KNOWN};
 use error::MockError;
 use player::Player;
 use script::Script;
@@ -58,12 +58,12 @@ const SCRIPT: &str = "REHEARSAL_MOCK_SCRIPT";
 const STATE: &str = "REHEARSAL_MOCK_STATE";
 
 /// The command line of the stand-in.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone)]
 pub struct MockArgs {
     /// The script file.
     pub script: Option<Utf8PathBuf>,
-    /// The real agent whose output format it speaks; plain text without one.
-    pub wire: Option<WireFormat>,
+    /// The CLI whose output it imitates; without one, any program, which prints plain text.
+    pub cli: &'static AgentCli,
     /// What is meant for the real agent: accepted, and mostly ignored.
     pub foreign: Vec<String>,
 }
@@ -75,14 +75,24 @@ pub enum MockArgsError {
     #[error("`{0}` needs a value")]
     NoValue(&'static str),
     /// There is no such format.
-    #[error("`{0}` is not an agent that can be played: expected claude, codex, gemini or opencode")]
-    UnknownAgent(String),
+    #[error("`{name}` is not an agent that can be played: expected {expected}")]
+    UnknownAgent {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        expected: String,
+    },
 }
 
 impl MockArgs {
-    /// Reads `--script FILE` and `--as AGENT`; whatever begins with the first other argument is foreign.
+    /// Reads `--script FILE` and `--as AGENT`; everything from the first other argument on is foreign.
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, MockArgsError> {
-        let mut parsed = Self::default();
+        Self::parse_for(KNOWN, args)
+    }
+
+    /// As [`Self::parse`], with these CLIs.
+    pub fn parse_for(clis: Clis, args: impl IntoIterator<Item = String>) -> Result<Self, MockArgsError> {
+        let mut parsed = Self { script: None, cli: clis.of_program(""), foreign: Vec::new() };
         let mut args = args.into_iter().peekable();
         while let Some(arg) = args.next_if(|arg| is_known(arg)) {
             let (name, value) = match arg.split_once('=') {
@@ -94,13 +104,17 @@ impl MockArgs {
                 parsed.script = Some(value("--script")?.into());
             } else {
                 let agent = value("--as")?;
-                parsed.wire = Some(WireFormat::named(&agent).ok_or(MockArgsError::UnknownAgent(agent))?);
+                parsed.cli = clis.named(&agent).ok_or_else(|| unknown(clis, agent))?;
             }
         }
         args.next_if(|arg| arg == "--");
         parsed.foreign = args.collect();
         Ok(parsed)
     }
+}
+
+fn unknown(clis: Clis, name: String) -> MockArgsError {
+    MockArgsError::UnknownAgent { name, expected: clis.foreign_in_words() }
 }
 
 fn is_known(arg: &str) -> bool {
@@ -140,7 +154,7 @@ fn play(args: MockArgs, env: &MockEnv) -> Result<i32, MockError> {
     if let Some(orders) = env.var(orphan::ORDERS) {
         return orphan::live(orders);
     }
-    if let Some(answer) = cli::answer(args.wire, &args.foreign) {
+    if let Some(answer) = cli::answer(&args.cli.mock, &args.foreign) {
         std::io::stdout().write_all(answer.as_bytes()).map_err(MockError::output)?;
         return Ok(0);
     }
@@ -148,12 +162,12 @@ fn play(args: MockArgs, env: &MockEnv) -> Result<i32, MockError> {
     let script = path.map(|path| Script::read(&path).map(|script| (path, script))).transpose()?;
     let prompt = read_prompt()?;
     match script {
-        None => by_environment::play(&mut Player::new(env, args.wire, &args.foreign, prompt, 1)?),
+        None => by_environment::play(&mut Player::new(env, args.cli, &args.foreign, prompt, 1)?),
         Some((path, script)) => {
             let state = env.var(STATE).map_or_else(|| format!("{path}.state").into(), Utf8PathBuf::from);
             let call = position::advance(&state)?;
             let run = script.run(call, &path, &state)?;
-            Player::new(env, args.wire, &args.foreign, prompt, call)?.play(run)
+            Player::new(env, args.cli, &args.foreign, prompt, call)?.play(run)
         }
     }
 }
@@ -182,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_meant_for_the_real_agent_is_let_through() {
         let args = parse(&["--as", "claude", "--script=s.yaml", "--", "-p", "--model", "x"]).unwrap();
-        assert_eq!(args.wire, Some(WireFormat::Claude));
+        assert_eq!(args.cli.name, "claude");
         assert_eq!(args.script, Some("s.yaml".into()));
         assert_eq!(args.foreign, ["-p", "--model", "x"]);
         let args = parse(&["--as=codex", "exec", "--json", "--script", "theirs", "-"]).unwrap();

@@ -5,11 +5,10 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use tokio::io::AsyncReadExt;
 
+use crate::clis::AgentCli;
 use crate::driver::Capabilities;
-use crate::driver::DriverKind;
-use crate::driver::check::help_args;
 use crate::environment::Variables;
-use crate::process::{Launcher, SpawnError, SpawnSpec, Supervised, native_binary};
+use rehearsal_process::{Launcher, SpawnError, SpawnSpec, Supervised, find_program};
 
 /// Some CLIs need seconds for their `--help`; none needs this long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,9 +24,9 @@ pub struct Probed {
     pub capabilities: Option<Capabilities>,
 }
 
-/// Finds the program of a kind on the PATH of `ours`, and asks it.
+/// Finds the program of a CLI on the PATH of `ours`, and asks it.
 pub async fn probe(
-    kind: DriverKind,
+    cli: &AgentCli,
     program: &str,
     args: &[String],
     ours: &Variables,
@@ -35,13 +34,13 @@ pub async fn probe(
     working_dir: &Utf8Path,
 ) -> Result<Probed, SpawnError> {
     let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
-    let found = which::which_in(program, ours.get("PATH"), working_dir).map_err(|_| missing())?;
-    let found = Utf8PathBuf::from_path_buf(found).map_err(|_| missing())?;
+    let found =
+        find_program(program, ours.get("PATH").map(String::as_str), working_dir).ok_or_else(missing)?;
     // Any program is taken as it is, and our own is known.
-    if matches!(kind, DriverKind::Command | DriverKind::Crew) {
+    if cli.install.is_none() {
         return Ok(Probed { program: found, capabilities: None });
     }
-    let program = native_binary(&found);
+    let program = cli.native_binary(&found);
     let ask = |question: &[&str]| {
         let args = args.iter().cloned().chain(question.iter().map(|word| (*word).to_owned())).collect();
         let spec = SpawnSpec {
@@ -53,7 +52,8 @@ pub async fn probe(
         };
         answer(launcher, spec)
     };
-    let (version, help) = tokio::try_join!(ask(&["--version"]), ask(help_args(kind)))?;
+    let (version, help) =
+        tokio::try_join!(ask(&["--version"]), ask(&[cli.subcommand, &["--help"]].concat()))?;
     Ok(Probed { capabilities: Some(Capabilities::parse(&help, &version)), program })
 }
 

@@ -5,8 +5,6 @@ mod adopt;
 mod drive;
 mod files;
 mod hindrance;
-mod last_shim;
-mod last_snapshot;
 mod spool;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,18 +12,18 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, Verdict, WireReport,
-    judge,
+    Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport, judge,
 };
+use rehearsal_git::{GitError, Released, release_locks};
+use rehearsal_process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
 use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::confinement::Confinement;
-use crate::environment::{Variables, agent_environment, default_grants};
-use crate::git::{GitError, Snapshot, release_locks};
+use crate::environment::{Variables, agent_environment};
+use crate::git::Snapshot;
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
-use crate::process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
 use crate::redact::Redactor;
 use crate::result_file::{read_report, read_result, scrub};
 use crate::{Agent, CommandLine, Driver, Lease, Permission, RunReport, RunRequest, Watch};
@@ -33,23 +31,19 @@ use adopt::Memo;
 use drive::{Drive, Driven};
 use files::{PROMPT_FILE, RunFiles};
 use hindrance::Hindrance;
-use last_shim::LastShim;
-use last_snapshot::LastSnapshot;
 use spool::Spool;
 
 pub use adopt::Orphan;
 
 /// Runs a [`Driver`]'s command as a process.
 pub struct ProcessAgent {
-    driver: Box<dyn Driver>,
+    driver: Driver,
     ours: Variables,
-    grants: Vec<String>,
+    grants: &'static [&'static str],
     clock: Arc<dyn Clock>,
     launcher: Launcher,
     graces: Graces,
     confinement: Option<Confinement>,
-    snapshots: LastSnapshot,
-    shims: LastShim,
     redactor: Mutex<Option<Redactor>>,
 }
 
@@ -71,10 +65,10 @@ impl Default for Graces {
 impl ProcessAgent {
     /// An agent of the driver's kind. `ours` is our own environment, of which it sees what is harmless and what
     /// its kind needs.
-    pub fn new(driver: Box<dyn Driver>, ours: Variables, clock: Arc<dyn Clock>) -> Self {
-        let grants = default_grants(driver.name());
-        let (launcher, graces, confinement, snapshots, shims, redactor) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, confinement, snapshots, shims, redactor }
+    pub fn new(driver: Driver, ours: Variables, clock: Arc<dyn Clock>) -> Self {
+        let grants = driver.cli().variables;
+        let (launcher, graces, confinement, redactor) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, confinement, redactor }
     }
 
     /// The same under another shim.
@@ -91,7 +85,7 @@ impl ProcessAgent {
 
     /// The same without the variables that its kind needs to reach its model: the request has all that it is to get.
     pub fn without_grants(mut self) -> Self {
-        self.grants.clear();
+        self.grants = &[];
         self
     }
 
@@ -109,32 +103,11 @@ impl ProcessAgent {
         *last = Some(redactor.clone());
         redactor
     }
-
-    /// Judges what was found, and writes it down.
-    fn report(
-        &self,
-        request: &RunRequest,
-        started_at: Timestamp,
-        mut found: Findings,
-        redactor: &Redactor,
-    ) -> RunReport {
-        found.warnings.extend(scrub(&request.run_dir, redactor).err());
-        found.evidence.read_only = request.permission == Permission::Plan;
-        let sandbox = found.sandbox.take();
-        let mut report = found.into_report(redactor);
-        let times = (started_at, self.clock.now());
-        let record = RunRecord::new(request, self.driver.name(), times, sandbox.as_ref(), &report);
-        if let Err(hindrance) = files::write_outcome(&request.run_dir, &record) {
-            report.warnings.push(hindrance.advice);
-        }
-        report
-    }
 }
 
 #[async_trait::async_trait]
 impl Agent for ProcessAgent {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
-        let started_at = self.clock.now();
         let command = self.driver.command(&request);
         let redactor = self.redactor(self.ours.iter().chain(&command.env).chain(&request.env));
         let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
@@ -143,7 +116,7 @@ impl Agent for ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
-        self.report(&request, started_at, found, &redactor)
+        found.into_report(&request, &redactor)
     }
 
     async fn adopt(
@@ -157,7 +130,11 @@ impl Agent for ProcessAgent {
     }
 
     fn driver(&self) -> &str {
-        self.driver.name()
+        self.driver.cli().name
+    }
+
+    fn sessions(&self) -> Sessions {
+        self.driver.cli().sessions
     }
 }
 
@@ -172,7 +149,10 @@ struct Findings {
 }
 
 impl Findings {
-    fn into_report(self, redactor: &Redactor) -> RunReport {
+    /// Judges what was found.
+    fn into_report(mut self, request: &RunRequest, redactor: &Redactor) -> RunReport {
+        self.warnings.extend(scrub(&request.run_dir, redactor).err());
+        self.evidence.read_only = request.permission == Permission::Plan;
         let evidence = redactor.redact_all(&self.evidence).unwrap_or_else(|| unspeakable(&self.evidence));
         RunReport {
             verdict: judge(&evidence),
@@ -182,6 +162,7 @@ impl Findings {
             progress: redactor.redact_all(&self.progress).unwrap_or_default(),
             tries: 1,
             warnings: redactor.redact_all(&self.warnings).unwrap_or_default(),
+            sandbox: self.sandbox,
         }
     }
 }
@@ -207,7 +188,7 @@ impl Attempt<'_> {
         let request = self.request;
         let mut files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
-        let mut env = agent_environment(&self.agent.ours, &self.agent.grants, &env, request);
+        let mut env = agent_environment(&self.agent.ours, self.agent.grants, &env, request);
         let policy =
             |confinement: &Confinement| confinement.policy(&request.working_dir, &request.run_dir, &env);
         let sandbox = self.agent.confinement.as_ref().map(policy);
@@ -240,10 +221,10 @@ impl Attempt<'_> {
         files: &mut RunFiles,
         found: &mut Findings,
     ) -> Result<(Supervised, Option<Snapshot>), Hindrance> {
-        let shim = self.agent.shims.take(&self.agent.launcher)?;
-        let before = match self.agent.snapshots.before(&self.request.working_dir).await {
+        let shim = self.agent.launcher.start()?;
+        let before = match Snapshot::take(&self.request.working_dir).await {
             Ok(before) => before,
-            Err(GitError::Unreadable { .. }) if !self.request.working_dir.is_dir() => None,
+            Err(GitError::Io { .. }) if !self.request.working_dir.is_dir() => None,
             Err(error) => {
                 found.warnings.push(no_git_facts(&error));
                 None
@@ -290,7 +271,7 @@ impl Attempt<'_> {
         found.warnings.extend(warnings);
         // Whoever would adopt the run has all of it until we have gathered what it left.
         let gathered = self.gather(ended, stop, wire, before, found).await;
-        self.agent.shims.keep(process.into_idle());
+        drop(process);
         gathered
     }
 
@@ -312,10 +293,7 @@ impl Attempt<'_> {
         }
         if let Some(before) = before {
             match before.facts_since(&self.request.working_dir).await {
-                Ok((facts, now)) => {
-                    found.evidence.git = Some(facts);
-                    self.agent.snapshots.keep(&self.request.working_dir, now);
-                }
+                Ok(facts) => found.evidence.git = Some(facts),
                 Err(error) => found.warnings.push(no_git_facts(&error)),
             }
         }
@@ -352,7 +330,16 @@ impl Findings {
 /// Removes the lock files that a killed git of a run left in its repository, once all processes of the run are
 /// gone; what it did, in words.
 pub async fn release_git_locks(working_dir: &Utf8Path, run_dir: &Utf8Path) -> Option<String> {
-    release_locks(working_dir, &run_dir.join(PROMPT_FILE)).await
+    match release_locks(working_dir, &run_dir.join(PROMPT_FILE)).await {
+        Released::Nothing => None,
+        Released::Removed(locks) => {
+            let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
+            Some(format!("removed locks of a git that was killed: {}", locks.join(", ")))
+        }
+        Released::InUse(dir) => Some(format!(
+            "the repository is locked, and a git is at work in it: if its commits fail, look for lock files in `{dir}`"
+        )),
+    }
 }
 
 /// Whether any process of the run may have died without the time to tidy up.
@@ -406,50 +393,4 @@ fn leftovers(ended: &Ended) -> Vec<String> {
         ));
     }
     told
-}
-
-/// A run as its directory keeps it: `outcome.json`.
-#[derive(Serialize)]
-struct RunRecord<'a> {
-    schema_version: u32,
-    run: &'a str,
-    task: &'a str,
-    driver: &'a str,
-    started_at: Timestamp,
-    ended_at: Timestamp,
-    verdict: &'a Verdict,
-    promise: Option<&'a Promise>,
-    tasks: &'a [ReportedTask],
-    progress: &'a [String],
-    warnings: &'a [String],
-    /// What confined it, and what did not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sandbox: Option<&'a SandboxReport>,
-    evidence: &'a Evidence,
-}
-
-impl<'a> RunRecord<'a> {
-    fn new(
-        request: &'a RunRequest,
-        driver: &'a str,
-        (started_at, ended_at): (Timestamp, Timestamp),
-        sandbox: Option<&'a SandboxReport>,
-        report: &'a RunReport,
-    ) -> Self {
-        Self {
-            schema_version: 1,
-            run: request.run.as_str(),
-            task: request.task.as_str(),
-            driver,
-            started_at,
-            ended_at,
-            verdict: &report.verdict,
-            promise: report.promise.as_ref(),
-            tasks: &report.tasks,
-            progress: &report.progress,
-            warnings: &report.warnings,
-            sandbox,
-            evidence: &report.evidence,
-        }
-    }
 }

@@ -11,6 +11,7 @@ use rehearsal_core::{Activity, Clock, GitFacts, Outcome, Stop, Timestamp, judge,
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::{Agent, Lease, Orphan, RunReport, RunRequest, Watch};
 
 mod spent;
@@ -23,8 +24,6 @@ const TRIES: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait that is sat through. A worker's claim is renewed meanwhile, but its slot is taken.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
-/// Drivers whose sessions can be gone on with by their id.
-const CAN_RESUME: [&str; 3] = ["claude", "codex", "opencode"];
 
 const RESUMED_PROMPT: &str = "The service failed while you worked, and your last answer was cut off. Go on where \
 you stopped: what you did so far is in the working directory. Do not begin anew.\n";
@@ -76,7 +75,7 @@ impl<A: Agent> Agent for Retrying<A> {
         let began = self.clock.now();
         let resumed = request.resume.clone();
         let first = self.agent.run(request.clone(), Arc::clone(&watch), cancel.clone()).await;
-        let past = Past::of(first, resumed, self.agent.driver());
+        let past = Past::of(first, resumed, self.agent.sessions());
         self.try_again(request, began, past, watch, cancel).await
     }
 
@@ -87,17 +86,17 @@ impl<A: Agent> Agent for Retrying<A> {
         watch: Watch,
         cancel: CancellationToken,
     ) -> Option<RunReport> {
-        let driver = self.agent.driver();
+        let sessions = self.agent.sessions();
         let (earlier, started_at) = (orphan.take_earlier(), orphan.started_at());
         let tried = orphan.request().clone();
         let resumed = tried.resume.clone();
         let adopted = self.agent.adopt(orphan, lease.clone(), Arc::clone(&watch), cancel.clone());
         let report = adopted.await?;
         let (request, began, past) = match earlier {
-            None => (tried, started_at, Past::of(report, resumed, driver)),
+            None => (tried, started_at, Past::of(report, resumed, sessions)),
             Some(earlier) => {
                 let Earlier { request, began, mut past } = *earlier;
-                past.add(report, resumed, driver);
+                past.add(report, resumed, sessions);
                 (request, began, past)
             }
         };
@@ -107,6 +106,10 @@ impl<A: Agent> Agent for Retrying<A> {
 
     fn driver(&self) -> &str {
         self.agent.driver()
+    }
+
+    fn sessions(&self) -> Sessions {
+        self.agent.sessions()
     }
 }
 
@@ -120,7 +123,7 @@ impl<A: Agent> Retrying<A> {
         watch: Watch,
         cancel: CancellationToken,
     ) -> RunReport {
-        let driver = self.agent.driver();
+        let sessions = self.agent.sessions();
         while let Some(at) = self.next_try(&request, past.outcome(), past.tries) {
             let left = request.timeout.map(|timeout| began.plus(timeout).since(at));
             if left.is_some_and(|left| left.is_zero()) || past.spent.exhausts(request.budget) {
@@ -136,7 +139,7 @@ impl<A: Agent> Retrying<A> {
                 }
                 () = self.clock.sleep_until(at) => {}
             }
-            let mut next = RunRequest { timeout: left, ..past.next_request(&request, driver) };
+            let mut next = RunRequest { timeout: left, ..past.next_request(&request, sessions) };
             if let Some(rendezvous) = &mut next.rendezvous {
                 let earlier = Earlier { request: request.clone(), began, past: past.clone() };
                 rendezvous.earlier = Some(Box::new(earlier));
@@ -147,7 +150,7 @@ impl<A: Agent> Retrying<A> {
             }
             let resumed = next.resume.clone();
             let report = self.agent.run(next, Arc::clone(&watch), cancel.clone()).await;
-            past.add(report, resumed, driver);
+            past.add(report, resumed, sessions);
         }
         past.into_report(&request)
     }
@@ -175,9 +178,9 @@ struct Past {
 }
 
 impl Past {
-    fn of(mut first: RunReport, resumed: Option<String>, driver: &str) -> Self {
+    fn of(mut first: RunReport, resumed: Option<String>, sessions: Sessions) -> Self {
         let mut spent = Spent::default();
-        spent.add(&first.evidence.wire, false, driver);
+        spent.add(&first.evidence.wire, false, sessions);
         // An agent that died early may not have told the session that it was to go on with.
         first.evidence.wire.session_id = first.evidence.wire.session_id.or(resumed);
         Self {
@@ -190,9 +193,9 @@ impl Past {
         }
     }
 
-    fn add(&mut self, mut report: RunReport, resumed: Option<String>, driver: &str) {
+    fn add(&mut self, mut report: RunReport, resumed: Option<String>, sessions: Sessions) {
         let same_session = resumed.is_some() && resumed == self.last.evidence.wire.session_id;
-        self.spent.add(&report.evidence.wire, same_session, driver);
+        self.spent.add(&report.evidence.wire, same_session, sessions);
         self.tries += report.tries;
         self.git = join_git(self.git.take(), report.evidence.git.as_ref());
         self.may_have_changed |= may_have_changed(&report);
@@ -223,7 +226,7 @@ impl Past {
     }
 
     /// The request for the next try: never from the start, once work may be in the tree.
-    fn next_request(&self, request: &RunRequest, driver: &str) -> RunRequest {
+    fn next_request(&self, request: &RunRequest, sessions: Sessions) -> RunRequest {
         let mut next = request.clone();
         next.run_dir = request.run_dir.join(format!("try-{}", self.tries + 1));
         next.budget = self.spent.left_of(request.budget);
@@ -231,7 +234,7 @@ impl Past {
             return next;
         }
         match &self.last.evidence.wire.session_id {
-            Some(session) if CAN_RESUME.contains(&driver) => {
+            Some(session) if sessions.can_resume => {
                 next.resume = Some(session.clone());
                 RESUMED_PROMPT.clone_into(&mut next.prompt);
             }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use rehearsal_core::{Evidence, Outcome, Promise, Stop, judge};
 use tokio_util::sync::CancellationToken;
 
+use crate::clis::Sessions;
 use crate::excerpt::{beginning, nearest_part};
 use crate::{Agent, Permission, RunReport, RunRequest, Watch};
 
@@ -173,6 +174,10 @@ impl Agent for ScriptedAgent {
     fn driver(&self) -> &'static str {
         "scripted"
     }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::default()
+    }
 }
 
 fn report(run: ScriptedRun, permission: Permission) -> RunReport {
@@ -195,6 +200,7 @@ fn report(run: ScriptedRun, permission: Permission) -> RunReport {
         progress,
         tries: 1,
         warnings: Vec::new(),
+        sandbox: None,
     }
 }
 

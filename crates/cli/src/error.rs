@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
-use rehearsal_engine::{LockError, LoopError, TesterError, WorkError};
+use rehearsal_engine::{LockError, TesterError, WorkError};
+use rehearsal_git::GitError;
 use rehearsal_store::{CommitError, FindError, OpenError, StoreError};
 use serde::Serialize;
 
@@ -179,6 +180,13 @@ impl From<std::io::Error> for CliError {
     }
 }
 
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        let this = Self::of(Exit::Git, &error);
+        if matches!(error, GitError::Missing) { this.hint("install git") } else { this }
+    }
+}
+
 impl From<IdError> for CliError {
     fn from(error: IdError) -> Self {
         Self::usage(error.to_string())
@@ -272,26 +280,16 @@ impl From<CommitError> for CliError {
     }
 }
 
-impl From<LoopError> for CliError {
-    fn from(error: LoopError) -> Self {
-        match error {
-            LoopError::Commit(error) => error.into(),
-            LoopError::Read(error) => error.into(),
-            LoopError::Session(error) => error.into(),
-            LoopError::Io(error) => error.into(),
-            LoopError::Prompt(error) => error.into(),
-            LoopError::OtherFlow { .. } => Self::usage(error.to_string())
-                .hint("`rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session"),
-        }
-    }
-}
-
 impl From<WorkError> for CliError {
     fn from(error: WorkError) -> Self {
         match error {
             WorkError::Commit(error) => error.into(),
             WorkError::Read(error) => error.into(),
             WorkError::Io(error) => error.into(),
+            WorkError::Session(error) => error.into(),
+            WorkError::Prompt(error) => error.into(),
+            WorkError::OtherFlow { .. } => Self::usage(error.to_string())
+                .hint("`rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session"),
             WorkError::Died => Self::of(Exit::Internal, &error),
         }
     }

@@ -10,14 +10,13 @@ mod interruption;
 mod outlet;
 mod places;
 mod project;
-mod scratch;
 mod ui;
 mod words;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use rehearsal_agent::process::{SHIM_ARGUMENT, shim_main};
+use rehearsal_process::{SHIM_ARGUMENT, shim_main};
 
 use crate::cli::Cli;
 use crate::error::CliError;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{ForgeKind, Origin, Settings};
 use rehearsal_engine::{Landing, Outlet};
-use rehearsal_forge::{Git, GitError, GitHub, Local, RemoteError, fetch, remote_head};
+use rehearsal_forge::{GitHub, Local, RemoteError, fetch, remote_head};
+use rehearsal_git::{Git, GitError};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -40,7 +41,7 @@ impl Destination {
         let root = project.root.clone();
         let base = match &settings.base_branch {
             Some(base) => base.clone(),
-            None => rehearsal_agent::git::base_branch(&root).await.map_err(|error| {
+            None => rehearsal_git::base_branch(&root).await.map_err(|error| {
                 CliError::of(Exit::Git, &error).hint("set `base_branch:` in .rehearsal/config.yaml")
             })?,
         };

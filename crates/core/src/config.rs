@@ -4,6 +4,7 @@
 //! [`Settings`] once. A setting is one field there, with its default and its documentation; [`Origins`] knows which layer set it.
 
 mod definition;
+mod driver;
 mod duration;
 mod layer;
 mod merge;
@@ -17,11 +18,12 @@ mod show;
 mod size;
 mod testing;
 
+pub use driver::DriverKind;
 pub use duration::HumanDuration;
 pub use layer::Layer;
 pub use origin::{Origin, Origins};
 pub use overrides::Overrides;
-pub use profile::{DriverKind, PermissionMode, Profile};
+pub use profile::{PermissionMode, Profile};
 pub use resolve::resolve;
 pub use sandbox::{ProjectAccess, SandboxLevel, SandboxSettings};
 pub use settings::{

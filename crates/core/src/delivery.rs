@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::EdgeName;
-use crate::{Outcome, OutcomeName, RunId, Timestamp};
+use crate::{Oid, Outcome, OutcomeName, RunId, Timestamp};
 
 /// What lasting effects a task's work has outside. Each is proof that a step was done; a step compares these with
 /// the world, never mere existence.
@@ -18,25 +18,25 @@ pub struct Delivery {
     pub branch: Option<String>,
     /// The commit of the base that the work stands on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
+    pub base: Option<Oid>,
     /// The newest commit of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
+    pub head: Option<Oid>,
     /// What the remote's branch was last moved to by us.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pushed: Option<String>,
+    pub pushed: Option<Oid>,
     /// Commits that it may have been moved to since: each was about to be, and nobody came to say what became of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub offered: Vec<String>,
+    pub offered: Vec<Oid>,
     /// The tree that passed the tests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tested_tree: Option<String>,
+    pub tested_tree: Option<Oid>,
     /// The pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<PullRequestRef>,
     /// The commit of the base that has the work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub merged: Option<String>,
+    pub merged: Option<Oid>,
     /// Whether the base moved in a way that the work does not fit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needs_rebase: bool,
@@ -44,8 +44,8 @@ pub struct Delivery {
 
 impl Delivery {
     /// Whether the remote's branch can stand at this commit by our doing.
-    pub fn may_have_pushed(&self, commit: &str) -> bool {
-        self.pushed.as_deref() == Some(commit) || self.offered.iter().any(|offered| offered == commit)
+    pub fn may_have_pushed(&self, commit: &Oid) -> bool {
+        self.pushed.as_ref() == Some(commit) || self.offered.contains(commit)
     }
 }
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{WireEnd, WireError, WireErrorKind, WireReport, WireShape};
-use crate::{Exit, Outcome, Promise, TimeLimit};
+use crate::{Exit, Oid, Outcome, Promise, TimeLimit};
 
 /// All that is known about a run when it is over.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -136,9 +136,9 @@ pub struct ResultFileError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GitFacts {
     /// HEAD when it began; none in a repository without a commit.
-    pub head_before: Option<String>,
+    pub head_before: Option<Oid>,
     /// HEAD when it was over.
-    pub head_after: Option<String>,
+    pub head_after: Option<Oid>,
     /// New commits, oldest first.
     pub commits: Vec<Commit>,
     /// Files that differ between the two moments, committed or not.
@@ -158,8 +158,8 @@ impl GitFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commit {
-    /// The full id.
-    pub id: String,
+    /// Its id.
+    pub id: Oid,
     /// The first line of its message.
     pub subject: String,
 }

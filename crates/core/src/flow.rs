@@ -23,7 +23,7 @@ use crate::{
 
 pub use graph::mermaid;
 pub use parse::{FlowFile, parse};
-pub use step::Step;
+pub use step::{Need, Parameter, STEPS, Step, StepSpec};
 
 /// The flows that ship with the program: name and text.
 pub const SHIPPED: [(&str, &str); 5] = [
@@ -313,6 +313,11 @@ impl Flow {
     ) -> Option<&'a AgentName> {
         let named = self.agent_of(state)?;
         author.filter(|_| self.agent_of(&self.start) == Some(named)).or(Some(named))
+    }
+
+    /// Whether the agent of a state is asked for a decision, and for nothing else.
+    pub fn only_decides(&self, state: &StateName) -> bool {
+        matches!(self.states.get(state), Some(State::Work { on, .. }) if on.decides())
     }
 
     /// Whether a state asks for words and not for changes: then having changed nothing is a good end.

@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{End, Flow, Step};
+use crate::flow::{End, Flow};
 use crate::{
-    AgentName, Delivery, Feedback, Fence, FlowName, Outcome, OutcomeName, PendingSteps, RunId, SessionName,
-    StateName, TaskId, Timestamp, WorkerId,
+    AgentName, Delivery, Feedback, Fence, FlowName, Oid, Outcome, OutcomeName, PendingSteps, RunId,
+    SessionName, StateName, TaskId, Timestamp, WorkerId,
 };
 
 /// A piece of work that moves through a flow.
@@ -308,10 +308,10 @@ impl Task {
     }
 
     /// The newest commit of its work in its state, as far as the steps that are done have told.
-    pub fn newest_commit(&self, flow: &Flow) -> Option<&str> {
+    pub fn newest_commit(&self, flow: &Flow) -> Option<&Oid> {
         let done = self.pending.as_ref()?.next as usize;
-        let is_told = flow.steps_of(&self.state).iter().take(done).any(Step::tells_head);
-        self.delivery.head.as_deref().filter(|_| is_told)
+        let is_told = flow.steps_of(&self.state).iter().take(done).any(|step| step.spec().reports_head);
+        self.delivery.head.as_ref().filter(|_| is_told)
     }
 
     /// Whether its next run goes on where the last one stopped.

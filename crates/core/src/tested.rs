@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunId, Timestamp};
+use crate::{Oid, RunId, Timestamp};
 
 /// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct TestRun {
     /// A hash of every file of the repository that git knows or would add; none outside of git.
     pub tree: Option<String>,
     /// The commit that was checked out.
-    pub commit: Option<String>,
+    pub commit: Option<Oid>,
     /// Whether all tests were asked for, and not a selection.
     pub whole: bool,
     /// The verdict's name.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{EdgeName, End, Flow, State};
 use crate::{
-    Blame, Claim, Delivery, Feedback, Fence, Outcome, PendingSteps, RunId, Standing, StateName, StepFailure,
-    Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId,
+    Blame, Claim, Delivery, Feedback, Fence, Oid, Outcome, PendingSteps, RunId, Standing, StateName,
+    StepFailure, Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId,
 };
 use steps::{offer, step_done, step_failed};
 
@@ -73,7 +73,7 @@ pub enum TaskInput {
         /// Which step does it, counted from 0.
         step: u32,
         /// The commit.
-        commit: String,
+        commit: Oid,
     },
     /// A step of its state is done, and its effect was seen to last.
     StepDone {

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_agent::driver::{CrewDriver, CrewOrder, Program, driver_with};
+use rehearsal_agent::driver::Program;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
-use rehearsal_agent::process::{Launcher, SpawnError};
 use rehearsal_agent::{
-    Agent, CommandLine, Confinement, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying, RunRequest,
+    Agent, CommandLine, Confinement, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying,
+    RunRequest, cli_of,
 };
 use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Origin, Profile};
+use rehearsal_process::{Launcher, SpawnError};
 
 /// An agent that was found and asked what it can do, or one to be shown only.
 pub struct AgentSetup {
     agent: Arc<dyn Agent>,
-    driver: Box<dyn Driver>,
+    driver: Driver,
     /// What whoever sees its command line should know.
     note: Option<String>,
 }
@@ -72,15 +73,15 @@ impl AgentSetup {
         working_dir: &Utf8Path,
         reach: Reach,
     ) -> Self {
-        let make = || driver_of(profile, probed, profile.args.clone(), working_dir);
-        let process = ProcessAgent::new(make(), ours, Arc::clone(&clock))
+        let driver = driver_of(profile, probed, profile.args.clone(), working_dir);
+        let process = ProcessAgent::new(driver.clone(), ours, Arc::clone(&clock))
             .with_confinement(confinement_of(profile, working_dir));
         let process = match reach {
             Reach::ItsVendor => process,
             Reach::Stage => process.without_grants(),
         };
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
-        Self { agent, driver: make(), note: None }
+        Self { agent, driver, note: None }
     }
 
     /// The agent.
@@ -106,14 +107,14 @@ pub enum Reach {
 }
 
 async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> Result<Probed, SetupError> {
-    let (kind, args) = (profile.driver, &profile.args);
+    let (cli, args) = (cli_of(profile.driver), &profile.args);
     let program = program_of(profile)?;
-    Ok(probe(kind, &program, args, ours, &Launcher::default(), working_dir).await?)
+    Ok(probe(cli, &program, args, ours, &Launcher::default(), working_dir).await?)
 }
 
 /// A confined agent cannot change what says how it is confined.
 fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
-    let confinement = Confinement::new(profile.sandbox.as_ref()?, profile.driver)?;
+    let confinement = Confinement::new(profile.sandbox.as_ref()?, cli_of(profile.driver))?;
     let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
     Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
 }
@@ -122,29 +123,28 @@ fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> 
 const AGENTS: &str = "agents";
 
 /// The driver of a profile for its program, with these arguments before its own.
-pub fn driver_of(
-    profile: &Profile,
-    probed: &Probed,
-    args: Vec<String>,
-    project: &Utf8Path,
-) -> Box<dyn Driver> {
-    let program = probed.program.to_string();
-    let Some(role) = profile.role.clone().filter(|_| profile.driver == DriverKind::Crew) else {
-        return driver_with(profile.driver, Some(program), args, probed.capabilities.clone());
-    };
+pub fn driver_of(profile: &Profile, probed: &Probed, mut args: Vec<String>, project: &Utf8Path) -> Driver {
+    if let Some(role) = profile.role.clone().filter(|_| profile.driver == DriverKind::CREW) {
+        args.extend(crew_order(profile, role, project).arguments());
+    }
+    let program = Program::from(probed.program.as_str()).with_args(args);
+    Driver::new(cli_of(profile.driver), program.with_capabilities(probed.capabilities.clone()))
+}
+
+fn crew_order(profile: &Profile, role: String, project: &Utf8Path) -> CrewOrder {
     // A role has a time limit of its own, which is better than the one that nobody asked for.
     let timeout = Some(profile.timeout.0).filter(|_| *profile.origins.get("timeout") != Origin::Default);
     // Those of the project and not of the worktree, which the agent could change.
     let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
-    Box::new(CrewDriver::new(Program::from(program).with_args(args), CrewOrder { role, agents_dir, timeout }))
+    CrewOrder { role, agents_dir, timeout }
 }
 
 /// The program of a profile: a name on the PATH, or a path. That of the crew is our own.
 pub fn program_of(profile: &Profile) -> Result<String, SetupError> {
     match (&profile.program, profile.driver) {
         (Some(program), _) => Ok(program.clone()),
-        (None, DriverKind::Command) => Err(SetupError::NoProgram),
-        (None, DriverKind::Crew) => {
+        (None, DriverKind::COMMAND) => Err(SetupError::NoProgram),
+        (None, DriverKind::CREW) => {
             let own = std::env::current_exe().map_err(SetupError::NoOwnPath)?;
             Ok(own.to_string_lossy().into_owned())
         }

@@ -21,6 +21,8 @@ pub(crate) struct Ledger<'a> {
 pub(crate) struct Reported {
     pub(crate) tasks: Vec<ReportedTask>,
     pub(crate) journal: Vec<String>,
+    /// Whether its budget was what is left of its worker's: that one is used up is not the task's fault.
+    pub(crate) was_capped: bool,
 }
 
 impl Reported {
@@ -33,7 +35,7 @@ impl Reported {
         if succeeded {
             tasks.insert(0, ReportedTask::Done { id: task.to_string() });
         }
-        Self { tasks, journal: report.progress.clone() }
+        Self { tasks, journal: report.progress.clone(), was_capped: false }
     }
 }
 
@@ -47,9 +49,13 @@ impl Ledger<'_> {
         reported: Reported,
         meaning: Meaning,
     ) -> Result<Written, LedgerError> {
+        let was_capped = reported.was_capped;
         let reported = self.what_counts(start, &end.verdict.outcome, reported);
         let tasks = self.resolve_reported(start, &reported.tasks).await?;
-        let outcome = meaning.for_task(&end.verdict.outcome, &start.task, &tasks);
+        let outcome = match meaning.for_task(&end.verdict.outcome, &start.task, &tasks) {
+            Outcome::BudgetReached { .. } if was_capped => Outcome::Cancelled,
+            outcome => outcome,
+        };
         let mut changes = vec![
             Change::EndRun { run: start.id.clone(), end: Box::new(end.clone()) },
             Change::ChangeTask {

@@ -1,6 +1,7 @@
 //! Moves tasks through flows.
 //!
-//! The [`Worker`] claims tasks of any flow and takes each from a worktree to its next state. The [`SessionLoop`] works through a session's tasks with a fresh context each time; [`why`](why::why) tells
+//! The [`Worker`] claims tasks and takes each to its next state: those of any flow in worktrees, or those of a session one
+//! after the other in the user's checkout, with a fresh context each time. [`why`](why::why) tells
 //! why a task is not moving; [`LoopLock`] keeps two loops out of one checkout. The [`Tester`] runs a repository's
 //! tests, remembers what came of them, and says what is behind the failures; the [`Checker`] builds and lints before.
 //!
@@ -12,11 +13,10 @@ mod checker;
 mod clock;
 mod draws;
 mod findings;
-mod kept;
 mod ledger;
 mod lock;
+mod outcome_file;
 pub mod prompt;
-mod session_loop;
 mod steps;
 mod stop;
 mod tester;
@@ -29,12 +29,12 @@ pub use clock::SystemClock;
 pub use draws::Draws;
 pub use findings::Finding;
 pub use lock::{LockError, LoopLock};
-pub use session_loop::{LoopEnd, LoopError, LoopEvent, LoopOptions, LoopSummary, Reporter, SessionLoop};
 pub use stop::StopSwitch;
 
 pub use worker::{
-    Landing, Moment, Moments, Outlet, Reaction, Role, Roles, Undisturbed, WorkEnd, WorkError, WorkEvent,
-    WorkOptions, WorkReporter, WorkSummary, Worker, forget_dead_workers, open_patiently,
+    Landing, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
+    SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
+    Workspace, forget_dead_workers, left_runs, open_patiently,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

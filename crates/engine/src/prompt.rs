@@ -1,11 +1,12 @@
-//! The prompt of one iteration.
+//! What an agent is told.
 //!
 //! Its template is a file that a user can override: `.rehearsal/prompts/loop.md`.
 
 mod check;
 
+use minijinja::value::merge_maps;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
-use rehearsal_core::{Outcome, ProgressEntry, Session, Task};
+use rehearsal_core::{Oid, Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
 
 use crate::findings::Finding;
@@ -39,33 +40,44 @@ pub struct PromptError {
     pub line: Option<usize>,
 }
 
-/// All that a prompt tells.
+/// All that a prompt can say.
 #[derive(Debug)]
 pub struct PromptData<'a> {
-    /// The session.
-    pub session: &'a Session,
-    /// The last lines of its journal, oldest first.
-    pub progress: &'a [ProgressEntry],
-    /// Its open tasks, most urgent first; at most [`TASKS_SHOWN`].
-    pub tasks: &'a [Task],
-    /// The task of this iteration, which is also among the tasks.
-    pub current: &'a Task,
+    /// The task.
+    pub task: &'a Task,
+    /// Its session.
+    pub session: Option<&'a Session>,
+    /// What the tasks that it depends on came to.
+    pub findings: &'a [Finding],
+    /// The branch that the work goes into; none: the one that is checked out.
+    pub base: Option<&'a str>,
+    /// How the tests are run.
+    pub test_command: Option<&'a str>,
+    /// Its place in the loop of a session.
+    pub iteration: Option<&'a Iteration>,
+}
+
+/// What a prompt says about the loop of a session.
+#[derive(Debug)]
+pub struct Iteration {
+    /// Which iteration it is.
+    pub number: u32,
+    /// Of how many.
+    pub most: u32,
+    /// The last lines of the session's journal, oldest first.
+    pub progress: Vec<ProgressEntry>,
+    /// The session's open tasks, the present one first; at most [`TASKS_SHOWN`].
+    pub tasks: Vec<Task>,
     /// How many tasks are open in all.
     pub open_tasks: u64,
     /// How many are done.
     pub done_tasks: u64,
     /// How many there are.
     pub all_tasks: u64,
-    /// Which iteration it is.
-    pub iteration: u32,
-    /// Of how many.
-    pub iterations: u32,
-    /// How the tests are run.
-    pub test_command: Option<&'a str>,
     /// What this prompt must say because of what happened before.
-    pub notes: &'a [String],
+    pub notes: Vec<String>,
     /// What the user wants to add.
-    pub message: Option<&'a str>,
+    pub message: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -82,63 +94,21 @@ struct TaskView<'a> {
     current: bool,
 }
 
-/// Renders the prompt. `template` is the user's own, or [`SHIPPED_TEMPLATE`].
+/// Renders a prompt. `template` is the user's own, or a shipped one.
 pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptError> {
-    let tasks: Vec<TaskView<'_>> = data.tasks.iter().map(|task| view(task, data.current)).collect();
-    let progress: Vec<String> = data.progress.iter().map(|entry| quoted(&entry.text)).collect();
-    let values = context! {
-        session => context! {
-            name => data.session.name.as_str(),
-            description => quoted(&data.session.description),
-            context => quoted(data.session.context.trim_end()),
-            criteria => data.session.criteria.iter().map(|text| quoted(text)).collect::<Vec<_>>(),
-        },
-        progress => progress,
-        more_tasks => data.open_tasks.saturating_sub(tasks.len() as u64),
-        tasks => minijinja::Value::from(minijinja::value::Serde(tasks)),
-        current => minijinja::Value::from(minijinja::value::Serde(view(data.current, data.current))),
-        done_tasks => data.done_tasks,
-        all_tasks => data.all_tasks,
-        iteration => data.iteration,
-        iterations => data.iterations,
-        test_command => data.test_command,
-        notes => data.notes.to_vec(),
-        message => data.message,
-    };
-    rendered(template, values)
-}
-
-/// What the prompt of one task tells.
-#[derive(Debug)]
-pub struct TaskPrompt<'a> {
-    /// The task.
-    pub task: &'a Task,
-    /// Its session.
-    pub session: Option<&'a Session>,
-    /// What the tasks that it depends on came to.
-    pub findings: &'a [Finding],
-    /// The branch that the work goes into.
-    pub base: &'a str,
-    /// How the tests are run.
-    pub test_command: Option<&'a str>,
-}
-
-/// Renders the prompt of a task in a flow. `template` is the user's own, or a shipped one.
-pub fn render_task(template: &str, data: &TaskPrompt<'_>) -> Result<String, PromptError> {
-    let TaskPrompt { task, session, findings, base, test_command } = data;
+    let PromptData { task, session, findings, base, test_command, iteration } = data;
     let findings = findings.iter().map(|finding| {
         context! { id => &finding.id, title => quoted(&finding.title), text => quoted(finding.text.trim_end()) }
     });
-    let delivery = &task.delivery;
+    let criteria = |session: &Session| session.criteria.iter().map(|text| quoted(text)).collect::<Vec<_>>();
     let values = context! {
         session => session.map(|session| context! {
             name => session.name.as_str(),
             description => quoted(&session.description),
             context => quoted(session.context.trim_end()),
+            criteria => criteria(session),
         }),
-        session_criteria => session.map_or_else(Vec::new, |session| {
-            session.criteria.iter().map(|text| quoted(text)).collect()
-        }),
+        session_criteria => session.map_or_else(Vec::new, criteria),
         task => context! {
             id => task.id.as_str(),
             title => quoted(&task.title),
@@ -154,13 +124,37 @@ pub fn render_task(template: &str, data: &TaskPrompt<'_>) -> Result<String, Prom
             text => quoted(feedback.text.trim_end()),
         }),
         continues => task.is_to_be_continued(),
-        needs_rebase => delivery.needs_rebase,
-        base => *base,
-        base_commit => delivery.base.as_deref().unwrap_or(base),
-        pull_request => delivery.pull_request.as_ref().map(|it| it.url.clone()),
+        pull_request => task.delivery.pull_request.as_ref().map(|it| it.url.clone()),
         test_command => *test_command,
+        ..merge_maps(base.map(|base| base_values(task, base)).into_iter().chain(
+            iteration.map(|iteration| iteration_values(task, iteration)),
+        )),
     };
     rendered(template, values)
+}
+
+fn base_values(task: &Task, base: &str) -> minijinja::Value {
+    context! {
+        base => base,
+        base_commit => task.delivery.base.as_ref().map_or(base, Oid::as_str),
+        needs_rebase => task.delivery.needs_rebase,
+    }
+}
+
+fn iteration_values(current: &Task, iteration: &Iteration) -> minijinja::Value {
+    let tasks: Vec<TaskView<'_>> = iteration.tasks.iter().map(|task| view(task, current)).collect();
+    context! {
+        progress => iteration.progress.iter().map(|entry| quoted(&entry.text)).collect::<Vec<_>>(),
+        more_tasks => iteration.open_tasks.saturating_sub(tasks.len() as u64),
+        tasks => minijinja::Value::from(minijinja::value::Serde(tasks)),
+        current => minijinja::Value::from(minijinja::value::Serde(view(current, current))),
+        done_tasks => iteration.done_tasks,
+        all_tasks => iteration.all_tasks,
+        iteration => iteration.number,
+        iterations => iteration.most,
+        notes => iteration.notes.clone(),
+        message => iteration.message.clone(),
+    }
 }
 
 fn rendered(template: &str, values: minijinja::Value) -> Result<String, PromptError> {

@@ -93,7 +93,7 @@ pub enum TesterError {
     },
     /// What was asked needs git.
     #[error(transparent)]
-    Changes(#[from] rehearsal_testing::ChangesError),
+    Changes(#[from] rehearsal_git::GitError),
     /// The base could not be checked out.
     #[error("cannot check out `{revision}`: {reason}")]
     Baseline {
@@ -124,7 +124,7 @@ impl Tester {
             None => None,
         };
         request.keep = Some(remember::directory(&self.keep, &self.draws)?);
-        let tree = WorkingTree::read(&self.root).ok();
+        let tree = WorkingTree::read(&self.root).await.ok();
         let Choice { projects: to_run, not_run, mut notes } =
             self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
         let began = self.clock.now();
@@ -136,7 +136,7 @@ impl Tester {
         let reports: Vec<TestReport> = std::mem::take(&mut run.projects).into_iter().chain(not_run).collect();
         // Only failures are compared with what changed.
         let is_red = reports.iter().any(|report| !report.success);
-        let changes = is_red.then(|| Changes::read(&self.root, Since::LastCommit).ok()).flatten();
+        let changes = if is_red { Changes::read(&self.root, Since::LastCommit).await.ok() } else { None };
         let mut projects = Vec::new();
         for report in reports {
             projects.push(self.explained(report, changes.as_ref()));

@@ -9,7 +9,7 @@ use rehearsal_core::{Claim, Feedback, Outcome, Standing, Task, TaskId, Timestamp
 use rehearsal_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::worker::{Alive, Presence, is_to_be_found};
+use crate::worker::{Alive, Presence, WorkerKind, is_to_be_found};
 
 /// The answer: what holds the task, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,18 +123,21 @@ async fn explain_claim(
 ) -> Result<(), StoreError> {
     let seconds = around.now.since(claim.since).as_secs();
     let leases = store.leases().await?;
-    let Some((_, until)) = leases.into_iter().find(|(leased, _)| leased.id == task.id) else {
+    let worker = &claim.worker;
+    if Presence::kind_of(around.state_dir, worker) == WorkerKind::Run {
         why.reasons.push(format!("run {} has worked on it for {seconds} s", claim.run));
-        if around.loop_holder.is_none() {
+        if Presence::of(around.state_dir, worker) == Alive::No {
             why.reasons.push("but no loop is running here: its worker has died".into());
             why.next.push(run_command(task));
         } else {
             why.next.push(format!("rehearsal logs {} --follow", claim.run));
         }
         return Ok(());
+    }
+    let Some((_, until)) = leases.into_iter().find(|(leased, _)| leased.id == task.id) else {
+        return Ok(());
     };
     why.lease_until = Some(until);
-    let worker = &claim.worker;
     why.reasons.push(match task.next_agent() {
         Some(agent) => {
             format!("{agent} has worked on it for {seconds} s (run {}, worker {worker})", claim.run)
@@ -238,14 +241,4 @@ pub fn next_step(task: &Task, flow: &Flow) -> Option<String> {
 fn run_command(task: &Task) -> String {
     let session = task.session.as_ref().map_or("SESSION", |session| session.as_str());
     format!("rehearsal run {session}")
-}
-
-/// The same in one clause, for a task that a loop cannot go on with.
-pub(crate) fn in_short(task: &Task, now: Timestamp) -> String {
-    match &task.standing {
-        Standing::Waiting(wait) if !is_over(wait, now) => wait.reason.clone(),
-        Standing::Claimed(claim) => format!("run {} works on it", claim.run),
-        Standing::Ended { .. } => task.status().to_owned(),
-        Standing::Ready | Standing::Waiting(_) => "it depends on tasks that are not done".into(),
-    }
 }

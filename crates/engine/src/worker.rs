@@ -1,55 +1,55 @@
-//! The worker: claims tasks of any flow and takes each from a worktree to its next state, several at once.
+//! The worker: claims tasks and takes each to its next state.
 //!
-//! One task is one slot: claim, prepare, run the agent, do the steps, move. Everything that lasts goes through the
-//! store with the claim's fence, so a worker that lost a task changes nothing more. What a worker that died has
-//! left is gone on with or put in order by the next one on the same machine, or taken over by any when its lease has
-//! run out.
+//! One task is one slot: claim, run the agent, do the steps, move. Everything that lasts goes through the store with the
+//! claim's fence, so a worker that lost a task changes nothing more. What a worker that died has left is continued or
+//! put in order by the next one on the same machine, or taken over by any when its lease has run out.
+//!
+//! `work` and `run` are two policies of it: several tasks of any flow, each in a worktree; or a session's tasks one after
+//! the other, in the user's checkout.
 
 mod adopt;
 mod agents;
 mod attempt;
-mod chance;
+mod circuit_breaker;
+mod dispatch;
 mod event;
-mod heart;
-mod holds;
+mod heartbeat;
 mod moment;
+mod options;
 mod patient;
-mod place;
 mod presence;
 mod recover;
+mod request;
+mod session;
 mod slot;
+mod state;
+mod tally;
+mod wakeup;
+mod worktree;
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use rehearsal_agent::BootInstant;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
-use rehearsal_core::guard::Limits;
 use rehearsal_core::quality::Rules;
-use rehearsal_core::{Actor, AgentName, Clock, RunId, SessionName, Task, TaskId, Timestamp, Turn, WorkerId};
-use rehearsal_forge::{Forge, Worktrees};
-use rehearsal_store::{Change, ClaimRequest, Claimed, CommitError, Committed, Store, StoreError};
-use tokio::task::JoinSet;
+use rehearsal_core::{Clock, FlowName, TaskId};
+use rehearsal_store::{CommitError, FindError, Store, StoreError};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::steps::MergeQueue;
-use crate::{Draws, StopSwitch};
-use adopt::Adopted;
-use heart::{Held, Kept};
-use patient::Patient;
+use crate::StopSwitch;
+use crate::prompt::PromptError;
 
 pub(crate) use adopt::is_to_be_found;
-pub(crate) use presence::{Alive, Presence};
+pub(crate) use presence::{Alive, Presence, WorkerKind};
+pub(crate) use state::WorkerState;
 
 pub use agents::{Role, Roles};
-pub use event::{WorkEnd, WorkEvent, WorkSummary};
+pub use event::{SessionStart, WorkEnd, WorkEvent, WorkSummary};
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
+pub use options::{Landing, Outlet, Policy, QueuePolicy, SessionPolicy, WorkOptions, Workspace};
 pub use patient::open_patiently;
-pub use recover::forget_dead_workers;
+pub use recover::{forget_dead_workers, left_runs};
 
 /// Told of everything that happens in a worker. Must not block.
 pub type WorkReporter = Arc<dyn Fn(WorkEvent) + Send + Sync>;
@@ -63,9 +63,7 @@ pub struct Worker {
     /// The agents.
     pub roles: Arc<dyn Roles>,
     /// Where they work.
-    pub worktrees: Arc<Worktrees>,
-    /// Where the work goes.
-    pub outlet: Outlet,
+    pub workspace: Workspace,
     /// Where state is kept: run directories, traces of workers.
     pub state_dir: Utf8PathBuf,
     /// How tests run.
@@ -84,54 +82,7 @@ pub struct Worker {
     pub moments: Arc<dyn Moments>,
 }
 
-/// Where finished work goes.
-#[derive(Clone)]
-pub struct Outlet {
-    /// The remote that branches are pushed to: its name in the repository, or its address.
-    pub remote: String,
-    /// The branch that work goes into.
-    pub base: String,
-    /// Where pull requests live.
-    pub forge: Arc<dyn Forge>,
-    /// How work gets onto the base.
-    pub landing: Landing,
-}
-
-/// How work gets onto the base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landing {
-    /// We move the base ourselves, to the very commit that was tested.
-    Ours,
-    /// The forge merges; we look afterwards whether it is what was tested.
-    Forge,
-}
-
-/// What a user can say about a worker.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorkOptions {
-    /// At most so many tasks at once.
-    pub at_once: u32,
-    /// Only tasks for these agents.
-    pub agents: Option<BTreeSet<AgentName>>,
-    /// Only tasks of this session.
-    pub session: Option<SessionName>,
-    /// End when there is nothing more to do.
-    pub until_idle: bool,
-    /// End after one task.
-    pub once: bool,
-    /// Begin nothing more once the runs have cost so much, in dollars.
-    pub max_cost: Option<f64>,
-    /// For how long a claim holds without a word from its worker.
-    pub lease: Duration,
-    /// What the configuration allows.
-    pub limits: Limits,
-    /// How often to look for what other processes changed; none: nobody else writes.
-    pub look_every: Option<Duration>,
-    /// The seed of what is drawn: run ids, and so the names of run directories.
-    pub seed: Option<u64>,
-}
-
-/// Why a worker could not go on. Failures of agents and steps are no errors.
+/// Why a worker could not go on. Failures of agents and steps are not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
     /// The store did not take it.
@@ -143,6 +94,22 @@ pub enum WorkError {
     /// A directory or file of ours cannot be used.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// There is no such session.
+    #[error(transparent)]
+    Session(#[from] FindError),
+    /// The prompt cannot be made.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// A task of the session has a flow that a loop cannot take it through.
+    #[error("task `{task}` is of flow `{flow}`, which is not for a loop: {why}")]
+    OtherFlow {
+        /// The task.
+        task: TaskId,
+        /// Its flow.
+        flow: FlowName,
+        /// What stands in the way.
+        why: String,
+    },
     /// A rehearsal let the worker die here.
     #[error("the worker died")]
     Died,
@@ -157,319 +124,22 @@ impl From<crate::ledger::LedgerError> for WorkError {
     }
 }
 
-/// What a worker carries from task to task.
-pub(crate) struct Desk {
-    pub(crate) worker: Worker,
-    pub(crate) id: WorkerId,
-    held: Held,
-    pub(crate) merges: MergeQueue,
-    draws: Draws,
-    /// When the leases were last prolonged: a worker that slept prolongs its own before it takes anyone else's.
-    last_beat: AtomicI64,
-    /// Whether the answer to a commit was lost: what became of it has to be looked at.
-    unsure: AtomicBool,
-    /// Runs of dead workers that go on here, as soon as the desk turns to them.
-    adopted: Mutex<Vec<Adopted>>,
-    began: Timestamp,
-    tally: Mutex<Tally>,
-}
-
-#[derive(Debug, Default)]
-struct Tally {
-    runs: u32,
-    cost_usd: f64,
-    runs_without_cost: u32,
-    touched: Vec<TaskId>,
-    /// Failures that only a hand can mend, in a row, by who had them: an agent's name, or the engine's steps.
-    hard_setbacks: std::collections::BTreeMap<String, u32>,
-}
-
 impl Worker {
-    /// Works until it is stopped, or there is nothing more to do.
+    /// Works until it is stopped, or its policy says that it is over.
     pub async fn run(self) -> Result<WorkSummary, WorkError> {
-        let began = self.clock.now();
-        let desk = Arc::new(Desk::new(self));
-        let presence = Presence::announce(&desk.worker.state_dir, &desk.id)?;
+        let state = Arc::new(WorkerState::new(self));
+        let worker = &state.worker;
+        let presence = Presence::announce(&worker.state_dir, &state.id, state.kind())?;
         {
-            let _turn = desk.worker.clock.turn().await;
-            desk.tell(WorkEvent::WorkStarted {
-                worker: desk.id.clone(),
-                at_once: desk.worker.options.at_once,
-            });
-            Box::pin(desk.recover()).await?;
-            Box::pin(desk.give_back_what_is_over()).await;
+            let _turn = worker.clock.turn().await;
+            Box::pin(state.begin()).await?;
         }
         // Beats as long as we live, and no longer.
-        let _heart = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&desk).beat()));
-        let end = Box::pin(desk.work()).await?;
-        let _turn = desk.worker.clock.turn().await;
-        let summary = Box::pin(desk.summary(end, began)).await?;
+        let _heartbeat = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&state).beat()));
+        let end = Box::pin(state.work()).await;
+        let _turn = worker.clock.turn().await;
+        let summary = Box::pin(state.summary(end?)).await?;
         presence.leave();
         Ok(summary)
-    }
-}
-
-impl Desk {
-    fn new(mut worker: Worker) -> Self {
-        let (stop, reporter) = (worker.stop.now.clone(), Arc::clone(&worker.reporter));
-        worker.store = Arc::new(Patient::new(worker.store, stop, reporter));
-        let seed = worker.options.seed;
-        let merges = MergeQueue::default();
-        let (draws, tally) = (seed.map_or_else(Draws::random, Draws::of_seed), Mutex::default());
-        let began = worker.clock.now();
-        let last_beat = AtomicI64::new(began.0);
-        let mut desk = Self {
-            worker,
-            id: crate::worker_id(uuid::Uuid::now_v7()),
-            held: Held::default(),
-            merges,
-            draws,
-            last_beat,
-            unsure: AtomicBool::new(false),
-            adopted: Mutex::default(),
-            began,
-            tally,
-        };
-        if seed.is_some() {
-            desk.id = crate::worker_id(uuid::Uuid::from_u64_pair(desk.draw(), desk.draw()));
-        }
-        desk
-    }
-
-    /// Randomness; in a rehearsal the same each time.
-    pub(crate) fn draw(&self) -> u64 {
-        self.draws.next()
-    }
-
-    async fn work(self: &Arc<Self>) -> Result<WorkEnd, WorkError> {
-        let mut slots: JoinSet<Result<(), WorkError>> = JoinSet::new();
-        let mut changes = self.worker.store.changes();
-        let (mut began_one, mut told_to_wait, mut looked) = (false, None, self.now());
-        loop {
-            changes.mark_unchanged();
-            self.look_after_claims(&mut looked).await;
-            if self.unsure.swap(false, Ordering::SeqCst) {
-                self.recover().await?;
-            }
-            began_one |= self.go_on_with_adopted(&mut slots).await;
-            let mut idle_until = None;
-            while self.wants_more(slots.len(), began_one) {
-                let turn = self.worker.clock.turn().await;
-                let asked_at = BootInstant::now();
-                let Some(claimed) = self.claim().await? else {
-                    // What a worker that died here has left is claimable as soon as it is known to be dead.
-                    if self.recover().await? > 0 {
-                        drop(turn);
-                        began_one |= self.go_on_with_adopted(&mut slots).await;
-                        continue;
-                    }
-                    idle_until = self.next_chance().await?;
-                    break;
-                };
-                began_one = true;
-                // Before anything else happens: a claim of ours that is not held counts as left behind.
-                let kept = self.held.keep(&claimed.task, asked_at, self.worker.options.lease);
-                slots.spawn(Arc::clone(self).work_on(claimed, kept, turn));
-            }
-            if slots.is_empty() {
-                if self.worker.stop.is_thrown() {
-                    return Ok(WorkEnd::Interrupted);
-                }
-                if self.worker.options.once && began_one {
-                    return Ok(WorkEnd::Once);
-                }
-                if self.is_spent() {
-                    return Ok(WorkEnd::BudgetReached);
-                }
-                if idle_until.is_none() && (self.worker.options.until_idle || self.worker.options.once) {
-                    return Ok(WorkEnd::Idle);
-                }
-                if told_to_wait.replace(idle_until) != Some(idle_until) {
-                    self.tell(WorkEvent::Waiting { until: idle_until });
-                }
-            }
-            let stopping = self.worker.stop.is_thrown();
-            tokio::select! {
-                biased;
-                Some(ended) = slots.join_next() => ended.map_err(std::io::Error::other)??,
-                () = self.worker.stop.thrown(), if !stopping => {}
-                () = self.woken(idle_until) => {}
-                changed = changes.changed(), if !stopping => changed.map_err(std::io::Error::other)?,
-            }
-        }
-    }
-
-    /// Finds out what was taken from us since the last look, long before the heartbeat would: an agent whose task somebody cancels is
-    /// to stop soon.
-    async fn look_after_claims(&self, last: &mut Timestamp) {
-        let (now, claims) = (self.now(), self.held.claims());
-        let is_due = self.worker.options.look_every.is_some_and(|every| last.plus(every) <= now);
-        if !is_due || claims.is_empty() {
-            return;
-        }
-        *last = now;
-        // A store that does not answer now is asked by the heartbeat as well, which tells.
-        if let Ok(still_held) = self.worker.store.still_held(&claims).await {
-            self.held.seen(&claims, &still_held);
-        }
-    }
-
-    /// Gives each run that was adopted a slot, also if there are more than may be begun at once; whether there was any.
-    async fn go_on_with_adopted(self: &Arc<Self>, slots: &mut JoinSet<Result<(), WorkError>>) -> bool {
-        let adopted = std::mem::take(&mut *self.adopted.lock().unwrap_or_else(PoisonError::into_inner));
-        let is_any = !adopted.is_empty();
-        for adopted in adopted {
-            let turn = self.worker.clock.turn().await;
-            let desk = Arc::clone(self);
-            slots.spawn(async move {
-                let worked = adopt::work(&desk, adopted).await;
-                drop(turn);
-                worked
-            });
-        }
-        is_any
-    }
-
-    fn wants_more(&self, busy: usize, began_one: bool) -> bool {
-        let options = &self.worker.options;
-        let is_over = self.worker.stop.is_thrown() || self.is_spent() || (options.once && began_one);
-        !is_over && busy < options.at_once as usize
-    }
-
-    /// Whether nothing more may be begun, by what it has cost.
-    fn is_spent(&self) -> bool {
-        let spent = self.tally(|tally| tally.cost_usd);
-        self.worker.options.max_cost.is_some_and(|most| spent >= most)
-    }
-
-    /// Returns when something may have become claimable by itself, or others may have changed something.
-    async fn woken(&self, until: Option<Timestamp>) {
-        let look = self.worker.options.look_every.map(|every| self.now().plus(every));
-        match (until, look) {
-            (None, None) => std::future::pending().await,
-            (Some(at), None) | (None, Some(at)) => self.worker.clock.sleep_until(at).await,
-            (Some(until), Some(look)) => self.worker.clock.sleep_until(until.min(look)).await,
-        }
-    }
-
-    async fn claim(&self) -> Result<Option<Claimed>, WorkError> {
-        let options = &self.worker.options;
-        loop {
-            let request = ClaimRequest {
-                worker: self.id.clone(),
-                run: RunId::from_random(self.draw()),
-                lease: options.lease,
-                agents: options.agents.clone(),
-                session: options.session.clone(),
-                limits: options.limits.clone(),
-                may_take_over: self.may_take_over(),
-            };
-            match self.commit(vec![Change::ClaimNext(Box::new(request))]).await {
-                Ok(committed) => {
-                    return Ok(committed.into_iter().find_map(|committed| match committed {
-                        Committed::Claimed(claimed) => claimed.map(|claimed| *claimed),
-                        _ => None,
-                    }));
-                }
-                // If there is a claim that we do not know of, it is given back.
-                Err(CommitError::OutcomeUnknown) => self.recover().await?,
-                Err(error) => return Err(error.into()),
-            };
-        }
-    }
-
-    /// A worker that slept prolongs its own claims before it takes anyone else's; and one that has just begun cannot know
-    /// whether the whole machine slept, with others on it that are about to prolong theirs.
-    fn may_take_over(&self) -> bool {
-        let lease = self.worker.options.lease;
-        let last_beat = Timestamp(self.last_beat.load(Ordering::SeqCst));
-        self.now() >= self.began.plus(lease) && self.now().since(last_beat) <= lease
-    }
-
-    /// Commits in the worker's name.
-    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
-        let actor = Actor::Worker(self.id.clone());
-        self.worker.store.commit(actor, self.now(), changes).await
-    }
-
-    async fn beat(self: Arc<Self>) {
-        let third = self.worker.options.lease / 3;
-        loop {
-            self.worker.clock.sleep_until(self.now().plus(third)).await;
-            let _turn = self.worker.clock.turn().await;
-            let claims = self.held.claims();
-            let (asked_at, since_boot, lease) = (self.now(), BootInstant::now(), self.worker.options.lease);
-            if claims.is_empty() {
-                self.last_beat.store(asked_at.0, Ordering::SeqCst);
-                continue;
-            }
-            match self.worker.store.renew(&claims, lease, asked_at).await {
-                Ok(still_held) => {
-                    self.last_beat.store(asked_at.0, Ordering::SeqCst);
-                    self.held.beaten(&claims, &still_held, since_boot, lease);
-                }
-                Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
-            }
-        }
-    }
-
-    async fn summary(&self, end: WorkEnd, began: Timestamp) -> Result<WorkSummary, WorkError> {
-        let (runs, cost_usd, runs_without_cost, touched) =
-            self.tally(|tally| (tally.runs, tally.cost_usd, tally.runs_without_cost, tally.touched.clone()));
-        let mut tasks: Vec<Task> = Vec::new();
-        for id in &touched {
-            tasks.extend(self.worker.store.task(id).await?);
-        }
-        let now = self.now();
-        let situation = self.worker.store.situation(&self.worker.options.limits, now).await?;
-        Ok(WorkSummary {
-            worker: self.id.clone(),
-            end,
-            tasks,
-            runs,
-            cost_usd,
-            runs_without_cost,
-            held: situation.holds.into_iter().filter(|(_, hold)| hold.holds_at(now)).collect(),
-            duration_ms: u64::try_from(now.since(began).as_millis()).unwrap_or(u64::MAX),
-        })
-    }
-
-    fn tally<T>(&self, what: impl FnOnce(&mut Tally) -> T) -> T {
-        what(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.worker.clock.now()
-    }
-
-    pub(crate) fn tell(&self, event: WorkEvent) {
-        (self.worker.reporter)(event);
-    }
-
-    pub(crate) fn warn(&self, message: String) {
-        self.tell(WorkEvent::Warning { message });
-    }
-
-    /// Lets the listener have its say.
-    pub(crate) async fn reach(
-        &self,
-        moment: Moment,
-        task: &TaskId,
-        step: Option<&str>,
-    ) -> Result<(), WorkError> {
-        match self.worker.moments.reached(moment, task, step).await {
-            Reaction::GoOn => Ok(()),
-            Reaction::Die => Err(WorkError::Died),
-        }
-    }
-
-    fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
-        self.worker.state_dir.join("runs").join(run.as_str())
-    }
-
-    async fn work_on(self: Arc<Self>, claimed: Claimed, kept: Kept, turn: Turn) -> Result<(), WorkError> {
-        let worked = slot::work(&self, claimed, kept).await;
-        drop(turn);
-        worked
     }
 }

@@ -226,7 +226,7 @@ impl AgentTrials {
         let profile = known.ok_or_else(|| TrialError::Skipped(format!("no agent `{name}` is configured")))?;
         // A plain command can be a mock. An agent CLI spends money, so the user has to allow it.
         let driver = profile.driver;
-        if self.mode == Mode::Scripted && driver != DriverKind::Command {
+        if self.mode == Mode::Scripted && driver != DriverKind::COMMAND {
             return Err(TrialError::Skipped(format!(
                 "`{name}` ({driver}) spends tokens: run it with --live"
             )));
@@ -379,7 +379,7 @@ impl AgentTrials {
         let after = self.tests(case, workspace, cancel).await?;
         let commands = commands(case, workspace, cancel).await?;
         let tests = before.zip(after).map(|(before, after)| Tested { before, after });
-        Ok(Trial { changes, diff, commands, tests, ..trial })
+        Ok(Trial { changes, diff, tests, commands, ..trial })
     }
 
     /// Asks the judges about a trial, unless it says nothing about the agent.

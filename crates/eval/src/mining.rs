@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::TestStatus;
-use rehearsal_forge::{Git, GitError};
+use rehearsal_git::{Git, GitError};
 use rehearsal_testing::is_test_file;
 use serde::Serialize;
 use tokio::time::timeout;

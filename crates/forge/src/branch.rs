@@ -4,8 +4,8 @@ use camino::Utf8Path;
 use rehearsal_core::Timestamp;
 
 use crate::class::ErrorClass;
-use crate::git::{Git, GitError, Oid, split_nul};
 use crate::remote::{RemoteError, remote_head};
+use rehearsal_git::{Git, GitError, Oid, Repository, split_nul};
 
 /// The work in a worktree.
 #[derive(Debug, Clone)]
@@ -178,10 +178,7 @@ impl Work {
 
     /// Undoes a rebase that was cut short.
     async fn abort_rebase(&self) -> Result<(), GitError> {
-        let git_dir = match self.git.own_directory() {
-            Some(dir) => dir,
-            None => self.git.line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?.into(),
-        };
+        let git_dir = Repository::around(self.git.dir())?.git_dir;
         if ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).exists()) {
             self.git.run(&["rebase", "--abort"]).await?;
         }

@@ -5,7 +5,7 @@ use camino::Utf8PathBuf;
 use std::time::Duration;
 
 use crate::class::ErrorClass;
-use crate::git::{GitError, Oid};
+use rehearsal_git::{GitError, Oid};
 
 /// Where pull requests live. Every change can be asked for again: what is already there is done.
 #[async_trait]

@@ -6,17 +6,16 @@ mod failure;
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
-use tokio::process::Command;
 
-use crate::child::{self, ChildError, Ended, Input};
 use crate::forge::{
     Checks, Comment, Forge, ForgeError, Merged, NewPullRequest, Opened, PrState, PullRequest, Review,
     ReviewVerdict,
 };
-use crate::git::Oid;
 use crate::policy::GH_LIMIT;
 use answer::{CheckRuns, Comments, PullRequestAnswer, StatusAnswer, combine};
 use failure::Failure;
+use rehearsal_git::{Oid, without_git_variables};
+use rehearsal_process::{Command, Input, Output, RunError};
 
 /// What is asked of a pull request.
 const FIELDS: &str =
@@ -46,42 +45,37 @@ impl GitHub {
 
     /// Runs `gh`; its answer, or the words in which it failed.
     async fn gh(&self, args: &[&str], input: &str) -> Result<String, Failure> {
-        let mut command = Command::new(&self.program);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_"))
-        {
-            command.env_remove(name);
-        }
-        command.args(args).current_dir(&self.dir);
-        for (name, value) in [
+        let variables = [
             ("GH_PROMPT_DISABLED", "1"),
             ("GH_NO_UPDATE_NOTIFIER", "1"),
             ("GH_PAGER", "cat"),
             ("NO_COLOR", "1"),
             ("LC_ALL", "C"),
             ("GIT_TERMINAL_PROMPT", "0"),
-        ] {
-            command.env(name, value);
-        }
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        let input = if input.is_empty() { Input::Nothing } else { Input::Text(input.as_bytes()) };
-        match child::run(command, input, GH_LIMIT).await {
-            Ok(Ended { status, stdout, .. }) if status.success() => {
+        ];
+        let command = without_git_variables(Command::new(&self.program, &self.dir))
+            .args(args)
+            .envs(variables)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .input(if input.is_empty() { Input::Empty } else { Input::Bytes(input.into()) })
+            .limit(GH_LIMIT);
+        match command.run().await {
+            Ok(Output { status, stdout, .. }) if status.success() => {
                 Ok(String::from_utf8_lossy(&stdout).into_owned())
             }
             Ok(ended) => {
-                let said = if ended.stderr.is_empty() { ended.status.to_string() } else { ended.stderr };
+                let said = ended.stderr.trim();
+                let said = if said.is_empty() { ended.status.to_string() } else { said.to_owned() };
                 Err(Failure::Said { code: ended.status.code(), said })
             }
-            Err(ChildError::Io(error))
-                if error.kind() == std::io::ErrorKind::NotFound && self.dir.is_dir() =>
-            {
+            Err(RunError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound && self.dir.is_dir() => {
                 Err(Failure::Missing { program: self.program.clone() })
             }
-            Err(ChildError::Io(error)) => Err(Failure::NotStarted { reason: error.to_string() }),
-            Err(ChildError::TimedOut) => {
+            Err(RunError::Io(error)) => Err(Failure::NotStarted { reason: error.to_string() }),
+            Err(RunError::TimedOut) => {
                 Err(Failure::NoAnswer { reason: format!("no answer within {} s", GH_LIMIT.as_secs()) })
             }
-            Err(ChildError::TooMuch) => Err(Failure::NoAnswer { reason: "an answer without end".into() }),
+            Err(RunError::TooMuch) => Err(Failure::NoAnswer { reason: "an answer without end".into() }),
         }
     }
 

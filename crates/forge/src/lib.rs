@@ -4,17 +4,13 @@
 //! branch of the remote ([`Work`]), become a pull request, and land on the base by compare-and-swap
 //! ([`Candidate`]).
 //!
-//! **Invariant:** git is called in one way ([`Git`]): in a clean environment, without hooks, within a deadline.
-//!
 //! **Invariant:** nothing here deletes work that is nowhere else.
 //!
 //! **Invariant:** every change to something shared names what it believes to be there, and fails if it is not.
 
 mod branch;
-mod child;
 mod class;
 mod forge;
-mod git;
 mod github;
 mod local;
 mod lock;
@@ -34,7 +30,7 @@ pub use forge::{
     Checks, Comment, Forge, ForgeError, Mergeable, Merged, NewPullRequest, Opened, PrState, PullRequest,
     Review, ReviewVerdict,
 };
-pub use git::{Git, GitError, NotAnOid, Oid};
+
 pub use github::GitHub;
 pub use local::Local;
 pub use merge::{Candidate, CandidateError, LandError, check_fit, tree_of};

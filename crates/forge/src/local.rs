@@ -13,9 +13,9 @@ use crate::forge::{
     Checks, Comment, Forge, ForgeError, Mergeable, Merged, NewPullRequest, Opened, PrState, PullRequest,
     Review, ReviewVerdict,
 };
-use crate::git::{Git, GitError, Oid, Told};
 use crate::merge::{CandidateError, check_fit, merge_commit};
 use records::{Record, Remark, Stage, Stored, Swap};
+use rehearsal_git::{Git, GitError, Oid, parse_oid};
 
 /// The pull requests of a bare repository.
 #[derive(Debug, Clone)]
@@ -26,26 +26,13 @@ pub struct Local {
 impl Local {
     /// Those of a bare repository that is there.
     pub async fn open(dir: &Utf8Path) -> Result<Self, GitError> {
-        let git = Git::at(dir);
-        let dir = match git.own_directory() {
-            Some(dir) => dir,
-            None => git.line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?.into(),
-        };
+        let dir = Git::at(dir).line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?;
         Ok(Self { git: Git::at(dir) })
     }
 
     /// The tip of a branch.
     pub(crate) async fn tip(&self, branch: &str) -> Result<Option<Oid>, GitError> {
-        let name = format!("refs/heads/{branch}");
-        match self.git.told(&name) {
-            Told::Is(tip) => return Ok(Some(tip)),
-            Told::Absent => return Ok(None),
-            Told::Nothing => {}
-        }
-        let commit = format!("{name}^{{commit}}");
-        let found = self.git.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await?;
-        let said = String::from_utf8_lossy(&found.stdout);
-        Ok(if found.yes { Oid::new(said.trim_end()).ok() } else { None })
+        self.git.find_commit(&format!("refs/heads/{branch}")).await
     }
 
     async fn shown(&self, stored: &Stored) -> Result<PullRequest, ForgeError> {
@@ -94,20 +81,19 @@ impl Local {
             return Ok(None);
         }
         let range = format!("{head}..{base}");
-        let since =
-            self.git.line(&["rev-list", "--first-parent", "--ancestry-path", "--reverse", &range]).await?;
-        let first = since.lines().next().and_then(|line| Oid::new(line).ok());
+        let args = ["rev-list", "--first-parent", "--ancestry-path", "--reverse", &range];
+        let since = self.git.line(&args).await?;
         // On the base's own line it landed as it is; else by the first merge after it.
-        let merged = first.filter(|_| !since.is_empty());
-        match merged {
+        match since.lines().next().map(|line| parse_oid(line, &args)).transpose()? {
             Some(commit) if self.parents(&commit).await?.first() != Some(head) => Ok(Some(commit)),
             _ => Ok(Some(head.clone())),
         }
     }
 
     async fn parents(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
-        let said = self.git.line(&["rev-list", "--parents", "--max-count=1", commit.as_str()]).await?;
-        Ok(said.split(' ').skip(1).filter_map(|oid| Oid::new(oid).ok()).collect())
+        let args = ["rev-list", "--parents", "--max-count=1", commit.as_str()];
+        let said = self.git.line(&args).await?;
+        said.split(' ').skip(1).map(|oid| parse_oid(oid, &args)).collect()
     }
 
     async fn mergeable(&self, base: &str, head: &Oid) -> Result<Mergeable, ForgeError> {

@@ -2,8 +2,8 @@
 
 use crate::branch::{PushError, Pushed, push};
 use crate::class::ErrorClass;
-use crate::git::{Git, GitError, Oid, split_nul};
 use crate::reference;
+use rehearsal_git::{Git, GitError, Oid, parse_oid, split_nul};
 
 /// What the base would be with the work on it: to be tested, then landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,25 +116,25 @@ impl Candidate {
 
 /// The tree of a commit: all files, by one name.
 pub async fn tree_of(git: &Git, commit: &Oid) -> Result<Oid, GitError> {
-    match git.commit_object(commit) {
-        Some(commit) => Ok(commit.tree),
-        None => git.oid(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).await,
-    }
+    git.oid(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).await
 }
 
 /// Whether the work fits the base; where it does not, if not.
 pub async fn check_fit(git: &Git, base: &Oid, head: &Oid) -> Result<(), CandidateError> {
-    if git.is_known_ancestor(base, head) {
-        return Ok(());
-    }
+    merged_tree(git, base, head).await.map(drop)
+}
+
+/// The tree of a merge of two commits.
+async fn merged_tree(git: &Git, base: &Oid, head: &Oid) -> Result<Oid, CandidateError> {
     let args =
         ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.as_str(), head.as_str()];
     let merged = git.ask(&args).await?;
-    if merged.yes {
-        Ok(())
-    } else {
-        Err(CandidateError::Conflict { files: split_nul(&merged.stdout).skip(1).collect() })
+    let mut said = split_nul(&merged.stdout);
+    let tree = said.next().unwrap_or_default();
+    if !merged.yes {
+        return Err(CandidateError::Conflict { files: said.collect() });
     }
+    Ok(parse_oid(&tree, &args)?)
 }
 
 /// The work's own commit if the base is in it, else a new one with both as parents.
@@ -147,14 +147,7 @@ pub(crate) async fn merge_commit(
     if git.is_ancestor(base, head).await? {
         return Ok(head.clone());
     }
-    let (base, head) = (base.as_str(), head.as_str());
-    let merged =
-        git.ask(&["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base, head]).await?;
-    let mut said = split_nul(&merged.stdout);
-    let tree = said.next().unwrap_or_default();
-    if !merged.yes {
-        return Err(CandidateError::Conflict { files: said.collect() });
-    }
-    let args = ["commit-tree", tree.as_str(), "-p", base, "-p", head, "-m", message];
+    let tree = merged_tree(git, base, head).await?;
+    let args = ["commit-tree", tree.as_str(), "-p", base.as_str(), "-p", head.as_str(), "-m", message];
     Ok(git.committing().await?.oid(&args).await?)
 }

@@ -22,8 +22,8 @@ use std::io::{Read, Write};
 use camino::Utf8PathBuf;
 use serde::Serialize;
 
-use crate::git::GitError;
 use arguments::{Arguments, Verb};
+use rehearsal_git::GitError;
 use state::{Kept, Memory};
 use upstream::Upstream;
 

@@ -2,27 +2,11 @@
 
 use std::time::Duration;
 
-/// One call of git on this machine. A checkout of 50,000 files takes seconds, and a disk that stalls was seen to
-/// make it 17 times that; what takes longer hangs.
-pub(crate) const LOCAL_LIMIT: Duration = Duration::from_secs(300);
-
-/// One call that talks to a remote: a first fetch of a large repository takes minutes.
-pub(crate) const REMOTE_LIMIT: Duration = Duration::from_secs(600);
-
 /// One call of `gh`. GitHub itself gives up after 10 s; the rest is for its retries.
 pub(crate) const GH_LIMIT: Duration = Duration::from_secs(90);
 
 /// The setup command of a worktree, which may install dependencies.
 pub(crate) const SETUP_LIMIT: Duration = Duration::from_secs(30 * 60);
-
-/// How long pipes may stay open after their program ended: a shared ssh connection keeps standard error.
-pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(2);
-
-/// The most that is read of a program's answer. A list of 100,000 file names has about 6 MiB.
-pub(crate) const MAX_OUTPUT: usize = 64 << 20;
-
-/// What is kept of what a program says on standard error: its end, where the reason is.
-pub(crate) const MAX_STDERR: usize = 16 << 10;
 
 /// How long one waits for another process that prepares a worktree of the same repository. Under the lock there is
 /// no checkout, so it is held for milliseconds.
@@ -37,13 +21,6 @@ pub(crate) const HANDOVER_LIMIT: Duration = Duration::from_millis(10);
 
 /// How often a lock that is held is asked for again.
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(3);
-
-/// How long a lock file of git's must stay as it is to be taken for left behind. Git itself gives up after a second, and
-/// programs that are not named git write these files in milliseconds.
-pub(crate) const STALE_LOCK_AGE: Duration = Duration::from_millis(1000);
-
-/// How long a lock file is waited for while a git is at work in the repository.
-pub(crate) const GIT_LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most files that `.worktreeinclude` copies: it is for settings, not for dependencies.
 pub(crate) const MAX_INCLUDED_FILES: usize = 10_000;

@@ -3,10 +3,9 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::Timestamp;
 
-use crate::git::{Git, GitError, Oid};
 use crate::policy::LEFT_BEHIND_AFTER;
-use crate::repository::drop_stale_lock;
 use crate::worktree::GcMode;
+use rehearsal_git::{Git, GitError, Oid, drop_stale_lock};
 
 /// A name that nobody else has, for as long as something must be held.
 pub(crate) fn private(purpose: &str) -> String {

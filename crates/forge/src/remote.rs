@@ -1,10 +1,8 @@
 //! A remote: what it has, and why it does not answer.
 
-use camino::Utf8Path;
-
 use crate::class::ErrorClass;
-use crate::git::{Git, GitError, Oid, Told};
 use crate::reference;
+use rehearsal_git::{Git, GitError, Oid, parse_oid};
 
 /// Why a remote did not give or take something.
 #[derive(Debug, thiserror::Error)]
@@ -102,32 +100,18 @@ const UNREACHABLE: &[&str] = &[
 /// What a remote's branch points at; none if it has no such branch.
 pub async fn remote_head(git: &Git, remote: &str, branch: &str) -> Result<Option<Oid>, RemoteError> {
     let name = format!("refs/heads/{branch}");
-    match told_by(remote, &name) {
-        Told::Is(tip) => return Ok(Some(tip)),
-        Told::Absent => return Ok(None),
-        Told::Nothing => {}
-    }
-    let said = git.remotely().line(&["ls-remote", "--", remote, &name]).await;
+    let args = ["ls-remote", "--", remote, &name];
+    let said = git.remotely().line(&args).await;
     let said = said.map_err(|error| RemoteError::read(remote, error))?;
     // The pattern also matches `refs/heads/x/refs/heads/NAME`.
     let line = said.lines().find_map(|line| line.split_once('\t').filter(|(_, found)| *found == name));
-    Ok(line.and_then(|(oid, _)| Oid::new(oid).ok()))
-}
-
-/// What a remote that is a directory of this machine tells by its files.
-fn told_by(remote: &str, name: &str) -> Told {
-    if Utf8Path::new(remote).is_absolute() { Git::at(remote).told(name) } else { Told::Nothing }
+    Ok(line.map(|(oid, _)| parse_oid(oid, &args)).transpose()?)
 }
 
 /// Gets a remote's branch and returns its commit, exactly as it was then. Nothing that others look at is touched, so
 /// that any number can be under way at once.
 pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteError> {
     let name = format!("refs/heads/{branch}");
-    if let Told::Is(tip) = told_by(remote, &name)
-        && is_whole_here(git, &name, &tip)
-    {
-        return Ok(tip);
-    }
     let private = reference::private("fetch");
     let refspec = format!("+{name}:{private}");
     let args = [
@@ -148,17 +132,7 @@ pub async fn fetch(git: &Git, remote: &str, branch: &str) -> Result<Oid, RemoteE
         }
         Err(error) => return Err(RemoteError::read(remote, error)),
     }
-    // Read from its file. That `fetch` tells it is younger than some of the gits that are around.
     let commit = git.commit(&private).await?;
     reference::delete(git, &private).await?;
     Ok(commit)
-}
-
-/// Whether a commit is here with all that is before it, because a name of ours stands for it or for what came after.
-fn is_whole_here(git: &Git, branch: &str, commit: &Oid) -> bool {
-    let is_held = |name: &str| {
-        let held = git.commit_in_file(name);
-        held.is_some_and(|held| held == *commit || git.is_known_ancestor(commit, &held))
-    };
-    is_held(branch) || is_held("HEAD")
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Git, GitError, split_nul};
+use rehearsal_git::{Git, GitError, split_nul};
 
 /// What we ourselves keep in a user's repository.
 const OUR_STATE: &str = ".rehearsal/state/";

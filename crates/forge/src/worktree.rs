@@ -24,11 +24,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Fence, TaskId};
 
-use crate::git::{GitError, Oid};
 use crate::lock::FileLock;
 use crate::policy::{HANDOVER_LIMIT, SLOT_LOCK_LIMIT};
 use crate::ports::PortBlock;
 use crate::repository::Repository;
+use rehearsal_git::{GitError, Oid};
 use slot::Slot;
 
 pub use gc::{Collected, GcEntry, GcMode};
@@ -173,7 +173,7 @@ impl Worktrees {
         under: &Utf8Path,
         settings: WorktreeSettings,
     ) -> Result<Self, WorktreeError> {
-        let repository = Repository::around(repo).await?;
+        let repository = Repository::around(repo)?;
         let cannot = |source| GitError::Io { what: format!("use the directory `{under}`"), source };
         fs_err::create_dir_all(under).map_err(cannot)?;
         // git writes down paths without links; we compare with those.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
-use rehearsal_agent::driver::driver_with;
+use rehearsal_agent::clis::Sessions;
+use rehearsal_agent::driver::Program;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::mock::{CLOCK_VARIABLE, RunScript};
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT};
-use rehearsal_agent::{Agent, Driver, Graces, ProcessAgent, Retrying, RunReport, RunRequest, Watch};
+use rehearsal_agent::{Agent, Driver, Graces, ProcessAgent, Retrying, RunReport, RunRequest, Watch, cli_of};
 use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_core::{AgentName, Clock, Outcome, Stop, TimeLimit, Timestamp, judge};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::{Calls, RoleScript};
@@ -84,13 +85,11 @@ impl Actors {
         let role = self.roles.get(name).map(|role| role.0.clone()).unwrap_or_default();
         let is_staged = self.staged.contains(name);
         let (kind, program, args) = match role.program {
-            Some(program) => (role.plays.unwrap_or(DriverKind::Command), program, Vec::new()),
-            None if is_staged => (DriverKind::Crew, self.program.to_string(), Vec::new()),
+            Some(program) => (role.plays.unwrap_or(DriverKind::COMMAND), program, Vec::new()),
+            None if is_staged => (DriverKind::CREW, self.program.to_string(), Vec::new()),
             None => {
-                let kind = role.plays.unwrap_or(DriverKind::Claude);
-                let played: &[&str] =
-                    if kind == DriverKind::Command { &[] } else { &["--as", kind.as_str()] };
-                let args = ["mock-agent"].iter().chain(played).map(|arg| (*arg).to_owned()).collect();
+                let kind = role.plays.unwrap_or(DriverKind::CLAUDE);
+                let args = ["mock-agent", "--as", kind.as_str()].map(str::to_owned).to_vec();
                 (kind, self.program.to_string(), args)
             }
         };
@@ -99,10 +98,10 @@ impl Actors {
         let key = if is_staged { name.to_string() } else { program.clone() };
         let made = processes.entry((kind, key)).or_insert_with(|| {
             let launcher = Launcher::new(self.program.clone(), [SHIM_ARGUMENT.to_owned()]);
-            let driver: Box<dyn Driver> = if is_staged {
-                Box::new(fake_model::driver(name, &program, &self.settings))
+            let driver = if is_staged {
+                fake_model::driver(name, &program, &self.settings)
             } else {
-                driver_with(kind, Some(program), args, None)
+                Driver::new(cli_of(kind), Program::from(program).with_args(args))
             };
             let clock = WorkerClock { environment: self.clock.clone(), worker: 0 };
             let process = ProcessAgent::new(driver, self.variables.clone(), Arc::new(clock));
@@ -231,6 +230,10 @@ impl Agent for StageAgent {
     fn driver(&self) -> &str {
         self.process.driver()
     }
+
+    fn sessions(&self) -> Sessions {
+        self.process.sessions()
+    }
 }
 
 impl StageAgent {
@@ -298,5 +301,6 @@ fn hindered(outcome: Outcome) -> RunReport {
         progress: Vec::new(),
         tries: 1,
         warnings: Vec::new(),
+        sandbox: None,
     }
 }

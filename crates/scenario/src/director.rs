@@ -17,7 +17,7 @@ use crate::events::{Listener, Order, World};
 use crate::faulty_store::FaultyStore;
 use crate::scenario::Kill;
 use crate::timeline::Timeline;
-use rehearsal_engine::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker};
+use rehearsal_engine::{StopSwitch, WorkError, WorkOptions, WorkSummary, Worker, Workspace};
 
 /// The longest a rehearsal may stand still in real time. Longer is a bug in Rehearsal.
 const SAFETY: Duration = Duration::from_secs(120);
@@ -143,8 +143,10 @@ impl Director {
             store: Arc::<FaultyStore>::clone(&self.store),
             clock: Arc::new(WorkerClock { environment: environment.clock.clone(), worker: number }),
             roles: Arc::new(ScriptedRoles { actors: Arc::clone(&self.actors), worker: number }),
-            worktrees: Arc::clone(&environment.worktrees),
-            outlet: environment.outlet.clone(),
+            workspace: Workspace::Worktrees {
+                worktrees: Arc::clone(&environment.worktrees),
+                outlet: environment.outlet.clone(),
+            },
             state_dir: environment.state_dir(),
             testing: self.actors.settings.testing.clone(),
             quality: self.actors.settings.quality.rules(),

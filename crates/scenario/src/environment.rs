@@ -6,9 +6,8 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::RunId;
 use rehearsal_forge::mock_gh::{InstalledGh, MockState};
-use rehearsal_forge::{
-    Forge, Git, GitError, GitHub, Local, Oid, WorktreeError, WorktreeSettings, Worktrees, tree_of,
-};
+use rehearsal_forge::{Forge, GitHub, Local, WorktreeError, WorktreeSettings, Worktrees, tree_of};
+use rehearsal_git::{Git, GitError, Oid};
 use rehearsal_store::{CommitError, OpenError, StoreError};
 
 use crate::clock::ScenarioClock;

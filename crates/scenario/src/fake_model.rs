@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use rehearsal_agent::driver::{CrewDriver, CrewOrder, Program};
+use rehearsal_agent::driver::Program;
+use rehearsal_agent::{CrewOrder, Driver, cli_of};
 use rehearsal_core::AgentName;
 use rehearsal_core::config::{DriverKind, Settings};
 use rehearsal_stage::{Answered, Script, ScriptedPlay, Stage};
@@ -22,7 +23,7 @@ const KEY: &str = "a-key-for-the-stage";
 impl FakeModel {
     /// Listens on a free local port.
     pub(crate) fn open(script: Arc<Script>) -> std::io::Result<Self> {
-        let play = Arc::new(ScriptedPlay::new(script));
+        let play = Arc::new(ScriptedPlay::new(script, &[]));
         let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
         Ok(Self { stage, play })
     }
@@ -54,13 +55,13 @@ impl FakeModel {
 /// Whether an agent is a crew agent without calls, so that the fake model plays it.
 pub(crate) fn is_staged(name: &AgentName, scenario: &Scenario) -> bool {
     let role = scenario.agents.get(name).map(|role| &role.0);
-    let is_crew = |kind: Option<DriverKind>| kind == Some(DriverKind::Crew);
+    let is_crew = |kind: Option<DriverKind>| kind == Some(DriverKind::CREW);
     scenario.stage.is_some() && role.is_some_and(|role| is_crew(role.plays) && role.calls.is_empty())
 }
 
 /// The driver of such an agent: this binary.
-pub(crate) fn driver(name: &AgentName, program: &str, settings: &Settings) -> CrewDriver {
+pub(crate) fn driver(name: &AgentName, program: &str, settings: &Settings) -> Driver {
     let role = settings.profile_of(name).and_then(|profile| profile.role.clone());
     let order = CrewOrder { role: role.unwrap_or_else(|| name.to_string()), ..CrewOrder::default() };
-    CrewDriver::new(Program::from(program), order)
+    Driver::new(cli_of(DriverKind::CREW), Program::from(program).with_args(order.arguments()))
 }

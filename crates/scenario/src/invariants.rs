@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearsal_agent::mock::CLOCK_VARIABLE;
-use rehearsal_agent::process;
 use rehearsal_core::flow::Step;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Event, EventKind, TaskId};
-use rehearsal_forge::{Collected, GcMode, Oid, tree_of};
+use rehearsal_forge::{Collected, GcMode, tree_of};
+use rehearsal_git::Oid;
 use rehearsal_store::Store;
 
 use crate::actors::Actors;
@@ -37,14 +37,14 @@ pub(crate) async fn broken(
 /// No process outlives its run.
 async fn processes(actors: &Actors) -> Option<String> {
     let mark = format!("{CLOCK_VARIABLE}={}", actors.socket.path);
-    let mut left = process::processes_marked(&mark);
+    let mut left = rehearsal_process::processes_marked(&mark);
     // The supervisor of a killed worker needs a moment to end its processes.
     for _ in 0..200 {
         if left.is_empty() {
             return None;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        left = process::processes_marked(&mark);
+        left = rehearsal_process::processes_marked(&mark);
     }
     Some(format!("{} processes are still alive", left.len()))
 }
@@ -61,13 +61,13 @@ fn pull_requests(observed: &Observed) -> Vec<String> {
 
 /// A task is merged once.
 fn merges(events: &[Event]) -> Vec<String> {
-    let mut merged: BTreeMap<&TaskId, BTreeSet<&str>> = BTreeMap::new();
+    let mut merged: BTreeMap<&TaskId, BTreeSet<&Oid>> = BTreeMap::new();
     for event in events {
         let EventKind::TaskChanged { task, input: TaskInput::StepDone { delivery, .. }, .. } = &event.kind
         else {
             continue;
         };
-        merged.entry(task).or_default().extend(delivery.merged.as_deref());
+        merged.entry(task).or_default().extend(&delivery.merged);
     }
     let twice = merged.into_iter().filter(|(_, commits)| commits.len() > 1);
     twice.map(|(task, commits)| format!("task {task} was merged {} times", commits.len())).collect()
@@ -95,10 +95,10 @@ async fn untested(
     for event in events {
         match &event.kind {
             EventKind::TaskChanged { input: TaskInput::StepDone { delivery, .. }, .. } => {
-                tested.extend(delivery.tested_tree.as_deref().and_then(|tree| Oid::new(tree).ok()));
+                tested.extend(delivery.tested_tree.clone());
             }
             EventKind::TestsRan { run } if run.verdict == "passed" => {
-                gates.extend(run.commit.as_deref().and_then(|commit| Oid::new(commit).ok()));
+                gates.extend(run.commit.clone());
             }
             _ => {}
         }
@@ -107,10 +107,7 @@ async fn untested(
         // A discarded candidate may be gone by now.
         tested.extend(tree_of(&environment.checkout(), &commit).await.ok());
     }
-    let merged = observed
-        .tasks
-        .values()
-        .filter_map(|observed| Oid::new(observed.task.delivery.merged.as_deref()?).ok());
+    let merged = observed.tasks.values().filter_map(|observed| observed.task.delivery.merged.clone());
     let tips: BTreeSet<Oid> = merged.chain([environment.base_tip().await?]).collect();
     let mut untested = Vec::new();
     for tip in tips {

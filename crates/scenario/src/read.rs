@@ -103,12 +103,12 @@ fn check_act(act: &yaml::Spanned<Act>, tasks: &[TaskId]) -> Result<(), SourceErr
             known(task, tasks, place)?;
         }
         if let Some(step) = &when.step
-            && !Step::NAMES.contains(&step.as_str())
+            && !Step::names().any(|name| name == step)
         {
             let error = SourceError::at(place, format!("unknown step `{step}`"));
-            return Err(match nearest(step, Step::NAMES) {
+            return Err(match nearest(step, Step::names()) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("known steps: {}", Step::NAMES.join(", "))),
+                None => error.hint(format!("known steps: {}", Step::names().collect::<Vec<_>>().join(", "))),
             });
         }
     }

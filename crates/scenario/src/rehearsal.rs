@@ -9,7 +9,7 @@ use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::{self, DriverKind, Layer, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
-use rehearsal_engine::WorkOptions;
+use rehearsal_engine::{Policy, QueuePolicy, WorkOptions};
 use rehearsal_forge::WorktreeSettings;
 use rehearsal_stage::Script;
 use rehearsal_store::{Change, CommitError, EventQuery, Store};
@@ -185,7 +185,7 @@ impl Rehearsal {
             let is_staged = fake_model::is_staged(&name, scenario);
             own.add_section(&["agents", name.as_str()]);
             if is_staged {
-                own.set(&["agents", name.as_str(), "driver"], DriverKind::Crew.as_str());
+                own.set(&["agents", name.as_str(), "driver"], DriverKind::CREW.as_str());
             }
         }
         let has_command = own.get(&["testing", "command"]).is_some();
@@ -314,11 +314,13 @@ async fn play(
         }
     }
     let options = WorkOptions {
-        at_once: 1,
-        agents: None,
-        session: None,
-        until_idle: false,
-        once: false,
+        policy: Policy::Queue(QueuePolicy {
+            at_once: 1,
+            agents: None,
+            session: None,
+            until_idle: false,
+            once: false,
+        }),
         lease: actors.settings.work.lease.0,
         limits: actors.settings.limits(),
         max_cost: None,

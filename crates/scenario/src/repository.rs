@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{SourceError, Timestamp};
-use rehearsal_forge::{Git, GitError};
+use rehearsal_git::{Git, GitError};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 

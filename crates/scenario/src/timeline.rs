@@ -103,7 +103,11 @@ fn describe(event: &WorkEvent) -> Option<String> {
         WorkEvent::Lost { task, .. } => format!("{task}: lost"),
         WorkEvent::Held { lane, hold } => format!("holds {lane}: {}", first_line(&hold.reason)),
         WorkEvent::Warning { message } => format!("warning: {}", first_line(message)),
-        WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Waiting { .. } => {
+        WorkEvent::AgentActed { .. }
+        | WorkEvent::StepStarted { .. }
+        | WorkEvent::TaskReported { .. }
+        | WorkEvent::CompleteRefused { .. }
+        | WorkEvent::Waiting { .. } => {
             return None;
         }
     })

@@ -1,10 +1,11 @@
 //! What a script wants done, as a call of a tool that the agent offers.
 
+use rehearsal_core::ToolName;
 use rehearsal_llm::chat::{Arguments, ChatRequest, Json, ToolDefinition, ToolInput};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::client::{offers_code, working_directory};
+use crate::client::{Clients, offers_code};
 use crate::clip::start_of;
 use crate::schema::smallest;
 use crate::script::{ActionFile, ToolFile};
@@ -21,46 +22,69 @@ pub(crate) struct Call {
 /// So many tools are told when none fits.
 const MOST_TOLD: usize = 30;
 
-/// Names of tools that do the same, of the agents that we know.
-const WRITE: [&str; 5] = ["Write", "write_file", "write", "create", "editor"];
-const EDIT: [&str; 4] = ["Edit", "replace", "edit", "edit_file"];
-const READ: [&str; 4] = ["Read", "read_file", "read", "view"];
-const RUN: [&str; 7] =
-    ["Bash", "run_shell_command", "bash", "exec_command", "shell_command", "shell", "run_commands"];
-
-/// What they call their arguments.
-const PATH: [&str; 4] = ["file_path", "filePath", "absolute_path", "path"];
-const CONTENT: [&str; 3] = ["content", "file_text", "new_text"];
-const OLD: [&str; 3] = ["old_string", "oldString", "old_text"];
-const NEW: [&str; 3] = ["new_string", "newString", "new_text"];
-const COMMAND: [&str; 3] = ["command", "cmd", "commands"];
-
-/// What to call for an action, or why nothing can be.
-pub(crate) fn call_for(action: &ActionFile, chat: &ChatRequest, values: &Values<'_>) -> Result<Call, String> {
-    let at = |path: &str| absolute(&values.fill(path), chat);
-    match action {
-        ActionFile::Tool(tool) => Ok(exact(tool, values)),
-        ActionFile::Run(command) => run(&values.fill(command), chat).ok_or_else(|| nothing_for("run", chat)),
-        ActionFile::WriteFile(file) => {
-            let content = values.fill(&file.content);
-            let given = [(&PATH[..], at(&file.path)), (&CONTENT[..], content.clone())];
-            by_name(&WRITE, &given, chat)
-                .or_else(|| run(&write_command(&values.fill(&file.path), &content), chat))
-                .ok_or_else(|| nothing_for("write_file", chat))
+/// What the agents that we know call their tools and the parameters of these.
+fn usual_names(of: ToolName) -> &'static [&'static str] {
+    match of {
+        ToolName::Write => &["Write", "write_file", "write", "create", "editor"],
+        ToolName::Edit => &["Edit", "replace", "edit", "edit_file"],
+        ToolName::Read => &["Read", "read_file", "read", "view"],
+        ToolName::Run => {
+            &["Bash", "run_shell_command", "bash", "exec_command", "shell_command", "shell", "run_commands"]
         }
-        ActionFile::EditFile(file) => {
-            let (find, replace) = (values.fill(&file.find), values.fill(&file.replace));
-            let given = [(&PATH[..], at(&file.path)), (&OLD[..], find), (&NEW[..], replace)];
-            by_name(&EDIT, &given, chat).ok_or_else(|| nothing_for("edit_file", chat))
-        }
-        ActionFile::ReadFile(path) => by_name(&READ, &[(&PATH[..], at(path))], chat)
-            .or_else(|| run(&format!("cat {}", quoted(&values.fill(path))), chat))
-            .ok_or_else(|| nothing_for("read_file", chat)),
+        ToolName::Path => &["file_path", "filePath", "absolute_path", "path"],
+        ToolName::Content => &["content", "file_text", "new_text"],
+        ToolName::Old => &["old_string", "oldString", "old_text"],
+        ToolName::New => &["new_string", "newString", "new_text"],
+        ToolName::Command => &["command", "cmd", "commands"],
     }
 }
 
-fn nothing_for(action: &str, chat: &ChatRequest) -> String {
-    let offered: Vec<String> = chat.tools.iter().take(MOST_TOLD).map(|tool| start_of(&tool.name)).collect();
+/// A request, and who may have sent it.
+#[derive(Clone, Copy)]
+pub(crate) struct Offered<'a> {
+    pub(crate) chat: &'a ChatRequest,
+    pub(crate) clients: &'a Clients,
+}
+
+impl Offered<'_> {
+    fn names(self, of: ToolName) -> impl Iterator<Item = &'static str> {
+        self.clients.tool_names(of).chain(usual_names(of).iter().copied())
+    }
+}
+
+/// What to call for an action, or why nothing can be.
+pub(crate) fn call_for(
+    action: &ActionFile,
+    offered: Offered<'_>,
+    values: &Values<'_>,
+) -> Result<Call, String> {
+    let at = |path: &str| absolute(&values.fill(path), values);
+    match action {
+        ActionFile::Tool(tool) => Ok(exact(tool, values)),
+        ActionFile::Run(command) => {
+            run(&values.fill(command), offered).ok_or_else(|| nothing_for("run", offered))
+        }
+        ActionFile::WriteFile(file) => {
+            let content = values.fill(&file.content);
+            let given = [(ToolName::Path, at(&file.path)), (ToolName::Content, content.clone())];
+            by_name(ToolName::Write, &given, offered)
+                .or_else(|| run(&write_command(&values.fill(&file.path), &content), offered))
+                .ok_or_else(|| nothing_for("write_file", offered))
+        }
+        ActionFile::EditFile(file) => {
+            let (find, replace) = (values.fill(&file.find), values.fill(&file.replace));
+            let given = [(ToolName::Path, at(&file.path)), (ToolName::Old, find), (ToolName::New, replace)];
+            by_name(ToolName::Edit, &given, offered).ok_or_else(|| nothing_for("edit_file", offered))
+        }
+        ActionFile::ReadFile(path) => by_name(ToolName::Read, &[(ToolName::Path, at(path))], offered)
+            .or_else(|| run(&format!("cat {}", quoted(&values.fill(path))), offered))
+            .ok_or_else(|| nothing_for("read_file", offered)),
+    }
+}
+
+fn nothing_for(action: &str, offered: Offered<'_>) -> String {
+    let offered: Vec<String> =
+        offered.chat.tools.iter().take(MOST_TOLD).map(|tool| start_of(&tool.name)).collect();
     let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
     format!("no tool that is offered can `{action}` (offered: {offered}); name one with `tool`")
 }
@@ -83,15 +107,15 @@ fn to_arguments(value: &impl Serialize) -> Arguments {
 }
 
 /// A call of the first tool of these that is offered, its arguments named as its schema does.
-fn by_name(names: &[&str], given: &[(&[&str], String)], chat: &ChatRequest) -> Option<Call> {
-    let tool = names.iter().find_map(|name| chat.tools.iter().find(|tool| tool.name == *name))?;
+fn by_name(of: ToolName, given: &[(ToolName, String)], offered: Offered<'_>) -> Option<Call> {
+    let tool = offered.names(of).find_map(|name| offered.chat.tools.iter().find(|tool| tool.name == name))?;
     let schema = schema_of(tool)?;
     // What else the schema insists on is there too.
     let Value::Object(mut arguments) = smallest(&schema) else { return None };
     let properties = schema.get("properties")?;
-    for (names, value) in given {
-        let name = names.iter().find(|name| properties.get(**name).is_some())?;
-        arguments.insert((*name).to_owned(), fitting(&properties[*name], &tool.name, value));
+    for (of, value) in given {
+        let name = offered.names(*of).find(|name| properties.get(*name).is_some())?;
+        arguments.insert(name.to_owned(), fitting(&properties[name], &tool.name, value));
     }
     Some(Call { name: tool.name.clone(), namespace: None, arguments: to_arguments(&arguments) })
 }
@@ -114,11 +138,11 @@ fn fitting(property: &Value, tool: &str, value: &str) -> Value {
     }
 }
 
-fn run(command: &str, chat: &ChatRequest) -> Option<Call> {
-    if offers_code(chat) {
+fn run(command: &str, offered: Offered<'_>) -> Option<Call> {
+    if offers_code(offered.chat) {
         return Some(in_code(command));
     }
-    by_name(&RUN, &[(&COMMAND[..], command.to_owned())], chat)
+    by_name(ToolName::Run, &[(ToolName::Command, command.to_owned())], offered)
 }
 
 /// Codex in its code mode has one tool, which takes a program; what were tools are functions there.
@@ -130,11 +154,11 @@ fn in_code(command: &str) -> Call {
 }
 
 /// Some agents refuse a path that is not absolute.
-fn absolute(path: &str, chat: &ChatRequest) -> String {
+fn absolute(path: &str, values: &Values<'_>) -> String {
     if path.starts_with('/') {
         return path.to_owned();
     }
-    working_directory(chat).map_or_else(|| path.to_owned(), |directory| format!("{directory}/{path}"))
+    (values.built_in)("cwd").map_or_else(|| path.to_owned(), |directory| format!("{directory}/{path}"))
 }
 
 /// For an agent that has nothing but a shell.
@@ -161,7 +185,7 @@ mod tests {
 
     /// The tools of an agent: a name, and its schema's properties and requirements.
     fn offering(tools: &[(&str, &str)]) -> ChatRequest {
-        let mut chat = ChatRequest::new("m", vec![Message::system("Working directory: /repo\n")]);
+        let mut chat = ChatRequest::new("m", vec![Message::user("hi")]);
         chat.tools = tools
             .iter()
             .map(|(name, properties)| {
@@ -182,10 +206,16 @@ mod tests {
         )
         .unwrap();
         let (vars, captured) = (BTreeMap::new(), BTreeMap::new());
-        let values = Values { vars: &vars, captured: &captured, built_in: &|_| None };
-        let told = script.turns[0].actions.iter().map(|action| match call_for(action, chat, &values) {
-            Ok(call) => format!("{} {}", call.name, call.arguments.as_str()),
-            Err(message) => message,
+        let values = Values {
+            vars: &vars,
+            captured: &captured,
+            built_in: &|name| (name == "cwd").then(|| "/repo".to_owned()),
+        };
+        let told = script.turns[0].actions.iter().map(|action| {
+            match call_for(action, Offered { chat, clients: &Clients::new(&[]) }, &values) {
+                Ok(call) => format!("{} {}", call.name, call.arguments.as_str()),
+                Err(message) => message,
+            }
         });
         told.collect::<Vec<_>>().join("\n")
     }

@@ -6,9 +6,9 @@ use hyper::StatusCode;
 use rehearsal_llm::chat::{ChatResponse, FinishReason, Part, Thinking, ToolCall, Usage};
 use rehearsal_llm::wire::Dialect;
 
-use crate::action::call_for;
+use crate::action::{Offered, call_for};
 use crate::body::{Body, Frames};
-use crate::client::{Request, working_directory};
+use crate::client::Request;
 use crate::ids::Seeded;
 use crate::pace::{Framed, steps};
 use crate::play::Answer;
@@ -31,7 +31,7 @@ pub(crate) fn response(
     seeded: &mut Seeded,
 ) -> Result<ChatResponse, String> {
     let built_in = |name: &str| match name {
-        "cwd" => working_directory(&request.chat),
+        "cwd" => request.clients.working_directory(&request.chat),
         "model" => Some(request.chat.model.clone()),
         "lane" => Some(request.lane.clone()),
         "prompt" => Some(request.chat.last_user_text()),
@@ -52,8 +52,9 @@ pub(crate) fn response(
         parts.push(Part::text(words.render(&values)));
     }
     let prefix = if request.dialect == Dialect::Anthropic { "toolu" } else { "call" };
+    let offered = Offered { chat: &request.chat, clients: &request.clients };
     for action in &turn.actions {
-        let call = call_for(action, &request.chat, &values)?;
+        let call = call_for(action, offered, &values)?;
         parts.push(Part::ToolCall(ToolCall {
             id: seeded.id(prefix),
             name: call.name,

@@ -12,7 +12,7 @@
 //! use rehearsal_stage::{Script, ScriptedPlay, Stage};
 //!
 //! let script = Script::parse("turns:\n  - say: Hello.\n")?;
-//! let play = std::sync::Arc::new(ScriptedPlay::new(script));
+//! let play = std::sync::Arc::new(ScriptedPlay::new(script, &[]));
 //! let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone())?;
 //! println!("ANTHROPIC_BASE_URL=http://{}", stage.address());
 //! stage.close().await;
@@ -31,7 +31,6 @@ mod ids;
 mod lint;
 mod listening;
 mod matching;
-mod on_stage;
 mod pace;
 mod play;
 mod record;
@@ -42,13 +41,11 @@ mod schema;
 mod script;
 mod scripted;
 mod server;
-pub mod setup;
 mod side;
 mod template;
 
 pub use body::{Body, Cut, Frames, Step};
 pub use listening::ListeningPlay;
-pub use on_stage::{OnStage, upstreams_of};
 pub use play::{Answer, Asked, Play};
 pub use record::{Answered, Exchange, Report, TurnReport};
 pub use recording::{RecordError, RecordingPlay, Upstreams};

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use hyper::StatusCode;
+use rehearsal_core::ModelClient;
 use rehearsal_llm::chat::{ChatResponse, ToolDefinition};
 use rehearsal_llm::wire::Dialect;
 
 use crate::answering::{answer, error, refusal, response};
-use crate::client::{Client, Lanes, Request};
+use crate::client::{Clients, Lanes, Request, is_side};
 use crate::clip::{end_of, start_of};
 use crate::ids::Seeded;
 use crate::lint::lint;
@@ -24,6 +25,7 @@ use crate::{fixed, side};
 #[derive(Debug)]
 pub struct ScriptedPlay {
     script: Arc<Script>,
+    clients: Clients,
     state: Mutex<State>,
 }
 
@@ -52,11 +54,11 @@ enum Decision {
 }
 
 impl ScriptedPlay {
-    /// From its beginning.
-    pub fn new(script: impl Into<Arc<Script>>) -> Self {
+    /// From its beginning. `clients` are the agent CLIs whose requests are recognized.
+    pub fn new(script: impl Into<Arc<Script>>, clients: &[&'static ModelClient]) -> Self {
         let script = script.into();
         let state = State { played: vec![0; script.turns.len()], ..State::default() };
-        Self { script, state: Mutex::new(state) }
+        Self { script, clients: Clients::new(clients), state: Mutex::new(state) }
     }
 
     /// What happened so far.
@@ -115,9 +117,9 @@ impl ScriptedPlay {
             chat.model = named.model;
             framing = named.stream;
         }
-        let client = Client::of(asked);
-        let lane = self.state().lanes.name(asked, client.is_side(&chat));
-        Ok(Request { dialect, chat, framing, lane })
+        let client = self.clients.of(asked);
+        let lane = self.state().lanes.name(asked, client, is_side(client, &chat));
+        Ok(Request { dialect, chat, framing, lane, clients: self.clients.clone() })
     }
 
     /// Chooses and writes it down, in one step: requests come side by side.

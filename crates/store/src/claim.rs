@@ -19,6 +19,9 @@ pub struct ClaimRequest {
     pub lease: Duration,
     /// Only tasks for these agents; none: for all, and those that have only steps left.
     pub agents: Option<BTreeSet<AgentName>>,
+    /// The agent that works on whatever is claimed, instead of the one that its flow names: then its pauses and limits
+    /// count.
+    pub stand_in: Option<AgentName>,
     /// Only tasks of this session.
     pub session: Option<SessionName>,
     /// What the configuration allows.
@@ -73,9 +76,8 @@ impl LaneKey {
             .as_ref()
             .is_none_or(|agents| self.agent.as_ref().is_some_and(|agent| agents.contains(agent)))
             && request.session.as_ref().is_none_or(|session| self.session.as_ref() == Some(session));
-        is_wanted
-            && lane_hindrance(self.agent.as_ref(), self.session.as_ref(), &request.limits, situation, now)
-                .is_none()
+        let agent = request.stand_in.as_ref().or(self.agent.as_ref());
+        is_wanted && lane_hindrance(agent, self.session.as_ref(), &request.limits, situation, now).is_none()
     }
 }
 

@@ -193,6 +193,10 @@ impl Scratch {
         status.lines().nth(7).is_some_and(|line| line.trim() == "ready")
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a server that runs on as another user, for callers without a runtime"
+    )]
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.directory).env("LC_ALL", "C");

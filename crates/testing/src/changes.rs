@@ -6,11 +6,11 @@ mod git;
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
+use rehearsal_git::GitError;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use diff::{Hunks, hunks};
-pub use git::ChangesError;
-pub(crate) use git::answer;
+pub(crate) use git::git;
 
 /// Since when changes count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,8 +80,8 @@ impl ChangedLines {
 
 impl Changes {
     /// Asks git, in the directory of the project. Names are relative to it, and of what lies below it.
-    pub fn read(project: &Utf8Path, since: Since) -> Result<Self, ChangesError> {
-        git::read(project, since)
+    pub async fn read(project: &Utf8Path, since: Since) -> Result<Self, GitError> {
+        git::read(project, since).await
     }
 
     /// From the texts of `git diff -U0` against the beginning, and against HEAD.

@@ -51,7 +51,7 @@ pub use analyse::{
     FailurePattern, SourceReader, Withheld, analyse, blocked_by_sandbox, is_test_file,
 };
 pub use baseline::{AgainstBase, Compared, Comparison, compare};
-pub use changes::{ChangedPlace, Changes, ChangesError, Relation, Since};
+pub use changes::{ChangedPlace, Changes, Relation, Since};
 pub use check::{
     Check, CheckReport, CheckRequest, CheckVerdict, CheckedTests, DiagnosticCounts, NotRun, RecordedCheck,
     Stage, StageReport, check, check_page, check_page_for_agents, read_check,

@@ -3,52 +3,47 @@
 use std::io::Read;
 
 use camino::Utf8Path;
+use rehearsal_git::{GitError, Oid, Repository};
 use sha2::{Digest, Sha256};
 
-use crate::changes::{ChangesError, answer};
+use crate::changes::git;
 use crate::regular_file;
 
 /// The files of a repository at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkingTree {
     /// The commit that is checked out; none before the first.
-    pub commit: Option<String>,
+    pub commit: Option<Oid>,
     /// A hash of all files that git knows or would add.
     pub hash: String,
     /// Whether they are just those of the commit.
     pub clean: bool,
 }
 
-const COMMIT: [&str; 4] = ["rev-parse", "--show-toplevel", "HEAD", "HEAD^{tree}"];
+/// A list of changed files that is longer than this is cut, and so is not clean.
+const LARGEST: usize = 16 << 20;
 const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
 
 impl WorkingTree {
     /// Asks git, and reads what is not committed. Nothing is written, not even git's index.
-    pub fn read(directory: &Utf8Path) -> Result<Self, ChangesError> {
-        let (told, status) = std::thread::scope(|scope| {
-            let told = scope.spawn(|| answer(directory, &COMMIT));
-            let status = answer(directory, &STATUS);
-            (told.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
-        });
-        let told = told?;
-        let mut lines = told.text.lines();
-        let Some(top) = lines.next().filter(|top| top.starts_with('/')) else {
-            return Err(ChangesError::NotARepository(directory.to_owned()));
+    pub async fn read(directory: &Utf8Path) -> Result<Self, GitError> {
+        let (git, root) = (git(directory), Repository::around(directory)?.root);
+        let committed = async {
+            let Some(commit) = git.find_commit("HEAD").await? else { return Ok((None, String::new())) };
+            let tree = git.oid(&["rev-parse", &format!("{commit}^{{tree}}")]).await?;
+            Ok::<_, GitError>((Some(commit), tree.to_string()))
         };
-        // Before the first commit, git only repeats the question.
-        let (commit, tree) = if told.good { (lines.next(), lines.next()) } else { (None, None) };
-        let (commit, tree) = (commit.map(str::to_owned), tree.unwrap_or_default().to_owned());
-        let status = status?;
+        let ((commit, tree), status) = tokio::try_join!(committed, git.head(&STATUS, LARGEST))?;
         let changed: Vec<&str> =
             status.text.split('\0').filter(|entry| entry.len() > 3 && is_theirs(entry)).collect();
-        if changed.is_empty() && !status.cut {
+        if changed.is_empty() && !status.is_cut {
             return Ok(Self { commit, hash: tree, clean: true });
         }
         let mut hash = Sha256::new();
         hash.update(tree.as_bytes());
         for entry in changed {
             hash.update(entry.as_bytes());
-            hash.update(content(&Utf8Path::new(top).join(&entry[3..])));
+            hash.update(content(&root.join(&entry[3..])));
         }
         let hash = hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { commit, hash, clean: false })

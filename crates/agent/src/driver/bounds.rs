@@ -3,21 +3,21 @@
 use std::borrow::Cow;
 
 /// The longest text of an activity: what a screen can show.
-pub(super) const ACTIVITY_TEXT: usize = 4 << 10;
+pub(crate) const ACTIVITY_TEXT: usize = 4 << 10;
 
 /// The longest description of a tool call.
-pub(super) const DETAIL: usize = 200;
+pub(crate) const DETAIL: usize = 200;
 
 /// The longest message of an error.
-pub(super) const MESSAGE: usize = 2 << 10;
+pub(crate) const MESSAGE: usize = 2 << 10;
 
 /// Kept of each end of a final text: a signal at the end of a 5 MB answer must be found.
-pub(super) const END_OF_FINAL_TEXT: usize = 512 << 10;
+pub(crate) const END_OF_FINAL_TEXT: usize = 512 << 10;
 
 const GAP: &str = "\n…\n";
 
 /// The beginning of a text, within `limit` bytes.
-pub(super) fn cut(text: &str, limit: usize) -> String {
+pub(crate) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -25,7 +25,7 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
 }
 
 /// The beginning of a text as one line.
-pub(super) fn one_line(text: &str, limit: usize) -> String {
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
     if text.len() <= limit && is_one_plain_line(text) {
         return text.to_owned();
     }
@@ -57,7 +57,7 @@ fn is_one_plain_line(text: &str) -> bool {
 }
 
 /// The beginning and the end of a text, each within `end` bytes.
-pub(super) fn keep_ends(text: Cow<'_, str>, end: usize) -> String {
+pub(crate) fn keep_ends(text: Cow<'_, str>, end: usize) -> String {
     if text.len() <= 2 * end {
         return text.into_owned();
     }
@@ -68,7 +68,7 @@ pub(super) fn keep_ends(text: Cow<'_, str>, end: usize) -> String {
 
 /// Keeps the beginning and the end of a stream of bytes.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     head_limit: usize,
     tail_limit: usize,
     head: Vec<u8>,
@@ -78,11 +78,11 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(head_limit: usize, tail_limit: usize) -> Self {
+    pub(crate) fn new(head_limit: usize, tail_limit: usize) -> Self {
         Self { head_limit, tail_limit, head: Vec::new(), tail: Vec::new(), dropped: false }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let room = (self.head_limit - self.head.len()).min(bytes.len());
         let (first, rest) = bytes.split_at(room);
         self.head.extend_from_slice(first);
@@ -94,12 +94,12 @@ impl Ends {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::new(self.head_limit, self.tail_limit);
     }
 
     /// The text, with a mark where something is missing.
-    pub(super) fn into_text(mut self) -> String {
+    pub(crate) fn into_text(mut self) -> String {
         if self.tail.len() > self.tail_limit {
             self.drop_oldest();
         }

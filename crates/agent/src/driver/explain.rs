@@ -2,11 +2,12 @@
 
 use std::io::{self, Read};
 
+use rehearsal_core::config::DriverKind;
 use rehearsal_core::{Blame, Evidence, Exit, GitFacts, Timestamp, Verdict, WireReport, judge};
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ACTIVITY_TEXT, keep_ends};
-use super::{DriverKind, driver_for};
+use crate::clis::cli_of;
 
 /// The version of [`Explanation`]'s form.
 pub const EXPLANATION_VERSION: u32 = 1;
@@ -49,7 +50,7 @@ pub fn explain(
     facts: ExplainFacts,
     now: Timestamp,
 ) -> io::Result<Explanation> {
-    let mut parser = driver_for(kind, None, Vec::new()).parser(now);
+    let mut parser = (cli_of(kind).parser)(now);
     let mut activities = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {

@@ -10,20 +10,20 @@ use super::wait;
 
 /// A structured error, as it was found.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Fault<'a> {
+pub(crate) struct Fault<'a> {
     /// The HTTP status behind it.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// The vendor's name for it: `rate_limit_error`, `RESOURCE_EXHAUSTED`, `connection_failed`.
-    pub(super) code: &'a str,
+    pub(crate) code: &'a str,
     /// What it says.
-    pub(super) message: &'a str,
+    pub(crate) message: &'a str,
     /// When it may go on, where a field of its own says so.
-    pub(super) until: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Fault<'_> {
     /// The end that it is.
-    pub(super) fn end(&self, now: Timestamp) -> WireEnd {
+    pub(crate) fn end(&self, now: Timestamp) -> WireEnd {
         let status =
             self.status.filter(|status| (100..600).contains(status)).or_else(|| status_in(self.message));
         let kind = match self.kind(status) {
@@ -156,7 +156,7 @@ const BEFORE_STATUS: &[&str] = &[
 ];
 
 /// The HTTP status that a structured message names: `unexpected status 401 Unauthorized`, `rejected (429)`.
-pub(super) fn status_in(message: &str) -> Option<u16> {
+pub(crate) fn status_in(message: &str) -> Option<u16> {
     BEFORE_STATUS.iter().find_map(|before| {
         message.match_indices(before).find_map(|(at, _)| {
             let rest = message[at + before.len()..].trim_start();

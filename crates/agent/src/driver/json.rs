@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 /// `Cow` that it sees by name.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl std::ops::Deref for Text<'_> {
     type Target = str;
@@ -24,21 +24,21 @@ impl std::ops::Deref for Text<'_> {
 }
 
 /// The value, if it is a text.
-pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+pub(crate) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(raw?.get()).ok().map(|text| text.0)
 }
 
 /// The value, if it has the type.
-pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+pub(crate) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()
 }
 
 /// A whole line; or what is wrong with it, in words that do not repeat its content.
-pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
+pub(crate) fn line<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
     serde_json::from_str(line).map_err(|error| describe(&error))
 }
 
-pub(super) fn describe(error: &serde_json::Error) -> String {
+pub(crate) fn describe(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Eof => format!("the JSON is cut off after column {}", error.column()),
         Category::Syntax => format!("broken JSON at column {}", error.column()),

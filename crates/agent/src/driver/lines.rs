@@ -1,7 +1,7 @@
 //! Splits a stream of bytes into lines, in bounded memory.
 
 /// A longer line is not kept: no event of any agent comes near it (the longest seen are 5 MB).
-pub(super) const LONGEST_LINE: usize = 16 << 20;
+pub(crate) const LONGEST_LINE: usize = 16 << 20;
 
 /// What is kept of a line that is too long, so that a person can tell what it was.
 const HEAD_OF_OVERSIZED: usize = 64 << 10;
@@ -11,16 +11,16 @@ const BUFFER_TO_KEEP: usize = 1 << 20;
 
 /// One line, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// The bytes; only the first of them when it is oversized.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// How long it really was, if it was too long to be kept.
-    pub(super) oversized: Option<u64>,
+    pub(crate) oversized: Option<u64>,
 }
 
 /// Takes chunks, gives lines. A line that lies whole within a chunk is not copied.
 #[derive(Debug)]
-pub(super) struct LineSplitter {
+pub(crate) struct LineSplitter {
     limit: usize,
     /// The beginning of a line whose end has not come.
     pending: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct LineSplitter {
 }
 
 impl LineSplitter {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_limit(LONGEST_LINE)
     }
 
@@ -38,7 +38,7 @@ impl LineSplitter {
     }
 
     /// Takes the next bytes; `each` is called for every line that they complete.
-    pub(super) fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
+    pub(crate) fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
             if self.pending.is_empty() && line.len() <= self.limit {
@@ -53,7 +53,7 @@ impl LineSplitter {
     }
 
     /// The last line, if the stream does not end with a line end.
-    pub(super) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
+    pub(crate) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
         if !self.pending.is_empty() {
             self.give_pending(&mut each);
         }

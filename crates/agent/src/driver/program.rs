@@ -1,7 +1,8 @@
 //! What is driven.
 
+use super::Capabilities;
+use super::check::Requirement;
 use super::offer::Offer;
-use super::{Capabilities, DriverKind};
 
 /// A program, the user's own arguments for it, and what it says it can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +10,7 @@ pub struct Program {
     name: String,
     args: Vec<String>,
     capabilities: Option<Capabilities>,
+    is_root: bool,
 }
 
 impl Program {
@@ -22,9 +24,14 @@ impl Program {
         Self { capabilities: capabilities.into(), ..self }
     }
 
+    /// Run by root or not; by default as this process is.
+    pub fn run_by_root(self, is_root: bool) -> Self {
+        Self { is_root, ..self }
+    }
+
     /// A command line of it, begun with the user's arguments.
-    pub(super) fn offer(&self, kind: DriverKind) -> Offer<'_> {
-        let mut offer = Offer::new(&self.name, kind, self.capabilities.as_ref());
+    pub(super) fn offer(&self, flags: &'static [Requirement]) -> Offer<'_> {
+        let mut offer = Offer::new(&self.name, flags, self.capabilities.as_ref(), self.is_root);
         offer.args(&self.args);
         offer
     }
@@ -32,6 +39,7 @@ impl Program {
 
 impl<T: Into<String>> From<T> for Program {
     fn from(name: T) -> Self {
-        Self { name: name.into(), args: Vec::new(), capabilities: None }
+        let is_root = rustix::process::geteuid().is_root();
+        Self { name: name.into(), args: Vec::new(), capabilities: None, is_root }
     }
 }

@@ -10,7 +10,7 @@ use super::lines::{Line, LineSplitter};
 const MOST_UNREADABLE: u32 = 100;
 
 /// A vendor's format.
-pub(super) trait Format: Send {
+pub trait Format: Send {
     /// Reads one line, which is not blank.
     fn read(&mut self, line: &str, out: &mut Vec<Activity>) -> Reading;
 
@@ -27,7 +27,8 @@ pub(super) trait Format: Send {
 }
 
 /// What a line turned out to be.
-pub(super) enum Reading {
+#[derive(Debug)]
+pub enum Reading {
     /// An event of the format, known or not.
     Event,
     /// A part of something that is not complete.
@@ -39,22 +40,24 @@ pub(super) enum Reading {
 }
 
 /// What is known beside the output, once the process is gone.
-pub(super) struct Close {
-    pub(super) exit: Option<Exit>,
+#[derive(Debug)]
+pub struct Close {
+    /// How the process ended.
+    pub exit: Option<Exit>,
     /// The last part of the standard error. It is the agent's own: tools write elsewhere.
-    pub(super) stderr: String,
+    pub stderr: String,
     /// Nothing came on standard output.
-    pub(super) silent: bool,
+    pub silent: bool,
 }
 
 impl Close {
     /// The process returned a status other than zero by itself.
-    pub(super) fn failed_by_itself(&self) -> bool {
+    pub fn failed_by_itself(&self) -> bool {
         matches!(self.exit, Some(Exit::Code(code)) if code != 0)
     }
 
     /// The first line of the standard error for which `is` holds, without its decoration.
-    pub(super) fn stderr_line(&self, is: impl Fn(&str) -> bool) -> Option<String> {
+    pub fn stderr_line(&self, is: impl Fn(&str) -> bool) -> Option<String> {
         self.stderr.lines().map(undecorated).find(|line| is(line))
     }
 }
@@ -75,7 +78,7 @@ fn undecorated(line: &str) -> String {
 }
 
 /// The parser of a format that comes in lines of JSON.
-pub(super) struct JsonLines<F> {
+pub struct JsonLines<F> {
     lines: LineSplitter,
     reader: Reader<F>,
     /// What came before the first event: if none comes, it was plain text.
@@ -94,7 +97,8 @@ struct Reader<F> {
 }
 
 impl<F: Format> JsonLines<F> {
-    pub(super) fn new(format: F) -> Self {
+    /// A parser of this format.
+    pub fn new(format: F) -> Self {
         let reader = Reader {
             format,
             any_event: false,
@@ -198,6 +202,6 @@ impl<F: Format> Reader<F> {
 }
 
 /// Whether a line may be an object of JSON.
-pub(super) fn may_be_object(line: &str) -> bool {
+pub(crate) fn may_be_object(line: &str) -> bool {
     line.trim_start().starts_with('{')
 }

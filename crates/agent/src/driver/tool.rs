@@ -36,7 +36,7 @@ struct Arguments<'a> {
 }
 
 /// A path, a command, or the beginning of the arguments as they are.
-pub(super) fn detail(arguments: Option<&RawValue>) -> String {
+pub(crate) fn detail(arguments: Option<&RawValue>) -> String {
     let Some(raw) = arguments else {
         return String::new();
     };
@@ -68,7 +68,7 @@ const LONGEST_TEXT: usize = 1 << 10;
 const READ_ARGUMENTS: usize = 8 << 20;
 
 /// The arguments of a call as JSON, within bounds; none of what is no JSON, or has too many parts.
-pub(super) fn arguments(arguments: Option<&RawValue>) -> Option<String> {
+pub(crate) fn arguments(arguments: Option<&RawValue>) -> Option<String> {
     let raw = arguments?.get();
     if raw.len() <= MOST_ARGUMENTS {
         return Some(raw.to_owned());
@@ -106,18 +106,18 @@ const REMEMBERED: usize = 64;
 
 /// The calls under way: results name only the call's id.
 #[derive(Debug, Default)]
-pub(super) struct OpenCalls(VecDeque<OpenCall>);
+pub(crate) struct OpenCalls(VecDeque<OpenCall>);
 
 /// A call under way.
 #[derive(Debug)]
-pub(super) struct OpenCall {
+pub(crate) struct OpenCall {
     id: String,
-    pub(super) tool: String,
-    pub(super) detail: String,
+    pub(crate) tool: String,
+    pub(crate) detail: String,
 }
 
 impl OpenCalls {
-    pub(super) fn opened(&mut self, id: &str, tool: &str, detail: &str) {
+    pub(crate) fn opened(&mut self, id: &str, tool: &str, detail: &str) {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
@@ -128,7 +128,7 @@ impl OpenCalls {
         });
     }
 
-    pub(super) fn closed(&mut self, id: &str) -> Option<OpenCall> {
+    pub(crate) fn closed(&mut self, id: &str) -> Option<OpenCall> {
         let at = self.0.iter().position(|call| call.id == id)?;
         self.0.remove(at)
     }

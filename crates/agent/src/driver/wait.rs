@@ -7,15 +7,15 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use rehearsal_core::Timestamp;
 use rehearsal_core::vendor::if_sensible;
-pub(super) use rehearsal_core::vendor::{in_seconds, retry_after};
+pub(crate) use rehearsal_core::vendor::{in_seconds, retry_after};
 
 /// The moment that seconds since 1970 stand for.
-pub(super) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
     if_sensible(Timestamp(seconds.checked_mul(1000)?), now)
 }
 
 /// The moment that an error's message names.
-pub(super) fn told(message: &str, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn told(message: &str, now: Timestamp) -> Option<Timestamp> {
     told_in(message, now, TimeZone::system)
 }
 
@@ -40,7 +40,7 @@ fn following<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
 }
 
 /// Seconds of `8h36m13s`, `1.5s`, `3 days 3 hours`, `20ms`; none if it is no duration.
-pub(super) fn duration(text: &str) -> Option<f64> {
+pub(crate) fn duration(text: &str) -> Option<f64> {
     let mut total = None;
     let mut rest = text.trim_start_matches("about ");
     loop {

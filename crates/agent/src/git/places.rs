@@ -1,8 +1,7 @@
 //! Where a repository keeps what a commit writes, and what makes git execute something.
 
 use camino::{Utf8Path, Utf8PathBuf};
-
-use super::head::Repository;
+use rehearsal_git::Repository;
 
 /// The places of a repository, for whoever confines a process that works in it.
 #[derive(Debug, Default)]
@@ -17,7 +16,7 @@ pub(crate) struct GitPlaces {
 
 /// The places of the repository around a directory; none without one.
 pub(crate) fn git_places(dir: &Utf8Path) -> GitPlaces {
-    let Ok(Some(Repository { root, git_dir, common_dir })) = Repository::around(dir) else {
+    let Ok(Repository { root, git_dir, common_dir }) = Repository::around(dir) else {
         return GitPlaces::default();
     };
     let hooks = common_dir.join("hooks");

@@ -1,14 +1,13 @@
-//! The files that differ from HEAD, each with enough to notice that it was changed once more.
+//! HEAD, and the files that differ from it, each with enough to notice that it was changed once more.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 
 use camino::Utf8Path;
+use rehearsal_git::{Git, GitError, Oid, parse_oid, split_nul};
 use serde::{Deserialize, Serialize};
 
-use super::GitError;
-use super::command::{git, text};
 use crate::policy::{MAX_HASHED_BYTES, MAX_HASHED_FILES};
 
 /// What a dirty file was like.
@@ -59,26 +58,39 @@ fn hash(content: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Every file that differs from HEAD, tracked or not, by its path from the root.
-pub(super) async fn dirty_files(root: &Utf8Path) -> Result<BTreeMap<String, Fingerprint>, GitError> {
-    let options = [
-        "status",
-        "--porcelain=v2",
-        "-z",
-        "--untracked-files=all",
-        "--no-renames",
-        "--ignore-submodules=none",
-    ];
-    let said = git(root, &options).await?;
-    let mut dirty = BTreeMap::new();
-    for (index, record) in said.split(|byte| *byte == 0).filter(|record| !record.is_empty()).enumerate() {
-        let record = text(record);
-        if let Some(path) = path_of(&record) {
-            let print = Fingerprint::of(root, path, &record, index < MAX_HASHED_FILES);
-            dirty.insert(path.to_owned(), print);
+/// HEAD, and every file that differs from it.
+pub(super) struct Status {
+    pub(super) head: Option<Oid>,
+    /// Tracked or not, by its path from the root.
+    pub(super) dirty: BTreeMap<String, Fingerprint>,
+}
+
+impl Status {
+    /// Asks git at the top of a working tree.
+    pub(super) async fn read(git: &Git) -> Result<Self, GitError> {
+        let args = [
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+            "--no-renames",
+            "--ignore-submodules=none",
+        ];
+        let mut status = Self { head: None, dirty: BTreeMap::new() };
+        for record in split_nul(&git.run(&args).await?) {
+            if let Some(path) = path_of(&record) {
+                let may_hash = status.dirty.len() < MAX_HASHED_FILES;
+                let print = Fingerprint::of(git.dir(), path, &record, may_hash);
+                status.dirty.insert(path.to_owned(), print);
+            } else if let Some(head) =
+                record.strip_prefix("# branch.oid ").filter(|head| *head != "(initial)")
+            {
+                status.head = Some(parse_oid(head, &args)?);
+            }
         }
+        Ok(status)
     }
-    Ok(dirty)
 }
 
 /// The path in a record of `git status --porcelain=v2`: behind 1 field (`?`), 8 (`1`) or 10 (`u`).

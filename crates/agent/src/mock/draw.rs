@@ -15,7 +15,7 @@ pub(super) fn follow(stage: &StageTime) {
     let _ = DRAWN.set(AtomicU64::new(stage.seed()));
 }
 
-pub(super) fn uuid() -> Uuid {
+pub(crate) fn uuid() -> Uuid {
     match DRAWN.get() {
         None => Uuid::new_v4(),
         Some(state) => {

@@ -28,6 +28,8 @@ pub(super) enum MockError {
     Outside { path: Utf8PathBuf },
     #[error("`{command}` ended with {status} instead of exit status {expected}:\n{output}")]
     Status { command: String, status: String, expected: i32, output: String },
+    #[error(transparent)]
+    Git(#[from] rehearsal_git::GitError),
     #[error("`{name}` is not set")]
     Variable { name: &'static str },
     #[error("`{name}` is `{value}`: expected {expected}")]

@@ -12,7 +12,7 @@ use super::stage_time::StageTime;
 
 /// Time that goes on from a given start.
 #[derive(Debug, Clone)]
-pub(super) struct RunClock {
+pub(crate) struct RunClock {
     start: Timestamp,
     course: Course,
 }
@@ -36,7 +36,7 @@ impl RunClock {
         Ok(Self { start, course: Course::Staged(stage, Arc::new(AtomicI64::new(start.0))) })
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         match &self.course {
             Course::Real(began) => self.start.plus(began.elapsed()),
             Course::Staged(_, now) => Timestamp(now.load(Ordering::Relaxed)),
@@ -63,11 +63,11 @@ impl RunClock {
         }
     }
 
-    pub(super) fn elapsed_ms(&self) -> i64 {
+    pub(crate) fn elapsed_ms(&self) -> i64 {
         self.now().0 - self.start.0
     }
 
-    pub(super) fn iso(&self) -> String {
+    pub(crate) fn iso(&self) -> String {
         iso(self.now())
     }
 }

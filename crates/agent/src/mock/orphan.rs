@@ -18,6 +18,7 @@ pub(super) const ORDERS: &str = "REHEARSAL_MOCK_CHILD";
 const LIFETIME: Duration = Duration::from_mins(1);
 
 /// Starts it, and returns once it is as it was ordered.
+#[expect(clippy::disallowed_methods, reason = "it is to be left behind, which nobody else wants")]
 pub(super) fn spawn(order: &SpawnChild) -> Result<u32, MockError> {
     let lifetime = order.lifetime.map_or(LIFETIME, |span| span.0);
     let orders = format!("{} {} {}", order.detach, order.ignore_sigterm, lifetime.as_millis());

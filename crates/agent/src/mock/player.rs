@@ -12,10 +12,9 @@ use super::misbehave::{print, print_error};
 use super::moment::RunClock;
 use super::report::{ReportLine, report, write_result};
 use super::stage_time::StageTime;
-use super::wire::{
-    Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire, WireFormat, speaking,
-};
+use super::wire::{Fault, FaultKind, Lines, Scene, Tally, Tool, ToolCall, ToolEnd, Wire};
 use super::{MockEnv, draw, files, misbehave, orphan};
+use crate::clis::AgentCli;
 use crate::excerpt::nearest_part;
 
 pub(super) struct Player<'a> {
@@ -32,7 +31,7 @@ pub(super) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(super) fn new(
         env: &'a MockEnv,
-        format: Option<WireFormat>,
+        cli: &AgentCli,
         foreign: &[String],
         prompt: String,
         call: u64,
@@ -54,7 +53,7 @@ impl<'a> Player<'a> {
             time: time.clone(),
             foreign: foreign.to_vec(),
         };
-        let wire = speaking(format, scene);
+        let wire = (cli.mock.wire)(scene);
         Ok(Self { env, worktree, time, wire, tally: Tally::default(), prompt, call, has_finished: false })
     }
 
@@ -185,6 +184,10 @@ impl<'a> Player<'a> {
         self.ran(format!("git add -A && git commit -m '{message}'"))
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what an agent starts is in its process group and ends with it"
+    )]
     fn run(&mut self, command: &str, expected: Option<i32>) -> Result<(), MockError> {
         let command = self.expand(command)?;
         let output = Command::new("sh")

@@ -25,7 +25,7 @@ pub(super) struct StageTime {
 impl StageTime {
     /// None: it is not part of one.
     pub(super) fn of(env: &MockEnv) -> Option<Self> {
-        let run = env.var(crate::process::RUN_ID_VARIABLE)?.to_owned();
+        let run = env.var(rehearsal_process::RUN_ID_VARIABLE)?.to_owned();
         Some(Self { socket: env.var(CLOCK_VARIABLE)?.to_owned(), run })
     }
 

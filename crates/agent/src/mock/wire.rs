@@ -9,44 +9,21 @@ use serde_json::{Map, Value, json};
 
 use super::moment::RunClock;
 
-mod claude;
-mod codex;
-mod crew;
-mod gemini;
-mod opencode;
-mod plain;
-
-/// A real agent whose output can be spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WireFormat {
-    /// Claude Code's `stream-json`.
-    Claude,
-    /// Codex's `--json`.
-    Codex,
-    /// Gemini CLI's `stream-json`.
-    Gemini,
-    /// opencode's `--format json`.
-    Opencode,
-    /// Our own.
-    Crew,
-}
-
-impl WireFormat {
-    /// The format of an agent, by the agent's name.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "claude" => Self::Claude,
-            "codex" => Self::Codex,
-            "gemini" => Self::Gemini,
-            "opencode" => Self::Opencode,
-            "crew" => Self::Crew,
-            _ => return None,
-        })
-    }
+/// How a stand-in imitates a CLI.
+#[derive(Debug)]
+pub struct MockCli {
+    /// What it answers to `--version`.
+    pub version: &'static str,
+    /// The line after `Usage:` in its help.
+    pub usage: &'static str,
+    /// Its flags, as its help lists them.
+    pub options: &'static [&'static str],
+    /// Its output.
+    pub wire: fn(Scene) -> Box<dyn Wire>,
 }
 
 /// One agent's way to say things. Nothing is printed here: the caller writes what is put into `Lines`.
-pub(super) trait Wire {
+pub trait Wire {
     /// The agent's name.
     fn agent(&self) -> &'static str;
 
@@ -69,44 +46,38 @@ pub(super) trait Wire {
     fn fail(&mut self, fault: &Fault, tally: &Tally, lines: &mut Lines) -> i32;
 }
 
-pub(super) fn speaking(format: Option<WireFormat>, scene: Scene) -> Box<dyn Wire> {
-    match format {
-        None => Box::new(plain::Plain),
-        Some(WireFormat::Claude) => Box::new(claude::Claude::new(scene)),
-        Some(WireFormat::Codex) => Box::new(codex::Codex::new(&scene)),
-        Some(WireFormat::Gemini) => Box::new(gemini::Gemini::new(scene)),
-        Some(WireFormat::Opencode) => Box::new(opencode::Opencode::new(scene)),
-        Some(WireFormat::Crew) => Box::new(crew::Crew::new(&scene)),
-    }
-}
-
 /// What is to be printed.
-#[derive(Default)]
-pub(super) struct Lines {
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// On standard output.
+    pub stdout: String,
+    /// On standard error.
+    pub stderr: String,
 }
 
 impl Lines {
     /// One JSON event on a line of standard output.
-    fn event(&mut self, event: &Value) {
+    pub fn event(&mut self, event: &Value) {
         self.stdout.push_str(&event.to_string());
         self.stdout.push('\n');
     }
 }
 
 /// What holds for a whole run.
-pub(super) struct Scene {
-    pub(super) prompt: String,
-    pub(super) cwd: Utf8PathBuf,
-    pub(super) time: RunClock,
-    /// The value of a foreign option, if the agent was given it.
-    pub(super) foreign: Vec<String>,
+#[derive(Debug)]
+pub struct Scene {
+    /// What the agent was asked to do.
+    pub prompt: String,
+    /// Where it works.
+    pub cwd: Utf8PathBuf,
+    pub(crate) time: RunClock,
+    /// The arguments for the CLI that is imitated.
+    pub foreign: Vec<String>,
 }
 
 impl Scene {
     /// The value of the first of these options that was given.
-    fn option(&self, names: &[&str]) -> Option<String> {
+    pub fn option(&self, names: &[&str]) -> Option<String> {
         let mut args = self.foreign.iter();
         while let Some(arg) = args.next() {
             if let Some((name, value)) = arg.split_once('=')
@@ -123,28 +94,44 @@ impl Scene {
 }
 
 /// What a run used, and said last.
-#[derive(Default)]
-pub(super) struct Tally {
-    pub(super) tokens: Tokens,
-    pub(super) cost_usd: f64,
-    pub(super) final_text: String,
-    pub(super) tool_calls: u32,
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Tokens.
+    pub tokens: Tokens,
+    /// Dollars.
+    pub cost_usd: f64,
+    /// The last text.
+    pub final_text: String,
+    /// How many tools were called.
+    pub tool_calls: u32,
 }
 
 /// A tool call, whatever the agent calls its tools.
-pub(super) struct ToolCall {
-    pub(super) tool: Tool,
-    pub(super) output: String,
-    pub(super) end: ToolEnd,
+#[derive(Debug)]
+pub struct ToolCall {
+    /// What is called.
+    pub tool: Tool,
+    /// What it returns.
+    pub output: String,
+    /// How it ends.
+    pub end: ToolEnd,
     /// The exit status, where it was a command.
-    pub(super) status: i32,
+    pub status: i32,
 }
 
-pub(super) enum Tool {
+/// What a tool call is for.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the fields are those of the tools, and named as there")]
+pub enum Tool {
+    /// Writes a whole file.
     Write { path: Utf8PathBuf, content: String, is_new: bool },
+    /// Replaces a part of a file.
     Edit { path: Utf8PathBuf, find: String, replace: String },
+    /// Deletes a file.
     Delete { path: Utf8PathBuf },
+    /// Runs a command.
     Shell { command: String },
+    /// Anything else.
     Other { name: String, input: Map<String, Value> },
 }
 
@@ -164,27 +151,27 @@ pub enum ToolEnd {
 
 impl ToolCall {
     /// Gemini and opencode take a command that failed for a tool that worked.
-    fn is_failed_command(&self) -> bool {
+    pub(crate) fn is_failed_command(&self) -> bool {
         self.end == ToolEnd::Failed && matches!(self.tool, Tool::Shell { .. })
     }
 
-    pub(super) fn fine(tool: Tool, output: impl Into<String>) -> Self {
+    pub(crate) fn fine(tool: Tool, output: impl Into<String>) -> Self {
         Self { tool, output: output.into(), end: ToolEnd::Fine, status: 0 }
     }
 }
 
 /// The names of an agent's tools and of their parameters. Deleting is a command with all of them.
-struct ToolNames {
-    write: &'static str,
-    edit: &'static str,
-    shell: &'static str,
-    path: &'static str,
-    old: &'static str,
-    new: &'static str,
+pub(crate) struct ToolNames {
+    pub(crate) write: &'static str,
+    pub(crate) edit: &'static str,
+    pub(crate) shell: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) old: &'static str,
+    pub(crate) new: &'static str,
 }
 
 impl ToolNames {
-    fn call(&self, tool: &Tool) -> (String, Value) {
+    pub(crate) fn call(&self, tool: &Tool) -> (String, Value) {
         match tool {
             Tool::Write { path, content, .. } => {
                 (self.write.into(), json!({self.path: path, "content": content}))
@@ -204,17 +191,21 @@ impl ToolNames {
 }
 
 /// An error that ends a run.
-pub(super) struct Fault {
-    pub(super) kind: FaultKind,
-    pub(super) message: Option<String>,
+#[derive(Debug)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// What the script says about it.
+    pub message: Option<String>,
     /// When it may go on.
-    pub(super) wait: Option<Duration>,
+    pub wait: Option<Duration>,
 }
 
 /// What goes wrong. Not every agent has every one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum FaultKind {
     Auth,
     Overloaded,
@@ -227,7 +218,8 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    pub(super) fn name(self) -> &'static str {
+    /// The name as scripts write it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Auth => "auth",
             Self::Overloaded => "overloaded",
@@ -241,22 +233,22 @@ impl FaultKind {
     }
 
     /// An error of the agent itself, not of the model's service.
-    fn is_own_limit(self) -> bool {
+    pub(crate) fn is_own_limit(self) -> bool {
         matches!(self, Self::MaxTurns | Self::Budget)
     }
 }
 
 impl Fault {
     /// What the service says, unless the script says it.
-    fn message(&self, default: &str) -> String {
+    pub fn message(&self, default: &str) -> String {
         self.message.clone().unwrap_or_else(|| default.to_owned())
     }
 
-    fn wait_seconds(&self) -> Option<u64> {
+    pub(crate) fn wait_seconds(&self) -> Option<u64> {
         self.wait.map(|wait| wait.as_secs())
     }
 
-    fn until(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn until(&self, now: Timestamp) -> Option<Timestamp> {
         self.wait.map(|wait| now.plus(wait))
     }
 }

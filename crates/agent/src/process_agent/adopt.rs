@@ -16,10 +16,9 @@ use super::spool::Spool;
 use super::{Attempt, Findings, ProcessAgent};
 use crate::environment::Variables;
 use crate::git::Snapshot;
-use crate::policy::ADOPTION_TRIES;
-use crate::process::{AdoptError, Foundling, SpawnSpec, Supervised, somebody_listens};
 use crate::retry::Earlier;
 use crate::{Lease, RunReport, RunRequest, Watch};
+use rehearsal_process::{ADOPTION_TRIES, AdoptError, Foundling, SpawnSpec, Supervised, somebody_listens};
 
 /// All that a worker knew of a run and that cannot be found out again. Its shim keeps it, where the agent cannot change
 /// it; the agent may read it, for it has no secret that the agent does not have.
@@ -47,7 +46,7 @@ impl Memo {
     ) -> Self {
         let secrets = spec.env.iter().filter(|(name, value)| is_secret_variable(name, value));
         Self {
-            driver: attempt.agent.driver.name().to_owned(),
+            driver: attempt.agent.driver.cli().name.to_owned(),
             request: attempt.request.clone(),
             started_at: attempt.agent.clock.now(),
             ticks: ticks(),
@@ -148,7 +147,7 @@ impl ProcessAgent {
         watch: Watch,
         cancel: CancellationToken,
     ) -> Option<RunReport> {
-        if orphan.driver() != self.driver.name() {
+        if orphan.driver() != self.driver.cli().name {
             orphan.end().await;
             return None;
         }
@@ -164,7 +163,7 @@ impl ProcessAgent {
             found.warnings.push(hindrance.advice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
-        Some(self.report(&request, started_at, found, &redactor))
+        Some(found.into_report(&request, &redactor))
     }
 }
 

@@ -13,11 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::Graces;
 use super::files::{Heard, LogTrouble, RunFiles};
 use super::spool::Spool;
-use crate::lease::TimeLeft;
-use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL, SWEEP_LIMIT};
-use crate::process::{Ended, Supervised};
+use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL};
 use crate::redact::Redactor;
 use crate::{Lease, RunRequest, Watch, WireParser};
+use rehearsal_process::{Ended, SWEEP_LIMIT, Supervised, TimeLeft};
 
 /// How a process went.
 pub(super) struct Driven {

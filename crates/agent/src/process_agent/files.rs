@@ -16,7 +16,6 @@ use crate::policy::{MAX_LOG_BYTES, READ_CHUNK, STDERR_TAIL};
 use crate::redact::{RedactedStream, Redactor};
 use crate::result_file::{REPORT_FILE, RESULT_FILE};
 
-const OUTCOME_FILE: &str = "outcome.json";
 /// Written before the agent starts, and not again: it also shows when a run began.
 pub(super) const PROMPT_FILE: &str = "prompt.md";
 
@@ -36,7 +35,7 @@ impl RunFiles {
             move |error: io::Error| Hindrance::of_file(&path, &error)
         };
         fs::create_dir_all(run_dir).map_err(hindered(run_dir))?;
-        for stale in [RESULT_FILE, REPORT_FILE, OUTCOME_FILE, PROMPT_FILE] {
+        for stale in [RESULT_FILE, REPORT_FILE, PROMPT_FILE] {
             let path = run_dir.join(stale);
             remove(&path).map_err(hindered(&path))?;
         }
@@ -315,20 +314,6 @@ impl LogFile {
             }
         }
     }
-}
-
-/// Writes `outcome.json`, whole or not at all.
-pub(super) fn write_outcome(run_dir: &Utf8Path, record: &impl Serialize) -> Result<(), Hindrance> {
-    let path = run_dir.join(OUTCOME_FILE);
-    let write = || -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(run_dir)?;
-        // At once: the writer would call the system for every comma.
-        file.write_all(&serde_json::to_vec_pretty(record)?)?;
-        file.write_all(b"\n")?;
-        file.persist(&path)?;
-        Ok(())
-    };
-    write().map_err(|error| Hindrance::of_file(&path, &error))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io;
 use camino::Utf8Path;
 use rehearsal_core::Outcome;
 
-use crate::process::SpawnError;
+use rehearsal_process::SpawnError;
 
 /// An outcome that is known without asking the agent, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

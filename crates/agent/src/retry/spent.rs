@@ -3,9 +3,7 @@
 use rehearsal_core::{Budget, Tokens, WireReport};
 use serde::{Deserialize, Serialize};
 
-/// Drivers that tell cost and tokens of the whole session, not of the invocation, once one is resumed.
-/// Turns and durations are those of the invocation with all of them.
-const TELL_WHOLE_SESSION: [&str; 2] = ["claude", "codex"];
+use crate::clis::Sessions;
 
 /// Sums of what is known. Unknown is not zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -26,9 +24,9 @@ struct Figures {
 
 impl Spent {
     /// Adds a try. `same_session`: it went on with the session of the try before.
-    pub(super) fn add(&mut self, wire: &WireReport, same_session: bool, driver: &str) {
+    pub(super) fn add(&mut self, wire: &WireReport, same_session: bool, sessions: Sessions) {
         let told = Figures { cost_usd: wire.cost_usd, tokens: wire.tokens };
-        if same_session && TELL_WHOLE_SESSION.contains(&driver) {
+        if same_session && sessions.reports_whole_session {
             self.current = self.current.larger(told);
         } else {
             self.settled = self.settled.plus(self.current);

@@ -5,6 +5,7 @@ use rehearsal_core::{Budget, Commit, Exit, RunId, TaskId, Tokens, VirtualClock, 
 use rstest::rstest;
 
 use super::*;
+use crate::clis::KNOWN;
 use crate::{Permission, ScriptedAgent, ScriptedRun};
 
 /// A scripted agent under the name of a real driver.
@@ -17,6 +18,10 @@ impl Agent for Named {
     }
     fn driver(&self) -> &str {
         self.0
+    }
+
+    fn sessions(&self) -> Sessions {
+        KNOWN.of_program(self.0).sessions
     }
 }
 
@@ -73,11 +78,16 @@ fn overloaded() -> ScriptedRun {
     ScriptedRun::error(WireErrorKind::Overloaded, "529").git(GitFacts::default())
 }
 
+/// The id that is nothing but this digit.
+fn oid(digit: &str) -> rehearsal_core::Oid {
+    rehearsal_core::Oid::new(&digit.repeat(40)).unwrap()
+}
+
 fn one_commit(from: &str, to: &str) -> GitFacts {
     GitFacts {
-        head_before: Some(from.into()),
-        head_after: Some(to.into()),
-        commits: vec![Commit { id: to.into(), subject: "work".into() }],
+        head_before: Some(oid(from)),
+        head_after: Some(oid(to)),
+        commits: vec![Commit { id: oid(to), subject: "work".into() }],
         files_changed: vec![format!("{to}.txt")],
         uncommitted: false,
     }
@@ -175,7 +185,7 @@ async fn a_run_that_changed_the_tree_goes_on_in_its_session() {
         "claude tells the cost of the whole session"
     );
     let git = tried.report.evidence.git.unwrap();
-    assert_eq!((git.head_before.as_deref(), git.head_after.as_deref()), (Some("a"), Some("c")));
+    assert_eq!((git.head_before, git.head_after), (Some(oid("a")), Some(oid("c"))));
     assert_eq!((git.commits.len(), git.files_changed.len()), (2, 2));
 }
 

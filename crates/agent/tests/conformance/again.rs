@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use rehearsal_agent::{DriverKind, Retrying};
+use rehearsal_agent::Retrying;
 use rehearsal_core::{Activity, Clock, Outcome};
 use rstest::rstest;
 
 use crate::stage::{NOW, Stage};
 
 #[rstest]
-#[case(DriverKind::Claude)]
-#[case(DriverKind::Codex)]
-#[case(DriverKind::Gemini)]
-#[case(DriverKind::Opencode)]
-#[case(DriverKind::Crew)]
+#[case("claude")]
+#[case("codex")]
+#[case("gemini")]
+#[case("opencode")]
+#[case("crew")]
 #[tokio::test]
-async fn an_overload_of_a_moment_is_tried_again(#[case] kind: DriverKind) {
+async fn an_overload_of_a_moment_is_tried_again(#[case] kind: &str) {
     let stage = Stage::new();
     let script = "runs:
   - - error: { kind: overloaded }
@@ -36,13 +36,13 @@ async fn an_overload_of_a_moment_is_tried_again(#[case] kind: DriverKind) {
 }
 
 #[rstest]
-#[case(DriverKind::Claude)]
-#[case(DriverKind::Codex)]
-#[case(DriverKind::Gemini)]
-#[case(DriverKind::Opencode)]
-#[case(DriverKind::Crew)]
+#[case("claude")]
+#[case("codex")]
+#[case("gemini")]
+#[case("opencode")]
+#[case("crew")]
 #[tokio::test]
-async fn a_run_that_changed_the_tree_is_gone_on_with(#[case] kind: DriverKind) {
+async fn a_run_that_changed_the_tree_is_gone_on_with(#[case] kind: &str) {
     let stage = Stage::new();
     let script = "runs:
   - - write: { path: hello.txt, content: hi }
@@ -59,8 +59,7 @@ async fn a_run_that_changed_the_tree_is_gone_on_with(#[case] kind: DriverKind) {
 async fn three_overloads_are_one_for_the_caller_to_wait_for() {
     let stage = Stage::new();
     let script = "run: [{ error: { kind: overloaded } }]";
-    let agent =
-        Arc::new(Retrying::new(stage.agent(DriverKind::Claude, script).await, stage.clock.clone(), 1));
+    let agent = Arc::new(Retrying::new(stage.agent("claude", script).await, stage.clock.clone(), 1));
     let report = stage.run(&agent).await;
     assert_eq!((report.verdict.outcome, report.tries), (Outcome::Overloaded, 3));
 }

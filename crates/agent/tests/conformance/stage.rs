@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::driver::driver_with;
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::driver::Program;
 use rehearsal_agent::probe::probe;
-use rehearsal_agent::process::{Launcher, SHIM_ARGUMENT, processes_of_run};
-use rehearsal_agent::{Agent, DriverKind, Graces, Permission, ProcessAgent, RunReport, RunRequest};
+use rehearsal_agent::{Agent, Driver, Graces, Permission, ProcessAgent, RunReport, RunRequest};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{Launcher, SHIM_ARGUMENT, processes_of_run};
 use tokio_util::sync::CancellationToken;
 
 /// The time that the stand-in takes for now.
@@ -62,27 +63,28 @@ impl Stage {
     }
 
     /// The agent, put together as for a real CLI: found, asked for its flags, driven.
-    pub(crate) async fn agent(&self, kind: DriverKind, script: &str) -> ProcessAgent {
+    pub(crate) async fn agent(&self, kind: &str, script: &str) -> ProcessAgent {
         let path = self.root.join("script.yaml");
         std::fs::write(&path, script).unwrap();
-        let args: Vec<String> =
-            ["--as", kind.as_str(), "--script", path.as_str()].map(str::to_owned).to_vec();
+        let cli = KNOWN.named(kind).unwrap();
+        let args: Vec<String> = ["--as", kind, "--script", path.as_str()].map(str::to_owned).to_vec();
         let ours = BTreeMap::from([
             ("PATH".to_owned(), std::env::var("PATH").unwrap()),
             ("HOME".to_owned(), self.root.to_string()),
         ]);
         let program = example("mock_agent");
         let launcher = Launcher::new(example("supervise"), [SHIM_ARGUMENT.to_owned()]);
-        let asked = probe(kind, program.as_str(), &args, &ours, &launcher, &self.request.working_dir);
+        let asked = probe(cli, program.as_str(), &args, &ours, &launcher, &self.request.working_dir);
         let capabilities = asked.await.unwrap().capabilities;
-        let driver = driver_with(kind, Some(program.to_string()), args, capabilities);
+        let program = Program::from(program).with_args(args).with_capabilities(capabilities);
+        let driver = Driver::new(cli, program);
         ProcessAgent::new(driver, ours, self.clock.clone())
             .with_launcher(launcher)
             .with_graces(Graces { terminate: FOR_EVER, linger: SOON })
     }
 
     /// Plays one run to its end. No process may be left of it.
-    pub(crate) async fn play(&mut self, kind: DriverKind, actions: &str) -> RunReport {
+    pub(crate) async fn play(&mut self, kind: &str, actions: &str) -> RunReport {
         if actions.contains("hang") && !actions.contains("linger") {
             self.request.idle_timeout = Some(SOON);
         }

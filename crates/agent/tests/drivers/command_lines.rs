@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use rehearsal_agent::driver::{
-    Capabilities, ClaudeDriver, CodexDriver, CommandDriver, CrewDriver, CrewOrder, GeminiDriver,
-    OpencodeDriver, Program,
-};
-use rehearsal_agent::{CommandLine, Driver, Permission, RunRequest};
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::driver::{Capabilities, Program};
+use rehearsal_agent::{CommandLine, CrewOrder, Driver, Permission, RunRequest};
 use rehearsal_core::{Budget, RunId, TaskId};
 
 fn request(permission: Permission) -> RunRequest {
@@ -54,22 +52,29 @@ fn shown(line: &CommandLine) -> String {
     lines.join("\n")
 }
 
+fn driver(cli: &str, program: impl Into<Program>) -> Driver {
+    Driver::new(KNOWN.named(cli).unwrap(), program)
+}
+
+fn claude_run_by_root(is_root: bool) -> Driver {
+    driver("claude", Program::from("claude").run_by_root(is_root))
+}
+
 #[test]
 fn claude() {
-    let driver = ClaudeDriver::new("claude").run_by_root(false);
+    let driver = claude_run_by_root(false);
     assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode plan --setting-sources '' --disable-slash-commands <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode acceptEdits --setting-sources '' --disable-slash-commands --model big --append-system-prompt 'Be brief.' --max-budget-usd 1.5 --max-turns 7 --resume s-1 <<< "Do it.""#);
 }
 
 #[test]
 fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
-    let trusted =
-        |is_root| ClaudeDriver::new("claude").run_by_root(is_root).command(&request(Permission::Trust));
+    let trusted = |is_root| claude_run_by_root(is_root).command(&request(Permission::Trust));
     assert!(trusted(false).args.contains(&"--dangerously-skip-permissions".to_owned()));
     assert_eq!(trusted(false).env.get("IS_SANDBOX"), None);
     assert_eq!(trusted(true).env.get("IS_SANDBOX").map(String::as_str), Some("1"));
     for permission in [Permission::Plan, Permission::AcceptEdits] {
-        let line = ClaudeDriver::new("claude").run_by_root(true).command(&request(permission));
+        let line = claude_run_by_root(true).command(&request(permission));
         assert!(!line.args.contains(&"--dangerously-skip-permissions".to_owned()));
         assert_eq!(line.env.get("IS_SANDBOX"), None);
     }
@@ -79,7 +84,7 @@ fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
 fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
     let help = "Options:\n  -p, --print  P\n  --output-format <f>  F\n  --verbose  V\n  --permission-mode <m>  M\n  --model <m>  M\n  --setting-sources <s>  S\n  --disable-slash-commands  D\n  --resume [id]  R\n  --append-system-prompt <p>  A\n";
     let old = Capabilities::parse(help, "1.0.3 (Claude Code)");
-    let line = ClaudeDriver::new(Program::from("claude").with_capabilities(old))
+    let line = driver("claude", Program::from("claude").with_capabilities(old))
         .command(&full(Permission::AcceptEdits));
     assert!(!line.args.contains(&"--max-budget-usd".to_owned()));
     assert!(line.args.contains(&"--max-turns".to_owned()), "it is hidden from the help, and works");
@@ -88,7 +93,7 @@ fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
 
 #[test]
 fn codex() {
-    let driver = CodexDriver::new("codex");
+    let driver = driver("codex", "codex");
     assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"codex exec --json --sandbox read-only --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"codex exec --json --dangerously-bypass-approvals-and-sandbox --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
@@ -101,7 +106,7 @@ fn codex() {
 
 #[test]
 fn gemini() {
-    let driver = GeminiDriver::new("gemini");
+    let driver = driver("gemini", "gemini");
     assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode yolo <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
     GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode auto_edit --model big --resume s-1 <<< "Be brief.\n\nDo it."
@@ -113,7 +118,7 @@ fn gemini() {
 
 #[test]
 fn opencode() {
-    let driver = OpencodeDriver::new("opencode");
+    let driver = driver("opencode", "opencode");
     assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --agent plan --title 'rehearsal r1' <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::Trust))), @r#"
     OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --auto --model big --session s-1 --title 'rehearsal r1' <<< "Be brief.\n\nDo it."
@@ -123,11 +128,12 @@ fn opencode() {
 
 #[test]
 fn crew() {
-    let driver = CrewDriver::new("rehearsal", CrewOrder::default());
-    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"rehearsal crew run --json --role code --read-only <<< "Do it.""#);
+    let default = driver("crew", Program::from("rehearsal").with_args(CrewOrder::default().arguments()));
+    assert_snapshot!(shown(&default.command(&request(Permission::Plan))), @r#"rehearsal crew run --json --role code --read-only <<< "Do it.""#);
     let timeout = Some(std::time::Duration::from_mins(90));
     let order = CrewOrder { role: "qa".to_owned(), agents_dir: Some("/p/agents".into()), timeout };
-    assert_snapshot!(shown(&CrewDriver::new("rehearsal", order).command(&full(Permission::Trust))), @r#"
+    let driver = driver("crew", Program::from("rehearsal").with_args(order.arguments()));
+    assert_snapshot!(shown(&driver.command(&full(Permission::Trust))), @r#"
     rehearsal crew run --json --role qa --agents-dir /p/agents --timeout 1h30m --model big --max-turns 7 --max-tokens 1000 --append-system-prompt 'Be brief.' <<< "Do it."
     warning: `rehearsal`: a session cannot be resumed, so it begins anew
     warning: `rehearsal`: it does not know what its tokens cost, so the cost limit has no effect
@@ -136,7 +142,7 @@ fn crew() {
 
 #[test]
 fn any_program_gets_the_prompt_and_says_what_it_cannot_do() {
-    let driver = CommandDriver::new("./agent.sh", vec!["--fast".to_owned()]);
+    let driver = driver("command", Program::from("./agent.sh").with_args(vec!["--fast".to_owned()]));
     assert_snapshot!(shown(&driver.command(&request(Permission::AcceptEdits))), @r#"./agent.sh --fast <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::Plan))), @r#"
     ./agent.sh --fast <<< "Be brief.\n\nDo it."
@@ -153,15 +159,10 @@ fn any_program_gets_the_prompt_and_says_what_it_cannot_do() {
 fn the_users_own_arguments_come_first_and_the_prompt_never_on_the_line() {
     let secret = RunRequest { prompt: "the secret plan".to_owned(), ..request(Permission::AcceptEdits) };
     let own = vec!["--oss".to_owned()];
-    let drivers: [Box<dyn Driver>; 4] = [
-        Box::new(ClaudeDriver::new(Program::from("claude").with_args(own.clone()))),
-        Box::new(CodexDriver::new(Program::from("codex").with_args(own.clone()))),
-        Box::new(GeminiDriver::new(Program::from("gemini").with_args(own.clone()))),
-        Box::new(OpencodeDriver::new(Program::from("opencode").with_args(own))),
-    ];
-    for driver in drivers {
+    for name in KNOWN.foreign() {
+        let driver = driver(name, Program::from(name).with_args(own.clone()));
         let line = driver.command(&secret);
-        assert_eq!(line.args[0], "--oss", "{}", driver.name());
+        assert_eq!(line.args[0], "--oss", "{name}");
         assert!(!line.args.iter().any(|arg| arg.contains("secret")));
         assert_eq!(line.stdin, "the secret plan");
     }

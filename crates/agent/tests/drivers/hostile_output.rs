@@ -1,13 +1,18 @@
 //! Output that no agent should write, and some do: nothing of it may panic, and no cutting may change its meaning.
 
 use proptest::prelude::*;
-use rehearsal_agent::driver::{DriverKind, driver_for};
+use rehearsal_agent::WireParser;
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_core::{Activity, Exit, Timestamp, WireReport, WireShape};
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
-fn read(kind: DriverKind, chunks: &[&[u8]], exit: i32) -> (Vec<Activity>, WireReport) {
-    let mut parser = driver_for(kind, None, vec![]).parser(NOW);
+fn parser(kind: &str) -> Box<dyn WireParser> {
+    (KNOWN.named(kind).unwrap().parser)(NOW)
+}
+
+fn read(kind: &str, chunks: &[&[u8]], exit: i32) -> (Vec<Activity>, WireReport) {
+    let mut parser = parser(kind);
     let mut activities = Vec::new();
     for chunk in chunks {
         parser.push(chunk, &mut activities);
@@ -16,34 +21,34 @@ fn read(kind: DriverKind, chunks: &[&[u8]], exit: i32) -> (Vec<Activity>, WireRe
     (activities, parser.finish(Some(Exit::Code(exit)), b"{\n\"error\": {\"code\": 41"))
 }
 
-fn recorded(kind: DriverKind) -> &'static [&'static str] {
+fn recorded(kind: &str) -> &'static [&'static str] {
     match kind {
-        DriverKind::Claude => &[
+        "claude" => &[
             include_str!("../fixtures/claude/success-stream-json.stdout"),
             include_str!("../fixtures/claude/json-verbose.stdout"),
             include_str!("../fixtures/claude/err-429-should-retry-false.stdout"),
         ],
-        DriverKind::Codex => {
+        "codex" => {
             &[include_str!("../fixtures/codex/err-401.stdout"), include_str!("../fixtures/codex/mcp.stdout")]
         }
-        DriverKind::Gemini => &[
+        "gemini" => &[
             include_str!("../fixtures/gemini/unknown-tool.stdout"),
             include_str!("../fixtures/gemini/success-json.stdout"),
         ],
-        DriverKind::Opencode => &[
+        "opencode" => &[
             include_str!("../fixtures/opencode/success-json.stdout"),
             include_str!("../fixtures/opencode/err-401.stdout"),
         ],
-        DriverKind::Crew => &[
+        "crew" => &[
             include_str!("../fixtures/crew/success.stdout"),
             include_str!("../fixtures/crew/err-429.stdout"),
         ],
-        DriverKind::Command => &["working\non it\n<promise>COMPLETE</promise>"],
+        _ => &["working\non it\n<promise>COMPLETE</promise>"],
     }
 }
 
-fn kinds() -> impl Strategy<Value = DriverKind> {
-    proptest::sample::select(DriverKind::ALL.to_vec())
+fn kinds() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(KNOWN.0.iter().map(|cli| cli.name).collect::<Vec<_>>())
 }
 
 fn cut_up(bytes: &[u8], sizes: &[usize]) -> Vec<Vec<u8>> {
@@ -121,7 +126,7 @@ proptest! {
 
 #[test]
 fn deep_nesting_is_only_unreadable() {
-    for kind in [DriverKind::Claude, DriverKind::Codex, DriverKind::Gemini, DriverKind::Opencode] {
+    for kind in KNOWN.foreign() {
         for open in ["{\"type\":", "{\"message\":", "[{\"a\":", "{\"item\":{\"arguments\":"] {
             let (activities, report) = read(kind, &[open.repeat(100_000).as_bytes(), b"\n"], 0);
             assert_eq!(report.end, None, "{kind}");
@@ -135,7 +140,7 @@ fn deep_nesting_is_only_unreadable() {
 
 #[test]
 fn a_line_without_end_is_told_once_and_the_stream_goes_on() {
-    let mut parser = driver_for(DriverKind::Codex, None, vec![]).parser(NOW);
+    let mut parser = parser("codex");
     let mut out = Vec::new();
     parser.push(b"{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"x\",\"y\":\"", &mut out);
     let part = vec![b'y'; 1 << 20];
@@ -152,14 +157,14 @@ fn a_line_without_end_is_told_once_and_the_stream_goes_on() {
 
 #[test]
 fn a_stream_that_breaks_off_within_a_line_is_broken() {
-    let text = recorded(DriverKind::Claude)[0];
-    let (_, report) = read(DriverKind::Claude, &[&text.as_bytes()[..text.len() - 40]], 0);
+    let text = recorded("claude")[0];
+    let (_, report) = read("claude", &[&text.as_bytes()[..text.len() - 40]], 0);
     assert!(matches!(report.shape, WireShape::Broken { .. }), "{:?}", report.shape);
 }
 
 #[test]
 fn a_flood_of_garbage_is_not_told_line_by_line() {
     let flood = "{\"type\":\"init\"}\n".to_owned() + &"{broken\n".repeat(10_000);
-    let (activities, _) = read(DriverKind::Gemini, &[flood.as_bytes()], 0);
+    let (activities, _) = read("gemini", &[flood.as_bytes()], 0);
     assert!(activities.len() < 200, "{}", activities.len());
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rehearsal_agent::driver::{DriverKind, ExplainFacts, Explanation, driver_for, explain, parse_exit};
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::driver::{ExplainFacts, Explanation, explain, parse_exit};
 use rehearsal_core::{Activity, OutcomeName, Promise, Timestamp, Tokens};
 use serde::Deserialize;
 
@@ -31,12 +32,12 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-fn explained(kind: DriverKind, case: &str, facts: ExplainFacts) -> Explanation {
-    let path = |ending: &str| fixtures().join(kind.as_str()).join(format!("{case}.{ending}"));
+fn explained(kind: &str, case: &str, facts: ExplainFacts) -> Explanation {
+    let path = |ending: &str| fixtures().join(kind).join(format!("{case}.{ending}"));
     let recorded: Recorded = serde_json::from_slice(&std::fs::read(path("json")).unwrap()).unwrap();
     let stdout = whole(std::fs::read(path("stdout")).unwrap());
     let stderr = std::fs::read(path("stderr")).unwrap_or_default();
-    explain(kind, &stdout[..], &stderr, parse_exit(recorded.exit), facts, NOW).unwrap()
+    explain(kind.parse().unwrap(), &stdout[..], &stderr, parse_exit(recorded.exit), facts, NOW).unwrap()
 }
 
 /// Recordings of megabytes were cut in the middle of a long string: fills the gap to the original size.
@@ -54,7 +55,7 @@ fn whole(stdout: Vec<u8>) -> Vec<u8> {
     format!("{head}{filling}{tail}").into_bytes()
 }
 
-fn check(kind: DriverKind, case: &str, truth: &Truth) -> Vec<String> {
+fn check(kind: &str, case: &str, truth: &Truth) -> Vec<String> {
     let explanation = explained(kind, case, ExplainFacts::default());
     let (wire, verdict) = (&explanation.wire, &explanation.verdict);
     let promise = Promise::find(&wire.final_text).map(|promise| match promise {
@@ -89,13 +90,13 @@ fn check(kind: DriverKind, case: &str, truth: &Truth) -> Vec<String> {
 #[test]
 fn every_recorded_run_comes_to_what_a_person_says_it_came_to() {
     let yaml = std::fs::read_to_string(fixtures().join("truth.yaml")).unwrap();
-    let truth: BTreeMap<DriverKind, BTreeMap<String, Truth>> = rehearsal_core::yaml::from_str(&yaml).unwrap();
+    let truth: BTreeMap<String, BTreeMap<String, Truth>> = rehearsal_core::yaml::from_str(&yaml).unwrap();
     let mut wrong = Vec::new();
     for (kind, cases) in &truth {
         for (case, truth) in cases {
-            wrong.extend(check(*kind, case, truth));
+            wrong.extend(check(kind, case, truth));
         }
-        let recorded = std::fs::read_dir(fixtures().join(kind.as_str())).unwrap();
+        let recorded = std::fs::read_dir(fixtures().join(kind)).unwrap();
         let recorded = recorded
             .filter(|file| file.as_ref().unwrap().path().extension() == Some("json".as_ref()))
             .count();
@@ -109,7 +110,7 @@ fn every_recorded_run_comes_to_what_a_person_says_it_came_to() {
 #[test]
 fn a_refused_edit_is_no_failure_of_a_run_that_was_only_to_look() {
     let looked = ExplainFacts { read_only: true, changed: None };
-    let outcome = |case, facts| explained(DriverKind::Claude, case, facts).verdict.outcome.name();
+    let outcome = |case, facts| explained("claude", case, facts).verdict.outcome.name();
     assert_eq!(outcome("plan-mode", looked), OutcomeName::Done);
     assert_eq!(outcome("default-mode-denied", looked), OutcomeName::Done);
     let changed = ExplainFacts { read_only: false, changed: Some(true) };
@@ -120,14 +121,14 @@ fn a_refused_edit_is_no_failure_of_a_run_that_was_only_to_look() {
 
 #[test]
 fn an_exit_status_that_stands_for_a_signal_is_said_to() {
-    let verdict = explained(DriverKind::Claude, "sigterm-model-wait", ExplainFacts::default()).verdict;
+    let verdict = explained("claude", "sigterm-model-wait", ExplainFacts::default()).verdict;
     assert_eq!(verdict.outcome.to_string(), "crashed: signal 15 (SIGTERM)");
     assert_eq!(verdict.because, ["exit status 143", "that status stands for signal 15 (SIGTERM)"]);
 }
 
 /// What was called in a recording, with its arguments.
-fn called(kind: DriverKind, stdout: &[u8]) -> Vec<(String, Option<String>)> {
-    let mut parser = driver_for(kind, None, Vec::new()).parser(NOW);
+fn called(kind: &str, stdout: &[u8]) -> Vec<(String, Option<String>)> {
+    let mut parser = (KNOWN.named(kind).unwrap().parser)(NOW);
     let mut out = Vec::new();
     parser.push(stdout, &mut out);
     let calls = out.into_iter().filter_map(|activity| match activity {
@@ -139,9 +140,9 @@ fn called(kind: DriverKind, stdout: &[u8]) -> Vec<(String, Option<String>)> {
 
 #[test]
 fn every_call_in_a_recording_tells_its_arguments_as_json() {
-    for kind in [DriverKind::Claude, DriverKind::Codex, DriverKind::Gemini, DriverKind::Opencode] {
+    for kind in KNOWN.foreign() {
         let mut calls = 0;
-        for entry in std::fs::read_dir(fixtures().join(kind.as_str())).unwrap() {
+        for entry in std::fs::read_dir(fixtures().join(kind)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|ending| ending != "stdout") {
                 continue;

@@ -1,17 +1,19 @@
 //! Ends that the formats describe, beyond the recorded ones.
 
-use rehearsal_agent::driver::{DriverKind, ExplainFacts, explain, parse_exit};
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::driver::{ExplainFacts, explain, parse_exit};
 use rehearsal_core::{Outcome, Timestamp};
 use rstest::rstest;
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
-fn outcome(kind: DriverKind, stdout: &str, stderr: &str, exit: i32) -> Outcome {
+fn outcome(kind: &str, stdout: &str, stderr: &str, exit: i32) -> Outcome {
     let facts = ExplainFacts::default();
+    let kind = kind.parse().unwrap();
     explain(kind, stdout.as_bytes(), stderr.as_bytes(), parse_exit(exit), facts, NOW).unwrap().verdict.outcome
 }
 
-fn name(kind: DriverKind, stdout: &str, stderr: &str, exit: i32) -> String {
+fn name(kind: &str, stdout: &str, stderr: &str, exit: i32) -> String {
     outcome(kind, stdout, stderr, exit).name().to_string()
 }
 
@@ -38,33 +40,29 @@ fn each_http_status_means_the_same_whoever_tells_it(#[case] status: u16, #[case]
     let claude = format!(
         r#"{{"is_error":true,"subtype":"success","terminal_reason":"api_error","api_error_status":{status},"result":"API Error: {status} no","type":"result"}}"#
     );
-    assert_eq!(name(DriverKind::Claude, &claude, "", 1), expected, "claude");
+    assert_eq!(name("claude", &claude, "", 1), expected, "claude");
     let codex = format!(
         r#"{{"type":"turn.failed","error":{{"message":"unexpected status {status} Some Words: no"}}}}"#
     );
-    assert_eq!(name(DriverKind::Codex, &codex, "", 1), expected, "codex");
+    assert_eq!(name("codex", &codex, "", 1), expected, "codex");
     let retried = format!(
         r#"{{"type":"turn.failed","error":{{"message":"exceeded retry limit, last status: {status} Some Words"}}}}"#
     );
-    assert_eq!(name(DriverKind::Codex, &retried, "", 1), expected, "codex after retries");
+    assert_eq!(name("codex", &retried, "", 1), expected, "codex after retries");
     let opencode = format!(
         r#"{{"type":"error","sessionID":"s","error":{{"name":"APIError","data":{{"message":"no","statusCode":{status}}}}}}}"#
     );
-    assert_eq!(name(DriverKind::Opencode, &opencode, "", 1), expected, "opencode");
+    assert_eq!(name("opencode", &opencode, "", 1), expected, "opencode");
     let message = format!(r#"{{\"error\":{{\"code\":{status},\"message\":\"no\",\"status\":\"X\"}}}}"#);
     let gemini = format!(
         "log\n{{\n  \"session_id\": \"s\",\n  \"error\": {{\n    \"type\": \"Error\",\n    \"message\": \"{message}\",\n    \"code\": {status}\n  }}\n}}\n"
     );
-    assert_eq!(name(DriverKind::Gemini, "", &gemini, i32::from(status % 256)), expected, "gemini");
-    assert_eq!(
-        name(DriverKind::Gemini, "", "", i32::from(status % 256)),
-        expected,
-        "gemini's exit status alone"
-    );
+    assert_eq!(name("gemini", "", &gemini, i32::from(status % 256)), expected, "gemini");
+    assert_eq!(name("gemini", "", "", i32::from(status % 256)), expected, "gemini's exit status alone");
     let line = format!(
         r#"{{"type":"result","status":"error","error":{{"type":"unknown","message":"[API Error: {message}]"}}}}"#
     );
-    assert_eq!(name(DriverKind::Gemini, &line, "", 1), expected, "gemini's stream");
+    assert_eq!(name("gemini", &line, "", 1), expected, "gemini's stream");
 }
 
 #[rstest]
@@ -81,7 +79,7 @@ fn each_http_status_means_the_same_whoever_tells_it(#[case] status: u16, #[case]
 #[case(137, "crashed")]
 #[case(-9, "crashed")]
 fn gemini_documents_its_exit_statuses(#[case] exit: i32, #[case] expected: &str) {
-    assert_eq!(name(DriverKind::Gemini, "", "something\n", exit), expected);
+    assert_eq!(name("gemini", "", "something\n", exit), expected);
 }
 
 #[test]
@@ -91,30 +89,25 @@ fn a_used_up_plan_of_claude_tells_when_it_is_filled() {
         r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"terminal_reason":"api_error","result":"You've hit your limit · resets 9pm (UTC)"}"#,
     ];
     let expected = Outcome::QuotaExhausted { until: Some(in_minutes(60)) };
-    assert_eq!(outcome(DriverKind::Claude, &events.join("\n"), "", 1), expected);
-    assert_eq!(outcome(DriverKind::Claude, events[1], "", 1), expected, "the message says it too");
+    assert_eq!(outcome("claude", &events.join("\n"), "", 1), expected);
+    assert_eq!(outcome("claude", events[1], "", 1), expected, "the message says it too");
     let allowed =
         r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","resetsAt":1794776400}}"#;
     let done = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
-    assert_eq!(outcome(DriverKind::Claude, &format!("{allowed}\n{done}"), "", 0), Outcome::Done);
+    assert_eq!(outcome("claude", &format!("{allowed}\n{done}"), "", 0), Outcome::Done);
 }
 
 #[test]
 fn a_rate_limit_tells_how_long_to_wait() {
     let opencode = r#"{"type":"error","sessionID":"s","error":{"name":"APIError","data":{"message":"slow down","statusCode":429,"responseHeaders":{"retry-after":"120"}}}}"#;
-    assert_eq!(
-        outcome(DriverKind::Opencode, opencode, "", 1),
-        Outcome::RateLimited { until: Some(in_minutes(2)) }
-    );
+    assert_eq!(outcome("opencode", opencode, "", 1), Outcome::RateLimited { until: Some(in_minutes(2)) });
     let message = r#"{\"error\":{\"code\":429,\"message\":\"slow down\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"@type\":\"x\",\"retryDelay\":\"180.5s\"}]}}"#;
     let gemini =
         format!(r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#);
-    let Outcome::RateLimited { until: Some(until) } = outcome(DriverKind::Gemini, &gemini, "", 1) else {
-        panic!()
-    };
+    let Outcome::RateLimited { until: Some(until) } = outcome("gemini", &gemini, "", 1) else { panic!() };
     assert_eq!(until.0 - NOW.0, 180_500);
     let codex = r#"{"type":"turn.failed","error":{"message":"stream disconnected before completion: Rate limit reached for gpt-5. Please try again in 60s."}}"#;
-    assert_eq!(outcome(DriverKind::Codex, codex, "", 1), Outcome::RateLimited { until: Some(in_minutes(1)) });
+    assert_eq!(outcome("codex", codex, "", 1), Outcome::RateLimited { until: Some(in_minutes(1)) });
 }
 
 #[rstest]
@@ -130,7 +123,7 @@ fn gemini_formats_what_the_api_says(#[case] message: &str, #[case] exit: i32, #[
     let line = format!(
         r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"[API Error: {message}]"}}}}"#
     );
-    assert_eq!(name(DriverKind::Gemini, &line, "", exit), expected);
+    assert_eq!(name("gemini", &line, "", exit), expected);
 }
 
 #[test]
@@ -138,16 +131,10 @@ fn a_daily_quota_is_not_a_rate_limit() {
     let message = r#"{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"violations\":[{\"quotaId\":\"GenerateRequestsPerDayPerProject\"}]},{\"retryDelay\":\"3600s\"}]}}"#;
     let gemini =
         format!(r#"{{"type":"result","status":"error","error":{{"type":"Error","message":"{message}"}}}}"#);
-    assert_eq!(
-        outcome(DriverKind::Gemini, &gemini, "", 1),
-        Outcome::QuotaExhausted { until: Some(in_minutes(60)) }
-    );
+    assert_eq!(outcome("gemini", &gemini, "", 1), Outcome::QuotaExhausted { until: Some(in_minutes(60)) });
     let codex =
         r#"{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again in 3 hours."}}"#;
-    assert_eq!(
-        outcome(DriverKind::Codex, codex, "", 1),
-        Outcome::QuotaExhausted { until: Some(in_minutes(180)) }
-    );
+    assert_eq!(outcome("codex", codex, "", 1), Outcome::QuotaExhausted { until: Some(in_minutes(180)) });
 }
 
 #[test]
@@ -160,7 +147,7 @@ fn what_the_model_or_a_tool_says_is_never_taken_for_an_error() {
         ),
         format_args!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"{words}"}}"#)
     );
-    assert_eq!(outcome(DriverKind::Claude, &claude, words, 0), Outcome::Done);
+    assert_eq!(outcome("claude", &claude, words, 0), Outcome::Done);
     let codex = format!(
         "{}\n{}\n{}",
         format_args!(
@@ -169,10 +156,10 @@ fn what_the_model_or_a_tool_says_is_never_taken_for_an_error() {
         format_args!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{words}"}}}}"#),
         r#"{"type":"turn.completed","usage":{}}"#
     );
-    assert_eq!(outcome(DriverKind::Codex, &codex, words, 0), Outcome::Done);
-    assert_eq!(name(DriverKind::Codex, &codex.replace("turn.completed", "turn.other"), words, 1), "crashed");
-    assert_eq!(name(DriverKind::Claude, words, words, 1), "crashed", "plain text is no structure");
-    assert_eq!(name(DriverKind::Command, words, words, 1), "crashed");
+    assert_eq!(outcome("codex", &codex, words, 0), Outcome::Done);
+    assert_eq!(name("codex", &codex.replace("turn.completed", "turn.other"), words, 1), "crashed");
+    assert_eq!(name("claude", words, words, 1), "crashed", "plain text is no structure");
+    assert_eq!(name("command", words, words, 1), "crashed");
 }
 
 #[test]
@@ -182,64 +169,59 @@ fn an_interrupted_claude_is_cancelled_and_a_broken_one_failed() {
             r#"{{"type":"result","subtype":"error_during_execution","is_error":true{reason},"errors":["No conversation found with session ID: x"]}}"#
         )
     };
-    assert_eq!(
-        name(DriverKind::Claude, &result(r#","terminal_reason":"aborted_tools""#), "", 0),
-        "cancelled"
-    );
-    assert_eq!(name(DriverKind::Claude, &result(""), "", 0), "cancelled");
-    assert_eq!(name(DriverKind::Claude, &result(""), "", 1), "failed");
+    assert_eq!(name("claude", &result(r#","terminal_reason":"aborted_tools""#), "", 0), "cancelled");
+    assert_eq!(name("claude", &result(""), "", 0), "cancelled");
+    assert_eq!(name("claude", &result(""), "", 1), "failed");
 }
 
 #[test]
 fn codex_says_why_without_ending_its_turn() {
     let stream = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"error\",\"message\":\"unexpected status 401 Unauthorized\"}\n";
-    assert_eq!(name(DriverKind::Codex, stream, "", 1), "auth_failed");
+    assert_eq!(name("codex", stream, "", 1), "auth_failed");
     let reconnecting = "{\"type\":\"turn.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (unexpected status 401)\"}\n";
-    assert_eq!(name(DriverKind::Codex, reconnecting, "", -9), "crashed");
+    assert_eq!(name("codex", reconnecting, "", -9), "crashed");
     let untrusted = "Not inside a trusted directory and --skip-git-repo-check was not specified.\n";
-    assert_eq!(name(DriverKind::Codex, "", untrusted, 1), "permission_denied");
+    assert_eq!(name("codex", "", untrusted, 1), "permission_denied");
 }
 
 #[test]
 fn opencode_that_stops_at_a_refusal_was_not_allowed_to_work() {
     let step = r#"{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls"}}"#;
     let stderr = "\u{1b}[93m\u{1b}[1m! \u{1b}[0mpermission requested: edit (hello.txt); auto-rejecting\n";
-    let Outcome::PermissionDenied { reason } = outcome(DriverKind::Opencode, step, stderr, 0) else {
-        panic!()
-    };
+    let Outcome::PermissionDenied { reason } = outcome("opencode", step, stderr, 0) else { panic!() };
     assert_eq!(reason, "permission requested: edit (hello.txt); auto-rejecting");
-    assert_eq!(name(DriverKind::Opencode, step, "", 0), "protocol_error", "nothing says why it stopped");
-    assert_eq!(name(DriverKind::Opencode, step, stderr, -9), "permission_denied");
+    assert_eq!(name("opencode", step, "", 0), "protocol_error", "nothing says why it stopped");
+    assert_eq!(name("opencode", step, stderr, -9), "permission_denied");
 }
 
 #[test]
 fn the_crew_tells_its_end_in_our_own_words() {
     let (success, limited) =
         (include_str!("../fixtures/crew/success.stdout"), include_str!("../fixtures/crew/err-429.stdout"));
-    assert_eq!(outcome(DriverKind::Crew, success, "", 0), Outcome::Done);
+    assert_eq!(outcome("crew", success, "", 0), Outcome::Done);
     let until = Some(rehearsal_core::Timestamp(1_800_000_000_000));
-    assert_eq!(outcome(DriverKind::Crew, limited, "", 75), Outcome::RateLimited { until });
+    assert_eq!(outcome("crew", limited, "", 75), Outcome::RateLimited { until });
     let end = |end: &str| success.replace("\"success\"", end);
-    let timed_out = outcome(DriverKind::Crew, &end("{\"timed_out\":{\"after_ms\":1000}}"), "", 124);
+    let timed_out = outcome("crew", &end("{\"timed_out\":{\"after_ms\":1000}}"), "", 124);
     assert_eq!(timed_out.name().as_str(), "timed_out");
-    assert_eq!(name(DriverKind::Crew, &end("\"max_turns\""), "", 6), "needs_continuation");
-    assert_eq!(name(DriverKind::Crew, &end("\"budget_reached\""), "", 8), "budget_reached");
+    assert_eq!(name("crew", &end("\"max_turns\""), "", 6), "needs_continuation");
+    assert_eq!(name("crew", &end("\"budget_reached\""), "", 8), "budget_reached");
     let unfinished = success.rsplit_once("{\"schema_version\":1,\"report\"").unwrap().0;
-    assert_eq!(name(DriverKind::Crew, unfinished, "", 0), "protocol_error");
-    assert_eq!(name(DriverKind::Crew, unfinished, "", -9), "crashed");
+    assert_eq!(name("crew", unfinished, "", 0), "protocol_error");
+    assert_eq!(name("crew", unfinished, "", -9), "crashed");
 }
 
 #[test]
 fn events_of_a_later_version_are_passed_over() {
     let claude = "{\"type\":\"brand_new\",\"message\":\"text\"}\n{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"ok\",\"num_turns\":\"three\"}";
-    assert_eq!(outcome(DriverKind::Claude, claude, "", 0), Outcome::Done);
+    assert_eq!(outcome("claude", claude, "", 0), Outcome::Done);
     let gemini = "Loaded cached credentials.\n{\"type\":\"init\"}\n{\"type\":\"new\"}\n{\"type\":\"result\",\"status\":\"success\"}";
-    assert_eq!(outcome(DriverKind::Gemini, gemini, "", 0), Outcome::Done);
+    assert_eq!(outcome("gemini", gemini, "", 0), Outcome::Done);
 }
 
 #[test]
 fn text_that_is_json_of_another_kind_is_text() {
-    for kind in DriverKind::ALL.into_iter().filter(|kind| *kind != DriverKind::Command) {
+    for kind in KNOWN.0.iter().map(|cli| cli.name).filter(|name| *name != "command") {
         assert_eq!(outcome(kind, "{\"answer\":\"42\"}\n", "", 0), Outcome::Done, "{kind}");
         assert_eq!(outcome(kind, "{\n  \"answer\": 42\n}\n", "", 0), Outcome::Done, "{kind}");
         assert_eq!(name(kind, "{\"type\":\"resul", "", 0), "protocol_error", "{kind}");
@@ -253,7 +235,7 @@ fn gemini_is_refused_by_its_approval_mode_in_the_stream_too() {
 {"type":"tool_result","tool_id":"w","status":"error","error":{"type":"tool_not_registered","message":"not found"}}
 {"type":"message","role":"assistant","content":"Done.","delta":true}
 {"type":"result","status":"success"}"#;
-    let Outcome::PermissionDenied { reason } = outcome(DriverKind::Gemini, stream, "", 0) else { panic!() };
+    let Outcome::PermissionDenied { reason } = outcome("gemini", stream, "", 0) else { panic!() };
     assert_eq!(reason, "`write_file` was refused (a.txt)");
 }
 
@@ -267,7 +249,7 @@ fn a_rate_limit_without_a_time_has_the_one_that_the_vendor_named_before() {
     let end = r#"{"is_error":true,"subtype":"success","terminal_reason":"api_error","api_error_status":429,"result":"API Error: 429 no","duration_ms":60000,"type":"result"}"#;
     let until = |retries: &[String]| {
         let stdout = format!("{}\n{end}\n", retries.join("\n"));
-        match outcome(DriverKind::Claude, &stdout, "", 1) {
+        match outcome("claude", &stdout, "", 1) {
             Outcome::RateLimited { until } => until,
             other => panic!("{other}"),
         }

@@ -14,7 +14,6 @@ async fn a_missing_program_is_the_systems_fault_and_says_what_to_do() {
         report.warnings,
         ["install `no-such-agent`, put it on the PATH, or give its path in the configuration"]
     );
-    assert!(bench.file("outcome.json").contains("agent_missing"));
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use rehearsal_agent::process::{Supervised, processes_of_run};
 use rehearsal_agent::{BootInstant, Lease};
 use rehearsal_core::{Exit, Outcome};
+use rehearsal_process::{Supervised, processes_of_run};
 
 use crate::support::{Bench, FOR_EVER, eventually, launcher};
 

@@ -1,44 +1,22 @@
 //! The smallest driver there is: any program, whose output is read line by line. `END` is its final event,
 //! `USAGE n` tells tokens, anything else is text.
 
-use std::collections::BTreeMap;
-
-use rehearsal_agent::{CommandLine, Driver, RunRequest, WireParser};
-use rehearsal_core::{Activity, Exit, Timestamp, Tokens, WireEnd, WireReport, WireShape};
+use rehearsal_agent::driver::Program;
+use rehearsal_agent::{AgentCli, Driver, WireParser};
+use rehearsal_core::{Activity, Exit, Tokens, WireEnd, WireReport, WireShape};
 
 /// As much of a line, and of the whole, as is kept.
 const KEPT: usize = 64 << 10;
 
-pub(crate) struct LineDriver {
-    pub(crate) program: String,
-    pub(crate) args: Vec<String>,
-    pub(crate) env: BTreeMap<String, String>,
-}
+pub(crate) static LINE: AgentCli = AgentCli {
+    name: "line",
+    command: |offer, request| offer.finish(request),
+    parser: |_| Box::<LineParser>::default(),
+    ..AgentCli::PLAIN
+};
 
-impl LineDriver {
-    pub(crate) fn new(program: &str, args: impl IntoIterator<Item = String>) -> Self {
-        Self { program: program.to_owned(), args: args.into_iter().collect(), env: BTreeMap::new() }
-    }
-}
-
-impl Driver for LineDriver {
-    fn name(&self) -> &'static str {
-        "line"
-    }
-
-    fn command(&self, request: &RunRequest) -> CommandLine {
-        CommandLine {
-            program: self.program.clone(),
-            args: self.args.clone(),
-            env: self.env.clone(),
-            stdin: request.prompt.clone(),
-            warnings: Vec::new(),
-        }
-    }
-
-    fn parser(&self, _now: Timestamp) -> Box<dyn WireParser> {
-        Box::<LineParser>::default()
-    }
+pub(crate) fn line_driver(program: &str, args: impl IntoIterator<Item = String>) -> Driver {
+    Driver::new(&LINE, Program::from(program).with_args(args.into_iter().collect()))
 }
 
 #[derive(Default)]

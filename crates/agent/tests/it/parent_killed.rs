@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use rehearsal_agent::process::{ProcessId, processes_of_run};
+use rehearsal_process::{ProcessId, processes_of_run};
 
 use crate::support::{Bench, RUNAWAYS, eventually, example, runaways};
 

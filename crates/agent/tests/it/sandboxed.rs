@@ -3,10 +3,10 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rehearsal_agent::process::{Supervised, become_subreaper, processes_of_run};
-use rehearsal_agent::{Confinement, RunReport};
+use rehearsal_agent::{Confinement, RunReport, cli_of};
 use rehearsal_core::config::{Layer, Origin, Overrides, resolve};
 use rehearsal_core::{Exit, Outcome, Stop};
+use rehearsal_process::{Supervised, become_subreaper, processes_of_run};
 use rehearsal_sandbox::{Policy, ProjectMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt;
@@ -19,7 +19,7 @@ fn confinement(driver: &str, sandbox: &str) -> Confinement {
     let layer = Layer::parse(&text, Origin::file("config.yaml")).unwrap();
     let settings = resolve(&[layer], Overrides::default(), Overrides::default()).unwrap();
     let profile = settings.profile().unwrap();
-    Confinement::new(profile.sandbox.as_ref().unwrap(), profile.driver).unwrap()
+    Confinement::new(profile.sandbox.as_ref().unwrap(), cli_of(profile.driver)).unwrap()
 }
 
 /// A repository, a home with a secret, a file outside, and an agent confined as `sandbox` says.
@@ -135,8 +135,8 @@ async fn a_confined_agent_commits_and_reports() {
     assert_eq!(report.warnings, [] as [String; 0]);
     assert_eq!(report.evidence.git.unwrap().commits.len(), 1);
     assert_eq!(place.git(place.0.work().as_str(), "log -1 --format=%s"), "Greet");
-    let outcome: serde_json::Value = serde_json::from_str(&place.0.file("outcome.json")).unwrap();
-    assert_eq!(outcome["sandbox"]["layers"]["files"]["state"], "enforced");
+    let sandbox = serde_json::to_value(report.sandbox.unwrap()).unwrap();
+    assert_eq!(sandbox["layers"]["files"]["state"], "enforced");
 }
 
 #[tokio::test]
@@ -282,7 +282,7 @@ async fn running(bench: &Bench) -> Supervised {
     let mut policy = Policy::new(bench.work());
     policy.mode = ProjectMode::Writable;
     let spec = bench.spec(&runaways("echo ready; sleep 1000"));
-    let spec = rehearsal_agent::process::SpawnSpec { sandbox: Some(policy), ..spec };
+    let spec = rehearsal_process::SpawnSpec { sandbox: Some(policy), ..spec };
     let mut process = Supervised::spawn(&launcher(), spec).await.unwrap();
     let mut said = [0; 6];
     process.stdout.as_mut().unwrap().read_exact(&mut said).await.unwrap();
@@ -323,23 +323,4 @@ async fn when_the_shim_of_a_confined_process_is_killed_nothing_is_left() {
     assert_eq!((ended.exit, ended.supervisor_lost), (Exit::Signal(9), true));
     eventually("the init is gone", || !std::path::Path::new(&format!("/proc/{init}/exe")).exists());
     eventually("the run is gone", || processes_of_run(&bench.run).is_empty());
-}
-
-#[tokio::test]
-async fn a_shim_serves_a_confined_process_and_then_a_free_one() {
-    let bench = Bench::new();
-    let mut spec = bench.spec("read line; exit 3");
-    spec.sandbox = Some(Policy::new(bench.work()));
-    let mut process = Supervised::spawn(&launcher(), spec.clone()).await.unwrap();
-    let shim = parent_of(process.pid());
-    assert!(process.sandbox().is_some());
-    drop(process.stdin.take());
-    assert_eq!(process.wait().await.exit, Exit::Code(3));
-    let mut process = process.into_idle().unwrap().run(spec).await.unwrap();
-    assert_eq!(parent_of(process.pid()), shim);
-    drop(process.stdin.take());
-    assert_eq!(process.wait().await.exit, Exit::Code(3));
-    let mut process = process.into_idle().unwrap().run(bench.spec("exit 4")).await.unwrap();
-    assert_eq!(process.sandbox(), None);
-    assert_eq!(process.wait().await.exit, Exit::Code(4));
 }

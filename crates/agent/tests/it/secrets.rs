@@ -30,7 +30,7 @@ async fn secrets_are_redacted_in_every_file_and_report() {
     let told = format!("{report:?} {:?}", bench.seen.lock().unwrap());
     assert!(!told.contains(VALUE) && !told.contains(SHAPE), "{told}");
     // What the agent wrote itself, in its own words, is the agent's.
-    for name in ["prompt.md", "stdout.log", "stderr.log", "activity.jsonl", "outcome.json"] {
+    for name in ["prompt.md", "stdout.log", "stderr.log", "activity.jsonl"] {
         let content = bench.file(name);
         assert!(!content.contains(VALUE) && !content.contains(SHAPE), "{name}: {content}");
     }

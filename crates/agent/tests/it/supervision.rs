@@ -1,9 +1,9 @@
 //! The shim and our end of it.
 
-use rehearsal_agent::process::{
+use rehearsal_core::Exit;
+use rehearsal_process::{
     ProcessId, SpawnError, Supervised, become_subreaper, kill_processes_of_run, processes_of_run,
 };
-use rehearsal_core::Exit;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{Bench, FOR_EVER, RUNAWAYS, eventually, launcher, runaways};
@@ -158,36 +158,6 @@ async fn dropping_it_ends_everything() {
 }
 
 #[tokio::test]
-async fn a_shim_serves_one_program_after_the_other() {
-    let first = Bench::new();
-    let mut process = spawn(&first, &runaways("echo $PPID; exit 3")).await;
-    let parent = line(&mut process).await;
-    let ended = process.wait().await;
-    assert_eq!((ended.exit, ended.escaped.count as usize), (Exit::Code(3), RUNAWAYS + 1));
-    let second = Bench::new();
-    let shim = process.into_idle().expect("nothing was left");
-    let mut process = shim.run(second.spec("echo $PPID; pwd; exit 4")).await.unwrap();
-    assert_eq!(output(&mut process).await, format!("{parent}{}\n", second.work()));
-    assert_eq!(process.wait().await.exit, Exit::Code(4));
-    assert_nothing_left(&first, RUNAWAYS);
-}
-
-#[tokio::test]
-async fn a_shim_that_had_to_end_its_program_serves_no_other() {
-    let bench = Bench::new();
-    let mut process = spawn(&bench, "echo ready; sleep 1000").await;
-    assert_eq!(line(&mut process).await, "ready\n");
-    process.terminate(FOR_EVER).await;
-    process.wait().await;
-    assert!(process.into_idle().is_none());
-    let mut process = spawn(&bench, "echo ready; sleep 1000").await;
-    assert_eq!(line(&mut process).await, "ready\n");
-    signal(parent_of(process.pid()), rustix::process::Signal::TERM);
-    process.wait().await;
-    assert!(process.into_idle().is_none());
-}
-
-#[tokio::test]
 async fn a_shim_that_is_asked_to_end_takes_all_with_it() {
     let bench = Bench::new();
     let mut process = spawn(&bench, &runaways("echo ready; sleep 1000")).await;
@@ -232,7 +202,7 @@ async fn what_cannot_be_started_says_why() {
     std::fs::write(bench.work().join("script"), "#!/no/such/interpreter\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(bench.work().join("script"), mode).unwrap();
-    let refused = async |change: &dyn Fn(&mut rehearsal_agent::process::SpawnSpec)| {
+    let refused = async |change: &dyn Fn(&mut rehearsal_process::SpawnSpec)| {
         let mut spec = bench.spec("exit 0");
         change(&mut spec);
         Supervised::spawn(&launcher(), spec).await.unwrap_err().to_string()
@@ -258,10 +228,10 @@ async fn what_cannot_be_started_says_why() {
 
 #[tokio::test]
 async fn a_shim_that_is_none_is_told_as_such() {
-    let launcher = rehearsal_agent::process::Launcher::new("/bin/true", []);
+    let launcher = rehearsal_process::Launcher::new("/bin/true", []);
     let error = Supervised::spawn(&launcher, Bench::new().spec("exit 0")).await.unwrap_err();
     assert!(matches!(error, SpawnError::Supervisor { .. }), "{error}");
-    let launcher = rehearsal_agent::process::Launcher::new("/no/such/shim", []);
+    let launcher = rehearsal_process::Launcher::new("/no/such/shim", []);
     let error = Supervised::spawn(&launcher, Bench::new().spec("exit 0")).await.unwrap_err();
     assert_eq!(
         error.to_string(),

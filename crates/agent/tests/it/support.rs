@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
 use rehearsal_agent::{Agent, Confinement, Graces, Permission, ProcessAgent, RunReport, RunRequest, Watch};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
 use tokio_util::sync::CancellationToken;
 
-use crate::line_driver::LineDriver;
+use crate::line_driver::line_driver;
 
 /// Longer than anything takes; a test that reaches it has failed.
 pub(crate) const FOR_EVER: Duration = Duration::from_mins(1);
@@ -110,9 +110,9 @@ impl Bench {
     }
 
     pub(crate) fn agent(&self, program: &str, args: &[&str]) -> ProcessAgent {
-        let driver = LineDriver::new(program, args.iter().map(|&arg| arg.to_owned()));
+        let driver = line_driver(program, args.iter().map(|&arg| arg.to_owned()));
         let clock = Arc::new(VirtualClock::starting_at(Timestamp(1_000)));
-        ProcessAgent::new(Box::new(driver), self.ours.clone(), clock)
+        ProcessAgent::new(driver, self.ours.clone(), clock)
             .with_launcher(launcher())
             .with_graces(self.graces)
             .with_confinement(self.confinement.clone())

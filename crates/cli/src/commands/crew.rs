@@ -60,7 +60,7 @@ fn roles_here(context: &Context) -> Result<Roles, CliError> {
 /// Whether the role of an agent of the crew is there: no run should have to find out.
 pub(crate) fn check_role(profile: &Profile, project: &Project) -> Result<(), CliError> {
     match &profile.role {
-        Some(role) if profile.driver == DriverKind::Crew => {
+        Some(role) if profile.driver == DriverKind::CREW => {
             roles_in(&agents_dir(&project.root))?.get(role).map(drop).map_err(role_error)
         }
         _ => Ok(()),

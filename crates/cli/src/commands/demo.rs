@@ -9,7 +9,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
-use rehearsal_engine::LoopSummary;
+use rehearsal_engine::WorkSummary;
 use rehearsal_store::{Change, RunQuery, Store};
 use serde::Serialize;
 
@@ -19,9 +19,9 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::project::Project;
-use crate::scratch::{commit_all, init_repository};
 use crate::ui::{BOLD, GOOD, Ui, styled, table};
 use crate::words;
+use rehearsal_git::scratch::{commit_all, init_repository};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -59,7 +59,7 @@ pub(crate) struct DemoDocument {
     /// The tests after it.
     after: TestResult,
     /// What the loop came to.
-    summary: LoopSummary,
+    summary: WorkSummary,
     /// Where it happened, if it was kept.
     kept: Option<String>,
 }
@@ -103,15 +103,15 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
         return pull_request::run(wanted.as_deref().unwrap_or(scratch), wanted.is_some(), context).await;
     }
     let root = wanted.unwrap_or_else(|| scratch.join("greet"));
-    let project = prepare(&root)?;
+    let project = prepare(&root).await?;
     let quiet = Context { ui: Ui { json: false }, directory: root.clone(), clock: context.clock.clone() };
-    let before = run_tests(&root)?;
+    let before = run_tests(&root).await?;
     context.ui.say(format!("a scratch repository with a failing test: {}", in_words(before)));
     let store = project.store().await?;
     add_tasks(&*store, &quiet, &project).await?;
     let loop_context = Context { ui: context.ui, ..quiet };
     let (summary, interrupted) = run_loop(&RunArgs::default(), &project, &loop_context).await?;
-    let after = run_tests(&root)?;
+    let after = run_tests(&root).await?;
     show(&summary, &*store, before, after, &args, context).await?;
     let exit = if after.failed == 0 { exit_of(&summary.end, interrupted) } else { Exit::Red };
     let kept = args.keep.map(|_| root.to_string());
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
 }
 
 /// A tiny real repository, and a configuration whose agent is the stand-in.
-fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
+async fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
     fs_err::create_dir_all(root.join(".rehearsal"))?;
     fs_err::write(root.join("greet.sh"), GREET)?;
     fs_err::write(root.join("run-tests"), TESTS)?;
@@ -132,8 +132,8 @@ fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
         serde_json::to_string(&program.display().to_string()).map_err(std::io::Error::other)?
     );
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
-    init_repository(root)?;
-    commit_all(root, "A greeting to be")?;
+    init_repository(root).await?;
+    commit_all(root, "A greeting to be").await?;
     Ok(Project::at(root))
 }
 
@@ -160,8 +160,9 @@ async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> R
     Ok(())
 }
 
-fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {
-    let output = std::process::Command::new("sh").arg("run-tests").current_dir(root).output()?;
+async fn run_tests(root: &Utf8Path) -> Result<TestResult, CliError> {
+    let output = rehearsal_process::Command::new("sh", root).args(["run-tests"]).run().await;
+    let output = output.map_err(|error| CliError::of(Exit::Internal, &error))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let count = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
     Ok(TestResult { passed: count("ok "), failed: count("FAIL ") })
@@ -172,7 +173,7 @@ fn in_words(tests: TestResult) -> String {
 }
 
 async fn show(
-    summary: &LoopSummary,
+    summary: &WorkSummary,
     store: &dyn Store,
     before: TestResult,
     after: TestResult,
@@ -185,7 +186,7 @@ async fn show(
         let of_task = runs.iter().filter(|run| run.start.task == task.id).filter_map(|run| run.end.as_ref());
         let commits: Vec<String> = of_task
             .flat_map(|end| &end.commits)
-            .map(|commit| format!("{} {}", commit.id.get(..7).unwrap_or(&commit.id), commit.subject))
+            .map(|commit| format!("{:.7} {}", commit.id, commit.subject))
             .collect();
         commits.join(", ")
     };

@@ -6,11 +6,11 @@ mod store;
 
 use camino::Utf8Path;
 use clap::Args;
-use rehearsal_agent::{git, process};
+use rehearsal_agent::cli_of;
+use rehearsal_core::AgentName;
 use rehearsal_core::config::{DriverKind, Overrides, Profile, Settings, without_password};
-use rehearsal_core::{AgentName, Run};
 use rehearsal_crew::any_vendor;
-use rehearsal_engine::LoopLock;
+use rehearsal_engine::left_runs;
 use rehearsal_sandbox::SandboxReport;
 use rehearsal_store::{OpenError, StoreError, StoreLocation};
 use serde::Serialize;
@@ -173,7 +173,7 @@ fn is_older(version: &str, than: (u32, u32)) -> bool {
 }
 
 async fn check_git() -> Check {
-    match git::git_version().await {
+    match rehearsal_git::version().await {
         Ok(version) if is_older(&version, OLDEST_GIT) => {
             let (major, minor) = OLDEST_GIT;
             let what = format!("{version} is too old: merges are tried out with {major}.{minor} or newer");
@@ -186,7 +186,7 @@ async fn check_git() -> Check {
 
 /// Grandchildren of agents are found through /proc and a subreaper.
 fn check_supervision() -> Check {
-    let works = process::become_subreaper().is_ok() && Utf8Path::new("/proc/self/stat").exists();
+    let works = rehearsal_process::become_subreaper().is_ok() && Utf8Path::new("/proc/self/stat").exists();
     if works {
         Check::ok("supervision", "agents and all that they start can be ended")
     } else {
@@ -197,7 +197,7 @@ fn check_supervision() -> Check {
 
 fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>) {
     for (name, profile) in &settings.agents {
-        if profile.driver == DriverKind::Crew {
+        if profile.driver == DriverKind::CREW {
             checks.push(check_crew(name, profile, project));
             continue;
         }
@@ -207,7 +207,7 @@ fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>)
         let used = *name == settings.agent;
         match which::which(&program) {
             Ok(path) => checks.push(Check::ok(&what, format!("{driver}: {}", path.display()))),
-            Err(_) if driver == DriverKind::Command && profile.program.is_none() => {
+            Err(_) if driver == DriverKind::COMMAND && profile.program.is_none() => {
                 checks.push(Check::bad(
                     &what,
                     "driver `command` has no `program`",
@@ -245,9 +245,8 @@ fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
 
 /// Only whether a variable is there; its value is never looked at.
 fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
-    let is_key = |name: &String| name.ends_with("_KEY") || name.ends_with("_TOKEN");
-    let keys: Vec<String> =
-        rehearsal_agent::environment::default_grants(driver.as_str()).into_iter().filter(is_key).collect();
+    let is_key = |name: &&str| name.ends_with("_KEY") || name.ends_with("_TOKEN");
+    let keys: Vec<&str> = cli_of(driver).variables.iter().copied().filter(is_key).collect();
     if keys.is_empty() || keys.iter().any(|key| std::env::var_os(key).is_some()) {
         return;
     }
@@ -310,11 +309,8 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         )),
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
-    let leases = store.leases().await.unwrap_or_default();
-    let is_leased = |run: &Run| leases.iter().any(|(task, _)| task.id == run.start.task);
-    if LoopLock::holder(&project.state_dir()).is_none()
-        && let Ok(runs) = store.unfinished_runs().await
-        && let Some(run) = runs.iter().find(|run| !is_leased(run))
+    if let Ok(runs) = left_runs(&*store, &project.state_dir()).await
+        && let Some(run) = runs.first()
     {
         let since = words::relative(run.start.started_at, context.now());
         checks.push(Check::note(

@@ -456,7 +456,9 @@ fn grade_again(run: &EvalRun, context: &Context) -> Done {
     let (eval, mut records) = read(run, context)?;
     let now = find(&[], &context.project()?, context)?.into_iter().find(|found| found.eval.name == eval.name);
     let eval = now.map_or(eval, |found| found.eval);
-    records.iter_mut().for_each(|record| record.grade_again(&eval));
+    for record in &mut records {
+        record.grade_again(&eval);
+    }
     let summary = Summary::of(&eval, &records);
     let nowhere = ReportFiles { html: None, markdown: None, junit: None };
     report::summary(&summary, &records, run, &nowhere, context)?;

@@ -6,7 +6,8 @@ use clap::Args;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{Task, TaskId, WorkerId};
 use rehearsal_engine::forget_dead_workers;
-use rehearsal_forge::{Collected, GcEntry, GcMode, Git, Oid, Worktrees, remote_head, sweep_references};
+use rehearsal_forge::{Collected, GcEntry, GcMode, Worktrees, remote_head, sweep_references};
+use rehearsal_git::{Git, Oid};
 use rehearsal_store::{StatusFilter, Store, TaskQuery};
 use serde::Serialize;
 
@@ -117,10 +118,10 @@ async fn saved_elsewhere(
         saved.extend(delivery.merged);
         if let (Some(to), Some(branch), Some(pushed)) = (&destination, delivery.branch, delivery.pushed) {
             let there = remote_head(&git, to.remote(), &branch).await.ok().flatten();
-            saved.extend(there.is_some_and(|there| there.as_str() == pushed).then_some(pushed));
+            saved.extend(there.filter(|there| *there == pushed));
         }
     }
-    Ok(saved.iter().filter_map(|commit| Oid::new(commit).ok()).collect())
+    Ok(saved)
 }
 
 fn view(entry: &GcEntry) -> WorktreeView {

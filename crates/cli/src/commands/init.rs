@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use camino::Utf8Path;
 use clap::Args;
-use rehearsal_agent::git;
+use rehearsal_agent::cli_of;
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_core::config::DriverKind;
 use rehearsal_crew::any_vendor;
+use rehearsal_git::base_branch;
 use serde::Serialize;
 
 use super::Done;
@@ -81,14 +83,14 @@ pub(crate) async fn run(args: InitArgs, context: &Context) -> Done {
 }
 
 async fn look(root: &Utf8Path) -> Findings {
-    let is_here = |kind: &DriverKind| match kind {
-        DriverKind::Crew => any_vendor(|name| std::env::var(name).ok()),
-        kind => kind.is_foreign_cli() && which::which(kind.as_str()).is_ok(),
+    let is_here = |kind: &DriverKind| match *kind {
+        DriverKind::CREW => any_vendor(|name| std::env::var(name).ok()),
+        kind => cli_of(kind).install.is_some() && which::which(kind.as_str()).is_ok(),
     };
     Findings {
-        base_branch: git::base_branch(root).await.ok(),
+        base_branch: base_branch(root).await.ok(),
         tests: found_tests(root),
-        agents: DriverKind::ALL.into_iter().filter(is_here).collect(),
+        agents: DriverKind::all().filter(is_here).collect(),
     }
 }
 
@@ -102,7 +104,7 @@ fn tests_line(tests: &[FoundTests]) -> String {
 }
 
 fn config_text(found: &Findings) -> String {
-    let driver = found.agents.first().copied().unwrap_or(DriverKind::Claude);
+    let driver = found.agents.first().copied().unwrap_or(DriverKind::CLAUDE);
     let optional = |key: &str, value: &Option<String>, example: &str| match value {
         Some(value) => format!("{key}: {}", yaml_string(value)),
         None => format!("# {key}: {example}"),
@@ -123,7 +125,7 @@ agent: implementer
 
 agents:
   implementer:
-    driver: {driver}              # claude, codex, gemini, opencode, crew (our own), or command (any program)
+    driver: {driver}              # {}, crew (our own), or command (any program)
     # model: MODEL                # the agent's own choice otherwise
     # permission: accept_edits    # plan: only look; everything only with `run --trust`
     # timeout: 1h                 # the longest a run may take
@@ -161,6 +163,7 @@ testing:
 #   remote: origin
 ",
         optional("base_branch", &found.base_branch, "main"),
+        KNOWN.foreign().collect::<Vec<_>>().join(", "),
         tests_line(&found.tests),
     );
     text

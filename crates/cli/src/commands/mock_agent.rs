@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_agent::mock::{MockArgs, MockEnv, mock_agent_main};
 use rehearsal_core::Clock;
 use rehearsal_engine::SystemClock;
@@ -20,8 +21,7 @@ use crate::ui::Ui;
 Without a script it does what MOCK_OUTCOME, MOCK_DECISION, MOCK_COMMENT, MOCK_REASON, MOCK_COMMITS, MOCK_CRASH and \
 MOCK_SLEEP say. `rehearsal schema mock-script` has all that a script can do.")]
 pub(crate) struct MockAgentArgs {
-    /// Whose output format it speaks: claude, codex, gemini or opencode; plain text without it
-    #[arg(long = "as", value_name = "AGENT")]
+    #[arg(long = "as", value_name = "AGENT", help = agent_help())]
     wire: Option<String>,
     /// The script: what it does, call by call
     #[arg(long, value_name = "FILE")]
@@ -29,6 +29,10 @@ pub(crate) struct MockAgentArgs {
     /// Flags of the CLI that is played
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     foreign: Vec<String>,
+}
+
+fn agent_help() -> String {
+    format!("Whose output format it speaks: {}; plain text without it", KNOWN.foreign_in_words())
 }
 
 /// Plays, unless it is asked for our own help.

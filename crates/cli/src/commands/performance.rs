@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_agent::clis::{AgentCli, Endpoint, KNOWN, Retries, StageModel};
 use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_agent::probe::version_of;
-use rehearsal_agent::process::{Ended, Launcher, SpawnError, SpawnSpec, Supervised};
 use rehearsal_core::config::HumanDuration;
-use rehearsal_llm::cassette::{AgentPack, Place};
-use rehearsal_stage::OnStage;
+use rehearsal_llm::cassette::{Place, Rule};
+use rehearsal_process::{Ended, Launcher, SpawnError, SpawnSpec, Supervised, find_program};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,8 +28,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A command to run on the stage.
 #[derive(Debug, Args)]
 pub(crate) struct CommandArgs {
-    /// Which agent it is, if its name does not say it: claude, codex, gemini, opencode
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", help = agent_help())]
     agent: Option<String>,
     /// How long it may take
     #[arg(long, value_name = "TIME", default_value = "30m")]
@@ -37,6 +36,11 @@ pub(crate) struct CommandArgs {
     /// The agent's command line; its standard input is ours
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+fn agent_help() -> String {
+    let names: Vec<&str> = KNOWN.foreign().collect();
+    format!("Which agent it is, if its name does not say it: {}", names.join(", "))
 }
 
 /// Whose keys the agent gets.
@@ -104,8 +108,13 @@ impl Performance {
         })
     }
 
-    pub(crate) fn pack(&self) -> AgentPack {
-        AgentPack::named(&self.agent)
+    pub(crate) fn cli(&self) -> &'static AgentCli {
+        KNOWN.of_program(&self.agent)
+    }
+
+    /// What is normalised in its requests.
+    pub(crate) fn rules(&self) -> Vec<Rule> {
+        Rule::for_client(self.cli().requests.as_ref())
     }
 
     /// The directories that differ from run to run, under all of their names.
@@ -123,8 +132,11 @@ impl Performance {
         ui: Ui,
     ) -> Result<Ended, CliError> {
         let (env, arguments) = self.set_up(address, keys)?;
+        let path = env.get("PATH").map(String::as_str);
+        let native =
+            find_program(&self.program, path, &self.directory).map(|found| self.cli().native_binary(&found));
         let spec = SpawnSpec {
-            program: self.program.clone(),
+            program: native.map_or_else(|| self.program.clone(), String::from),
             args: arguments,
             cwd: self.directory.clone(),
             env,
@@ -155,12 +167,14 @@ impl Performance {
         env.retain(|name, _| !name.starts_with("XDG_") && !name.to_ascii_lowercase().ends_with("_proxy"));
         env.insert("HOME".to_owned(), self.home.to_string());
         env.insert("TMPDIR".to_owned(), self.temp.to_string());
-        let mut on_stage = OnStage::of(&self.agent, address);
+        let url = format!("http://{address}");
+        let endpoint = Endpoint { url: &url, model: StageModel::Any, retries: Retries::Default };
+        let mut on_stage = self.cli().on_stage(endpoint);
         if keys == KeysOf::User {
-            on_stage.give_keys(&self.agent, &ours);
+            self.cli().give_keys(&mut on_stage, &ours);
         }
-        on_stage.write_files(self.home.as_std_path())?;
-        env.extend(on_stage.variables);
+        on_stage.write_files(&self.home)?;
+        env.extend(on_stage.environment());
         let mut arguments = on_stage.arguments;
         arguments.extend(self.arguments.iter().cloned());
         Ok((env, arguments))
@@ -168,9 +182,7 @@ impl Performance {
 
     /// The version that a known agent CLI reports.
     pub(crate) async fn version(&self) -> Option<String> {
-        if self.pack() == AgentPack::Plain {
-            return None;
-        }
+        self.cli().install?;
         version_of(&self.program, &variables(), &self.home, &self.temp).await
     }
 }
@@ -271,5 +283,5 @@ pub(crate) fn scripted(
         .ok_or_else(|| CliError::usage(format!("there is no file `{script}`")))?;
     let script_read =
         rehearsal_stage::Script::parse(&text).map_err(|error| CliError::in_file(error, script.as_str()))?;
-    Ok(rehearsal_stage::ScriptedPlay::new(script_read))
+    Ok(rehearsal_stage::ScriptedPlay::new(script_read, &KNOWN.model_clients()))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_core::{Exit as ProcessExit, Outcome, Run, RunEnd, Task};
-use rehearsal_forge::Git;
+use rehearsal_git::Git;
 use serde::Serialize;
 
 use super::Done;
@@ -77,7 +77,7 @@ struct Commits {
 impl Commits {
     async fn of(root: &camino::Utf8Path, end: &RunEnd) -> Result<Self, CliError> {
         let git = Git::at(Utf8PathBuf::from(root));
-        let failed = |error: rehearsal_forge::GitError| CliError::of(Exit::Git, &error);
+        let failed = |error: rehearsal_git::GitError| CliError::of(Exit::Git, &error);
         let Some(first) = end.commits.first() else {
             let before = git.line(&["rev-parse", "HEAD"]).await.map_err(failed)?;
             return Ok(Self { before, each: Vec::new() });
@@ -87,9 +87,9 @@ impl Commits {
         let mut each = Vec::new();
         for commit in &end.commits {
             let message =
-                git.line(&["show", "--no-patch", "--format=%B", &commit.id]).await.map_err(failed)?;
+                git.line(&["show", "--no-patch", "--format=%B", commit.id.as_str()]).await.map_err(failed)?;
             let from = format!("{}^", commit.id);
-            let patch = git.run(&["diff", "--binary", &from, &commit.id]).await.map_err(failed)?;
+            let patch = git.run(&["diff", "--binary", &from, commit.id.as_str()]).await.map_err(failed)?;
             let patch = String::from_utf8(patch).map_err(|_| {
                 CliError::usage(format!("commit {:.10} has text that is not UTF-8", commit.id))
             })?;

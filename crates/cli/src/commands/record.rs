@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_agent::clis::VendorApi;
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
 use rehearsal_stage::{RecordError, RecordingPlay, Stage, Upstreams};
@@ -69,7 +70,7 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
             (url, KeysOf::Nobody)
         }
         (None, Some(url)) => (url.clone(), KeysOf::User),
-        (None, None) => (vendor_of(&performance.agent)?.to_owned(), KeysOf::User),
+        (None, None) => (vendor_of(&performance)?.to_owned(), KeysOf::User),
     };
     let recording = Arc::new(recording(&performance, &path, &upstream).await?);
     let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
@@ -92,7 +93,7 @@ async fn recording(
     upstream: &str,
 ) -> Result<RecordingPlay, CliError> {
     let secrets = secrets();
-    let normaliser = Normaliser::new(&performance.pack().rules(), &performance.place(), &secrets)
+    let normaliser = Normaliser::new(&performance.rules(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let version = performance.version().await;
     let recorder =
@@ -101,15 +102,14 @@ async fn recording(
     RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))
 }
 
-/// Where an agent asks by itself.
-fn vendor_of(agent: &str) -> Result<&'static str, CliError> {
-    match agent {
-        "claude" => Ok("https://api.anthropic.com"),
-        "codex" => Ok("https://api.openai.com"),
-        "gemini" => Ok("https://generativelanguage.googleapis.com"),
-        other => Err(CliError::usage(format!("it is not known which vendor `{other}` asks"))
-            .hint("name it with `--upstream URL`, or play it with `--script FILE`")),
-    }
+/// Where an agent asks by itself, if it can be given the user's key for it.
+fn vendor_of(performance: &Performance) -> Result<&'static str, CliError> {
+    let cli = performance.cli();
+    let vendor = cli.vendor.filter(|_| !cli.keys.is_empty());
+    vendor.map(VendorApi::own_address).ok_or_else(|| {
+        CliError::usage(format!("it is not known which vendor `{}` asks", performance.agent))
+            .hint("name it with `--upstream URL`, or play it with `--script FILE`")
+    })
 }
 
 /// An agent that asked for nothing.

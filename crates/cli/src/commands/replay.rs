@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Difference, Matching, Miss, PlayReport, Player, RelaxedUse, Rung};
 use rehearsal_stage::{ReplaySpeed, ReplayingPlay, Stage};
@@ -220,8 +221,9 @@ pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
     let secrets = secrets();
     let cassette = open_to_play(context, &args.name, &secrets)?;
     let performance = Performance::prepare(&args.command, &context.directory)?;
-    let player = Player::new(cassette, args.how.matching(), &performance.place(), &secrets)
-        .map_err(|error| CliError::of(Exit::Internal, &error))?;
+    let player =
+        Player::new(cassette, args.how.matching(), &KNOWN.model_clients(), &performance.place(), &secrets)
+            .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
     let ended =

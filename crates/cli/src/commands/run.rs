@@ -1,19 +1,21 @@
 //! `run SESSION`.
 
 mod summary;
-mod view;
+pub(crate) mod view;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use clap::Args;
+use rehearsal_agent::cli_of;
 use rehearsal_agent::environment::Variables;
-use rehearsal_agent::process::{self, SpawnError};
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, TestingSettings};
-use rehearsal_core::{AgentName, Outcome, OutcomeName, RunId, SessionName};
+use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName};
 use rehearsal_engine::{
-    AgentSetup, LoopEnd, LoopEvent, LoopLock, LoopOptions, LoopSummary, Reach, Reporter, SessionLoop,
-    SetupError, StopSwitch, random_bits,
+    AgentSetup, LoopLock, Policy, Reach, Role, Roles, SessionPolicy, SetupError, StopSwitch, Undisturbed,
+    WorkEnd, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker, Workspace,
 };
+use rehearsal_process::SpawnError;
 use serde::Serialize;
 
 use super::Done;
@@ -97,8 +99,8 @@ pub(crate) async fn run(args: RunArgs, context: &Context) -> Done {
     InsideRun::refuse_changes()?;
     let project = context.project()?;
     if args.dry_run {
-        let (session_loop, setup) = prepare(&args, &project, context).await?;
-        return dry_run(&session_loop, &setup, context).await;
+        let (worker, session, setup) = prepare(&args, &project, context).await?;
+        return dry_run(&worker, &session, &setup, context).await;
     }
     let (summary, interrupted) = run_loop(&args, &project, context).await?;
     summary::show(&summary, context);
@@ -112,13 +114,13 @@ pub(crate) async fn run_loop(
     args: &RunArgs,
     project: &Project,
     context: &Context,
-) -> Result<(LoopSummary, Exit), CliError> {
-    let (session_loop, _) = prepare(args, project, context).await?;
+) -> Result<(WorkSummary, Exit), CliError> {
+    let (worker, _, _) = prepare(args, project, context).await?;
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
-    process::become_subreaper()?;
+    rehearsal_process::become_subreaper()?;
     let _lock = LoopLock::take(&project.state_dir())?;
-    let interruption = interruption::listen(session_loop.stop.clone(), MANNERS, context.ui)?;
-    let summary = session_loop.run().await?;
+    let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
+    let summary = Box::pin(worker.run()).await?;
     Ok((summary, interruption.exit()))
 }
 
@@ -141,12 +143,12 @@ fn overrides(args: &RunArgs) -> Overrides {
         .set("loop.accept_complete", args.accept_complete.then_some(true))
 }
 
-/// Everything that a loop needs, from the settings.
+/// A worker for the session, from the settings.
 async fn prepare(
     args: &RunArgs,
     project: &Project,
     context: &Context,
-) -> Result<(SessionLoop, AgentSetup), CliError> {
+) -> Result<(Worker, SessionName, AgentSetup), CliError> {
     let settings = project.settings(overrides(args))?;
     let store = project.store().await?;
     let session = the_session(&*store, args.session.clone()).await?;
@@ -155,29 +157,49 @@ async fn prepare(
     check_role(&profile, project)?;
     let setup =
         set_up(&profile, args, project, context).await.map_err(|error| setup_error(&error, &profile))?;
-    let session_loop = SessionLoop {
+    let role = Role { agent: setup.agent(), profile, template: Some(project.loop_template()?) };
+    let policy = SessionPolicy {
+        session: session.clone(),
+        agent: settings.agent.clone(),
+        iterations: settings.loop_.iterations,
+        max_failures: settings.loop_.max_failures,
+        max_wait: settings.loop_.max_wait.0,
+        accept_complete: settings.loop_.accept_complete,
+        message: args.message.clone(),
+        test_command: test_command(&settings.testing),
+    };
+    let worker = Worker {
         store,
-        agent: setup.agent(),
-        agent_name: settings.agent,
-        profile,
         clock: Arc::clone(&context.clock),
-        working_dir: project.root.clone(),
-        runs_dir: project.runs_dir(),
-        template: project.loop_template()?,
-        options: LoopOptions {
-            session,
-            iterations: settings.loop_.iterations,
-            max_failures: settings.loop_.max_failures,
+        roles: Arc::new(OneRole(role)),
+        workspace: Workspace::Checkout(project.root.clone()),
+        state_dir: project.state_dir(),
+        quality: settings.quality.rules(),
+        variables: crate::context::variables(),
+        options: WorkOptions {
+            policy: Policy::Session(policy),
             max_cost: settings.loop_.max_cost,
-            max_wait: settings.loop_.max_wait.0,
-            accept_complete: settings.loop_.accept_complete,
-            message: args.message.clone(),
-            test_command: test_command(&settings.testing),
+            lease: settings.work.lease.0,
+            limits: settings.limits(),
+            look_every: Some(super::work::LOOK_EVERY),
+            seed: None,
         },
+        testing: settings.testing,
         reporter: reporter(args.follow, context),
         stop: StopSwitch::default(),
+        moments: Arc::new(Undisturbed),
     };
-    Ok((session_loop, setup))
+    Ok((worker, session, setup))
+}
+
+/// The one agent of a session, whatever its name.
+struct OneRole(Role);
+
+#[async_trait]
+impl Roles for OneRole {
+    async fn role(&self, _name: &AgentName) -> Option<Result<Role, SetupError>> {
+        Some(Ok(self.0.clone()))
+    }
 }
 
 /// What agents are told to run: the command, or ours, which knows the runner.
@@ -205,7 +227,7 @@ async fn set_up(
 
 fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
     let this = CliError::of(Exit::Agent, error);
-    match (error, profile.driver.install_hint()) {
+    match (error, cli_of(profile.driver).install) {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),
@@ -225,21 +247,19 @@ pub(crate) fn check_permission(profile: &Profile, trust: bool) -> Result<(), Cli
     Ok(())
 }
 
-fn reporter(follow: bool, context: &Context) -> Reporter {
+fn reporter(follow: bool, context: &Context) -> WorkReporter {
     if follow {
-        return Arc::new(|event: LoopEvent| emit(&Document::new(event)));
+        return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
     }
-    view::live(context)
+    super::work::live(context)
 }
 
-async fn dry_run(session_loop: &SessionLoop, setup: &AgentSetup, context: &Context) -> Done {
-    let session = &session_loop.options.session;
-    let Some(task) = session_loop.store.next_task(Some(session), context.now()).await? else {
+async fn dry_run(worker: &Worker, session: &SessionName, setup: &AgentSetup, context: &Context) -> Done {
+    let Some(task) = worker.store.next_task(Some(session), context.now()).await? else {
         return Err(CliError::usage(format!("session `{session}` has no task that could be worked on now"))
             .hint(format!("`rehearsal task list --session {session}` shows what there is")));
     };
-    let run = RunId::from_random(random_bits());
-    let request = session_loop.request(&run, &task, 1, &[]).await?;
+    let request = worker.preview(&task).await?;
     let prompt = request.prompt.clone();
     let line = setup.command_line(&request);
     let mut command = vec![line.program];
@@ -265,19 +285,22 @@ fn quote(word: &str) -> String {
 }
 
 /// What the end of a loop means for a script.
-pub(crate) fn exit_of(end: &LoopEnd, interrupted: Exit) -> Exit {
+pub(crate) fn exit_of(end: &WorkEnd, interrupted: Exit) -> Exit {
     match end {
-        LoopEnd::NothingToDo | LoopEnd::AllDone | LoopEnd::Complete { .. } | LoopEnd::MaxIterations => {
-            Exit::Ok
-        }
-        LoopEnd::Blocked { .. } | LoopEnd::NeedsHuman { .. } => Exit::NeedsHuman,
-        LoopEnd::BudgetReached { .. } => Exit::Budget,
-        LoopEnd::TooManyFailures { last: Outcome::TimedOut { .. } } => Exit::Timeout,
-        LoopEnd::LineStopped { cause } if cause.name() == OutcomeName::SandboxUnavailable => Exit::Sandbox,
-        LoopEnd::SomeFailed { .. } | LoopEnd::TooManyFailures { .. } | LoopEnd::LineStopped { .. } => {
+        WorkEnd::NothingToDo
+        | WorkEnd::AllDone
+        | WorkEnd::Complete { .. }
+        | WorkEnd::MaxIterations
+        | WorkEnd::Idle
+        | WorkEnd::Once => Exit::Ok,
+        WorkEnd::Blocked { .. } | WorkEnd::NeedsHuman { .. } => Exit::NeedsHuman,
+        WorkEnd::BudgetReached { .. } => Exit::Budget,
+        WorkEnd::TooManyFailures { last: Outcome::TimedOut { .. } } => Exit::Timeout,
+        WorkEnd::LineStopped { cause } if cause.name() == OutcomeName::SandboxUnavailable => Exit::Sandbox,
+        WorkEnd::SomeFailed { .. } | WorkEnd::TooManyFailures { .. } | WorkEnd::LineStopped { .. } => {
             Exit::Agent
         }
-        LoopEnd::WaitTooLong { .. } => Exit::TryLater,
-        LoopEnd::Interrupted => interrupted,
+        WorkEnd::WaitTooLong { .. } => Exit::TryLater,
+        WorkEnd::Interrupted => interrupted,
     }
 }

@@ -167,11 +167,7 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
                 ui.say(format!("- {}", harmless(reason)));
             }
             for commit in &end.commits {
-                ui.say(format!(
-                    "commit {} {}",
-                    commit.id.get(..10).unwrap_or(&commit.id),
-                    one_line(&commit.subject, 80)
-                ));
+                ui.say(format!("commit {:.10} {}", commit.id, one_line(&commit.subject, 80)));
             }
             for file in end.files_changed.iter().take(50) {
                 // A name may hold a line break, and must not look like two lines of ours.

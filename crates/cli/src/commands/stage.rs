@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_stage::setup::{Setup, setups};
+use rehearsal_agent::clis::{Endpoint, KNOWN, Retries, StageModel, StageSetup};
+use rehearsal_core::config::DriverKind;
 use rehearsal_stage::{Answered, Play, Report, Stage};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
@@ -117,11 +118,21 @@ pub(crate) struct AgentSetup {
     files: Vec<(&'static str, String)>,
 }
 
-impl From<Setup> for AgentSetup {
-    fn from(setup: Setup) -> Self {
-        let Setup { name, variables, arguments, files } = setup;
-        Self { name, variables, arguments, files }
-    }
+/// Every agent CLI that we know, in the order of their names.
+fn setups(address: SocketAddr) -> Vec<AgentSetup> {
+    let url = format!("http://{address}");
+    let endpoint = Endpoint { url: &url, model: StageModel::Any, retries: Retries::Default };
+    let mut setups: Vec<AgentSetup> = KNOWN
+        .0
+        .iter()
+        .filter(|cli| DriverKind::COMMAND.as_str() != cli.name)
+        .map(|cli| {
+            let StageSetup { variables, arguments, files, .. } = cli.on_stage(endpoint);
+            AgentSetup { name: cli.name, variables, arguments, files }
+        })
+        .collect();
+    setups.sort_by_key(|setup| setup.name);
+    setups
 }
 
 pub(crate) async fn run(args: StageArgs, context: &Context) -> Done {
@@ -186,15 +197,15 @@ fn tell_opened(ui: Ui, address: SocketAddr) {
         }
         if !setup.arguments.is_empty() {
             let arguments: Vec<String> = setup.arguments.iter().map(|argument| quoted(argument)).collect();
-            text.push_str(&format!("  {} exec {}\n", setup.name, arguments.join(" ")));
+            let subcommand = KNOWN.of_program(setup.name).subcommand.join(" ");
+            text.push_str(&format!("  {} {subcommand} {}\n", setup.name, arguments.join(" ")));
         }
     }
     ui.say(text.trim_end());
     if !address.ip().is_loopback() {
         ui.aside("warning: whoever reaches this machine can ask the stage; it has no key");
     }
-    let agents = setups.into_iter().map(AgentSetup::from).collect();
-    ui.document(StageEvent::Opened { url: format!("http://{address}"), agents });
+    ui.document(StageEvent::Opened { url: format!("http://{address}"), agents: setups });
 }
 
 /// As a shell takes it.

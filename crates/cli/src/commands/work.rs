@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rehearsal_agent::process;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{
-    Moments, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    open_patiently,
+    Moments, Policy, QueuePolicy, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary,
+    Worker, Workspace, open_patiently,
 };
 use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
@@ -42,7 +41,7 @@ pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as sho
   rehearsal work --until-idle                  # work on all that can be worked on, then end
   rehearsal work --workers 4                   # four tasks at once, until it is stopped
   rehearsal work --agent gatekeeper --once     # one review
-  rehearsal work --until-idle --max-cost 20    # begin nothing more after twenty dollars
+  rehearsal work --until-idle --max-cost 20    # spend at most twenty dollars
   rehearsal work --json --follow               # every event as a line
 
 Each task is worked on in a worktree of its own, outside of the repository; `rehearsal doctor` says where. \
@@ -67,7 +66,7 @@ pub(crate) struct WorkArgs {
     /// End after one task
     #[arg(long, conflicts_with = "until_idle")]
     once: bool,
-    /// Begin nothing more once the runs of this process have cost so much; what is under way is finished
+    /// What the runs of this process may cost together, in dollars; each run gets what is left
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
     /// Let the agents do everything without being asked
@@ -89,7 +88,7 @@ pub(crate) fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// How often a worker looks for what other processes changed: promptly for a person, and a small read.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 const MANNERS: Manners = Manners {
     first: "nothing new is begun, and what is under way is finished; once more stops it now",
@@ -144,8 +143,10 @@ pub(crate) async fn work(
         store: Arc::clone(&store),
         clock: Arc::clone(&context.clock),
         roles: Arc::new(roles),
-        worktrees: Arc::new(open_worktrees(&settings, project).await?),
-        outlet,
+        workspace: Workspace::Worktrees {
+            worktrees: Arc::new(open_worktrees(&settings, project).await?),
+            outlet,
+        },
         state_dir: project.state_dir(),
         testing: settings.testing.clone(),
         quality: settings.quality.rules(),
@@ -156,7 +157,7 @@ pub(crate) async fn work(
         moments: moments()?,
     };
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
-    process::become_subreaper()?;
+    rehearsal_process::become_subreaper()?;
     let summary = Box::pin(worker.run()).await?;
     let agents = args.agents.clone();
     Ok(Worked { summary, destination, settings, store, agents, interrupted: interruption.exit() })
@@ -183,11 +184,13 @@ fn moments() -> Result<Arc<dyn Moments>, CliError> {
 fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
     let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
     WorkOptions {
-        at_once: settings.work.workers,
-        agents: (!agents.is_empty()).then_some(agents),
-        session: args.session.clone(),
-        until_idle: args.until_idle,
-        once: args.once,
+        policy: Policy::Queue(QueuePolicy {
+            at_once: settings.work.workers,
+            agents: (!agents.is_empty()).then_some(agents),
+            session: args.session.clone(),
+            until_idle: args.until_idle,
+            once: args.once,
+        }),
         max_cost: args.max_cost,
         lease: settings.work.lease.0,
         limits: settings.limits(),

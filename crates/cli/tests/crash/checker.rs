@@ -83,7 +83,7 @@ fn each_work_landed_once(stage: &Stage, tasks: &[Task]) {
     let pull_requests = git(&remote, &["for-each-ref", "--format=%(refname)", "refs/rehearsal/pr"]);
     assert_eq!(pull_requests.lines().count(), for_base.len(), "one pull request a task");
     let merged: BTreeSet<&str> =
-        for_base.iter().map(|task| task.delivery.merged.as_deref().unwrap()).collect();
+        for_base.iter().map(|task| task.delivery.merged.as_ref().unwrap().as_str()).collect();
     assert_eq!(merged.len(), for_base.len(), "one merge a task");
     for merge in merged {
         git(&remote, &["merge-base", "--is-ancestor", merge, "main"]);

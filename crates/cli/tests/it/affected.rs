@@ -120,7 +120,7 @@ fn since_when_must_be_known_to_git() {
     let env = with_command();
     assert_snapshot!(env.run(&["test", "--changed-since", "nowhere"]), @"
     [stderr]
-    error: `nowhere` is no commit of this repository
+    error: `nowhere` is not a commit of this repository
     [exit 4]
     ");
 }

@@ -1,5 +1,6 @@
 //! Everything through the real program, as a person or an agent calls it: one module a command or a story.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 
 mod action;
 mod affected;

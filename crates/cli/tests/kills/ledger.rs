@@ -111,7 +111,7 @@ impl Ledger {
             EventKind::RunEnded { end, .. } => Some(&end.commits),
             _ => None,
         });
-        ends.flatten().map(|commit| commit.id.clone()).collect()
+        ends.flatten().map(|commit| commit.id.to_string()).collect()
     }
 }
 

@@ -18,9 +18,9 @@ const ITERATIONS_SPANNED: u32 = 3;
 /// After a file appeared, the next step is that near.
 const NEAR: Duration = Duration::from_millis(4);
 
-/// The files of a run, in the order in which they appear: before the agent starts, when it reports, when it has
-/// ended, when the loop keeps what came of it until the store has it.
-const MILESTONES: [&str; 4] = ["prompt.md", "report.jsonl", "outcome.json", "report.json"];
+/// The files of a run, in the order in which they appear: before the agent starts, when it reports, when the loop
+/// keeps what came of it until the store has it.
+const MILESTONES: [&str; 3] = ["prompt.md", "report.jsonl", "outcome.json"];
 
 /// When a loop is killed.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +131,7 @@ fn what_was_left(stage: &Stage) -> &'static str {
         _ => None,
     });
     let dir = stage.state_dir().join("runs").join(last.unwrap());
-    if dir.join("report.json").exists() {
+    if dir.join("outcome.json").exists() {
         "a run whose end was not yet written down"
     } else if dir.join("prompt.md").exists() {
         "a run at work"

@@ -1,5 +1,6 @@
 //! The scenarios of the scheduler, each played by the product's own runner.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 
 mod face;
 mod stage;

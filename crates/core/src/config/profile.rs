@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::definition::settings;
-use super::{HumanDuration, Origins, SandboxSettings};
+use super::{DriverKind, HumanDuration, Origins, SandboxSettings};
 use crate::Budget;
-use crate::source::nearest;
 
 settings! {
     /// An agent: a role, and how it is run.
     Profile {
         /// What kind of agent it is.
-        driver: DriverKind = DriverKind::Claude;
+        driver: DriverKind = DriverKind::CLAUDE;
         /// With `driver: crew`: its role, one of the eight that are built in (`rehearsal crew list`) or one of your own in
         /// `.rehearsal/agents`. Without it: the agent's own name; `implementer` is `code`, `reviewer` and `gatekeeper` are `review`.
         role: Option<String> = None;
@@ -52,78 +51,6 @@ settings! {
         /// Which layer set what.
         #[serde(skip)]
         origins: Origins = Origins::default();
-    }
-}
-
-/// The kinds of agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DriverKind {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// opencode.
-    Opencode,
-    /// Our own, which needs nothing but a model's address.
-    Crew,
-    /// Any program that keeps the process contract.
-    Command,
-}
-
-impl DriverKind {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Crew, Self::Command];
-
-    /// The name as files write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Crew => "crew",
-            Self::Command => "command",
-        }
-    }
-
-    /// Whether it is a CLI that others make and one has to install.
-    pub fn is_foreign_cli(self) -> bool {
-        self.install_hint().is_some()
-    }
-
-    /// The command that installs its CLI; none for any program and for our own.
-    pub fn install_hint(self) -> Option<&'static str> {
-        match self {
-            Self::Claude => Some("npm install -g @anthropic-ai/claude-code"),
-            Self::Codex => Some("npm install -g @openai/codex"),
-            Self::Gemini => Some("npm install -g @google/gemini-cli"),
-            Self::Opencode => Some("npm install -g opencode-ai"),
-            Self::Crew | Self::Command => None,
-        }
-    }
-}
-
-impl std::fmt::Display for DriverKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl std::str::FromStr for DriverKind {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            let near = nearest(text, Self::ALL.map(Self::as_str));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            format!(
-                "unknown driver `{text}`: there are claude, codex, gemini, opencode, crew and command{hint}"
-            )
-        })
     }
 }
 

@@ -68,7 +68,7 @@ fn built_in(settings: &Settings) -> BTreeMap<AgentName, Profile> {
         Some(used) if REVIEWERS.contains(&name.as_str()) => used.for_another(name),
         _ => {
             let role = Some(role_of(name));
-            Profile { driver: DriverKind::Crew, role, ..Profile::default() }
+            Profile { driver: DriverKind::CREW, role, ..Profile::default() }
         }
     };
     unwritten.map(|name| (name.clone(), profile(&name))).collect()
@@ -101,9 +101,9 @@ impl Profile {
     /// Adds the defaults that depend on the agent's name.
     fn complete(&mut self, name: &AgentName, is_written: bool) {
         if !is_written && CREW.contains(&name.as_str()) {
-            self.driver = DriverKind::Crew;
+            self.driver = DriverKind::CREW;
         }
-        if self.driver == DriverKind::Crew && self.role.is_none() {
+        if self.driver == DriverKind::CREW && self.role.is_none() {
             self.role = Some(role_of(name));
         }
     }
@@ -111,7 +111,7 @@ impl Profile {
     /// The same for an agent of another name. Of the crew, each has its own role.
     fn for_another(&self, name: &AgentName) -> Self {
         let mut other = self.clone();
-        if self.driver == DriverKind::Crew {
+        if self.driver == DriverKind::CREW {
             other.role = Some(role_of(name));
             other.origins.forget("role");
         }
@@ -120,7 +120,7 @@ impl Profile {
 
     fn check_role(&self, name: &AgentName) -> Result<(), SourceError> {
         match (self.driver, &self.role) {
-            (DriverKind::Crew, _) | (_, None) => Ok(()),
+            (DriverKind::CREW, _) | (_, None) => Ok(()),
             (driver, Some(role)) => {
                 let message =
                     format!("agent `{name}` has the role `{role}`, and its driver `{driver}` knows no roles");

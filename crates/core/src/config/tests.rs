@@ -19,7 +19,7 @@ fn resolved(text: &str) -> Settings {
 fn without_any_configuration_there_is_a_claude_implementer() {
     let settings = resolved("");
     assert_eq!(settings.agent.as_str(), "implementer");
-    assert_eq!(settings.profile().unwrap().driver, DriverKind::Claude);
+    assert_eq!(settings.profile().unwrap().driver, DriverKind::CLAUDE);
     assert_eq!(settings.loop_.iterations, 10);
 }
 
@@ -246,7 +246,7 @@ fn role(settings: &Settings, agent: &str) -> (DriverKind, Option<String>) {
 }
 
 fn crew(role: &str) -> (DriverKind, Option<String>) {
-    (DriverKind::Crew, Some(role.to_owned()))
+    (DriverKind::CREW, Some(role.to_owned()))
 }
 
 #[test]
@@ -264,14 +264,14 @@ fn the_roles_of_the_crew_are_agents_that_need_no_configuration() {
 #[test]
 fn an_agent_of_the_configuration_is_what_it_says() {
     let settings = resolved("agents: { code: { driver: codex } }");
-    assert_eq!(role(&settings, "code"), (DriverKind::Codex, None));
+    assert_eq!(role(&settings, "code"), ("codex".parse().unwrap(), None));
     assert!(!settings.built_in.contains_key(&name("code")));
 }
 
 #[test]
 fn reviewers_work_like_the_agent_that_is_used_and_of_the_crew_each_has_its_own_role() {
     let settings = resolved("");
-    assert_eq!(role(&settings, "gatekeeper"), (DriverKind::Claude, None));
+    assert_eq!(role(&settings, "gatekeeper"), (DriverKind::CLAUDE, None));
     let settings = resolved("agents: { implementer: { driver: crew, model: 'openai:x' } }");
     assert_eq!(role(&settings, "implementer"), crew("code"));
     assert_eq!(role(&settings, "gatekeeper"), crew("review"));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{EdgeName, Edges, End, Flow, State, Step};
+use super::{EdgeName, Edges, End, Flow, State};
 use crate::{AgentName, OutcomeName, Place, SourceError, StateName};
 
 /// Where the names of a flow stood in its file.
@@ -62,7 +62,7 @@ fn missing_edge(state: &State) -> Option<EdgeName> {
     let continuation = works.then_some(EdgeName::Outcome(OutcomeName::NeedsContinuation));
     needed
         .chain(continuation)
-        .chain(steps.iter().filter_map(Step::needs_edge))
+        .chain(steps.iter().filter_map(|step| step.spec().edge))
         .find(|name| !has_edge(on, *name))
 }
 

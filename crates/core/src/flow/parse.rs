@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 
 use super::check::{Names, check};
-use super::step::StepFile;
+use super::step::{STEPS, StepFile, Unreadable};
 use super::{Edge, EdgeName, Edges, End, Flow, Limit, State, Step};
 use crate::config::HumanDuration;
 use crate::source::nearest;
@@ -245,25 +245,15 @@ fn read_steps(steps: &[Spanned<StepFile>]) -> Result<Vec<Step>, SourceError> {
 fn read_step(step: &Spanned<StepFile>) -> Result<Step, SourceError> {
     let place = step.place;
     let StepFile { name, text } = &step.value;
-    let needs = |what: &str| {
-        SourceError::at(place, format!("step `{name}` needs {what}"))
-            .hint(format!("write `- {name}: TEXT`, or `{{ {name}: TEXT }}` in a list in brackets"))
+    let Some(spec) = STEPS.iter().find(|spec| spec.name == name) else {
+        return Err(unknown(name, "step", place, Step::names()));
     };
-    match (name.as_str(), text) {
-        ("command", Some(command)) => Ok(Step::Command(command.clone())),
-        ("post_comment", Some(comment)) => Ok(Step::PostComment(comment.clone())),
-        ("pause", Some(time)) => {
-            time.parse().map(Step::Pause).map_err(|error: String| SourceError::at(place, error))
-        }
-        ("pause", None) => Err(needs("a time, like `2h`")),
-        ("command", None) => Err(needs("the command to run")),
-        ("post_comment", None) => Err(needs("the text to post")),
-        (name, text) => match (Step::PLAIN.into_iter().find(|known| known.name() == name), text) {
-            (Some(step), None) => Ok(step),
-            (Some(_), Some(_)) => Err(SourceError::at(place, format!("step `{name}` takes no text"))),
-            (None, _) => Err(unknown(name, "step", place, Step::NAMES.into_iter())),
-        },
-    }
+    spec.read(text.as_deref()).map_err(|error| match error {
+        Unreadable::Missing(what) => SourceError::at(place, format!("step `{name}` needs {what}"))
+            .hint(format!("write `- {name}: TEXT`, or `{{ {name}: TEXT }}` in a list in brackets")),
+        Unreadable::TakesNone => SourceError::at(place, format!("step `{name}` takes no text")),
+        Unreadable::Parameter(problem) => SourceError::at(place, problem),
+    })
 }
 
 fn read_edges(

@@ -173,3 +173,11 @@ states:
         "4:3 flow `f` has no edge for outcome `needs_review` in state `a` / add `needs_review: STATE` under `on:`, or an `otherwise:`"
     );
 }
+
+#[test]
+fn the_readme_names_every_step() {
+    let readme = include_str!("../../../../README.md");
+    for name in Step::names() {
+        assert!(readme.contains(&format!("`{name}`")), "{name}");
+    }
+}

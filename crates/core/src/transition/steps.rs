@@ -3,17 +3,17 @@
 use super::{FIRST_WAIT, LONGEST_WAIT, Refusal, follow_edge, release_claim, take_edge};
 use crate::flow::{Flow, Step};
 use crate::{
-    Delivery, Feedback, OutcomeName, RedVerdict, Standing, StepFailure, Task, Timestamp, Wait, WaitFor,
+    Delivery, Feedback, Oid, OutcomeName, RedVerdict, Standing, StepFailure, Task, Timestamp, Wait, WaitFor,
 };
 
 /// Times that one step may fail through no fault of its task before a human looks.
 const MOST_TRIES: u32 = 10;
 
 /// The next step is about to move the remote's branch.
-pub(super) fn offer(task: &mut Task, step: u32, commit: &str) -> Result<(), Refusal> {
+pub(super) fn offer(task: &mut Task, step: u32, commit: &Oid) -> Result<(), Refusal> {
     expected(task, step)?;
     if !task.delivery.may_have_pushed(commit) {
-        task.delivery.offered.push(commit.to_owned());
+        task.delivery.offered.push(commit.clone());
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ pub(super) fn step_failed(
         StepFailure::Red { verdict, reason } => {
             task.feedback = Some(Feedback { from: name.to_owned(), text: reason.clone() });
             task.delivery.needs_rebase |= *verdict == RedVerdict::Conflict;
-            let own = flow.steps_of(&task.state).get(step as usize).and_then(Step::needs_edge);
+            let own = flow.steps_of(&task.state).get(step as usize).and_then(|step| step.spec().edge);
             let edges: Vec<_> = [Some(verdict.edge()), own].into_iter().flatten().collect();
             return take_edge(task, &edges, flow);
         }

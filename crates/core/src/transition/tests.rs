@@ -179,7 +179,7 @@ fn any_input_of_a_flow() -> impl Strategy<Value = TaskInput> {
             step,
             delivery: Box::default()
         }),
-        1 => (0u32..6).prop_map(|step| TaskInput::Offer { fence: Fence(-1), step, commit: "c1".into() }),
+        1 => (0u32..6).prop_map(|step| TaskInput::Offer { fence: Fence(-1), step, commit: oid(1) }),
         2 => (0u32..6, failures).prop_map(|(step, failure)| TaskInput::StepFailed {
             fence: Fence(-1),
             step,
@@ -319,7 +319,7 @@ impl Story {
 
     fn steps(&mut self, count: u32) -> &mut Self {
         for step in 0..count {
-            let delivery = Box::new(Delivery { head: Some(format!("{step}")), ..Delivery::default() });
+            let delivery = Box::new(Delivery { head: Some(oid(step + 1)), ..Delivery::default() });
             self.told(TaskInput::StepDone { fence: Fence(-1), step, delivery });
         }
         self
@@ -330,13 +330,18 @@ impl Story {
     }
 }
 
+/// The id of an object, by a number that is not 0.
+fn oid(number: u32) -> Oid {
+    Oid::new(&format!("{number:040x}")).unwrap()
+}
+
 #[test]
 fn a_done_run_is_followed_by_its_steps_under_the_same_claim_and_then_by_its_edge() {
     let mut story = Story::of(FLOWS[1]);
     story.works(Outcome::Done).steps(3);
     assert!(matches!(story.task.standing, Standing::Claimed(_)));
     assert_eq!(story.task.pending.as_ref().map(|pending| pending.next), Some(3));
-    assert_eq!(story.task.delivery.head.as_deref(), Some("2"));
+    assert_eq!(story.task.delivery.head, Some(oid(3)));
     let mut story = Story::of(FLOWS[1]);
     story.works(Outcome::Done).steps(5);
     assert_eq!((story.task.status(), story.task.pending.is_none()), ("provisional", true));
@@ -559,32 +564,32 @@ fn a_task_that_begins_anew_knows_where_its_branch_stands() {
     story.works(Outcome::Done);
     let out = Delivery {
         branch: Some("rehearsal/t".into()),
-        pushed: Some("abc".into()),
-        head: Some("abc".into()),
+        pushed: Some(oid(1)),
+        head: Some(oid(1)),
         ..Delivery::default()
     };
     story.told(TaskInput::StepDone { fence: Fence(-1), step: 0, delivery: Box::new(out) });
     story.told(TaskInput::Cancel).told(TaskInput::Retry);
     let Delivery { branch, pushed, head, .. } = &story.task.delivery;
     assert_eq!(
-        (branch.as_deref(), pushed.as_deref(), head.as_deref()),
-        (Some("rehearsal/t"), Some("abc"), None)
+        (branch.as_deref(), pushed.as_ref(), head.as_ref()),
+        (Some("rehearsal/t"), Some(&oid(1)), None)
     );
 }
 
 #[test]
 fn what_was_about_to_be_pushed_is_known_to_be_ours_until_a_push_is_told_of() {
     let mut story = Story::of(FLOWS[1]);
-    let offer = |step, commit: &str| TaskInput::Offer { fence: Fence(-1), step, commit: commit.into() };
-    story.works(Outcome::Done).steps(3).told(offer(3, "abc")).told(offer(3, "abc"));
-    assert_eq!(story.task.delivery.offered, ["abc"]);
+    let offer = |step, commit| TaskInput::Offer { fence: Fence(-1), step, commit: oid(commit) };
+    story.works(Outcome::Done).steps(3).told(offer(3, 1)).told(offer(3, 1));
+    assert_eq!(story.task.delivery.offered, [oid(1)]);
     story.told(TaskInput::Redo { fence: Fence(-1) }).told(TaskInput::Cancel).told(TaskInput::Retry);
-    assert!(story.task.delivery.may_have_pushed("abc"));
-    assert!(!story.task.delivery.may_have_pushed("def"));
+    assert!(story.task.delivery.may_have_pushed(&oid(1)));
+    assert!(!story.task.delivery.may_have_pushed(&oid(2)));
     story.works(Outcome::Done);
-    let too_late = transition(&story.task, &offer(3, "def"), &story.flow, Timestamp(0));
+    let too_late = transition(&story.task, &offer(3, 2), &story.flow, Timestamp(0));
     assert!(matches!(too_late, Err(Refusal::Stale { .. })), "a fence of another time");
-    let wrong = with_present_fence(offer(3, "def"), &story.task);
+    let wrong = with_present_fence(offer(3, 2), &story.task);
     let wrong = transition(&story.task, &wrong, &story.flow, Timestamp(0)).unwrap_err();
     assert_eq!(wrong.to_string(), "step 3 of task `10000000` cannot be told: step 0 is next");
 }

@@ -13,6 +13,21 @@ pub(crate) type Tree = u128;
 /// A commit's name.
 pub(crate) type Oid = usize;
 
+/// The id that the store knows a commit by.
+pub(crate) fn id_of(commit: Oid) -> rehearsal_core::Oid {
+    rehearsal_core::Oid::new(&format!("{:040x}", commit + 1)).unwrap()
+}
+
+/// The id that the store knows a tree by.
+pub(crate) fn id_of_tree(tree: Tree) -> rehearsal_core::Oid {
+    rehearsal_core::Oid::new(&format!("1{tree:039x}")).unwrap()
+}
+
+/// The commit of an id.
+pub(crate) fn number_of(id: &rehearsal_core::Oid) -> Oid {
+    Oid::from_str_radix(id.as_str(), 16).unwrap() - 1
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Commit {
     pub(crate) tree: Tree,

@@ -9,7 +9,7 @@ use crate::defect::Defect;
 use crate::forge::{Act, Checks, Key};
 use crate::invariant::{Invariant::I7, Violation, ensure};
 use crate::network::{Answer, Ask, Caller, Process};
-use crate::repository::Oid;
+use crate::repository::{Oid, id_of, id_of_tree, number_of};
 use crate::rng::Rng;
 use crate::simulation::{Event, Simulation};
 use crate::slot::Stage;
@@ -62,7 +62,7 @@ impl Job {
     }
 
     fn head(&self) -> Option<Oid> {
-        self.delivery.head.as_ref().and_then(|head| head.parse().ok())
+        self.delivery.head.as_ref().map(number_of)
     }
 
     fn done(&self, change: impl FnOnce(&mut Delivery)) -> Outlook {
@@ -187,14 +187,14 @@ impl Simulation {
         match &job.step {
             Step::CommitLeftovers => {
                 let head = self.forge.git.worktrees[job.task].unwrap_or(self.forge.git.base);
-                job.done(|delivery| delivery.head = Some(head.to_string()))
+                job.done(|delivery| delivery.head = Some(id_of(head)))
             }
             Step::Rebase => self.look_at_rebase(job),
             Step::RunTests => {
                 let head = job.head().unwrap_or(self.forge.git.base);
                 let tree = self.forge.git.commits[head].tree;
                 if self.forge.git.test(tree) {
-                    return job.done(|delivery| delivery.tested_tree = Some(tree.to_string()));
+                    return job.done(|delivery| delivery.tested_tree = Some(id_of_tree(tree)));
                 }
                 red(RedVerdict::TestsFailed)
             }
@@ -229,7 +229,7 @@ impl Simulation {
         let Some(rebased) = self.forge.git.onto_base(head) else { return red(RedVerdict::Conflict) };
         self.forge.git.worktrees[job.task] = Some(rebased);
         job.done(|delivery| {
-            delivery.head = Some(rebased.to_string());
+            delivery.head = Some(id_of(rebased));
             delivery.needs_rebase = false;
         })
     }
@@ -239,13 +239,13 @@ impl Simulation {
         let found = self.forge.git.branches[job.task];
         if found == Some(head) {
             return job.done(|delivery| {
-                delivery.pushed = Some(head.to_string());
+                delivery.pushed = Some(id_of(head));
                 delivery.offered.clear();
             });
         }
-        let recorded: Option<Oid> = job.delivery.pushed.as_ref().and_then(|oid| oid.parse().ok());
+        let recorded: Option<Oid> = job.delivery.pushed.as_ref().map(number_of);
         let known = &self.store.rows[job.task].task.delivery;
-        let is_ours = |oid: Oid| known.may_have_pushed(&oid.to_string());
+        let is_ours = |oid: Oid| known.may_have_pushed(&id_of(oid));
         match found {
             Some(oid) if !is_ours(oid) && !self.has(Defect::PushesByForce) => {
                 Outlook::Failed(StepFailure::Unknown { reason: "someone else pushed to the branch".into() })
@@ -289,7 +289,7 @@ impl Simulation {
         let blind = self.defect == Some(Defect::MergesAgain) && !job.acted;
         if !blind && let Some(number) = self.forge.merged_request(job.task, head) {
             let merged = self.forge.pull_requests[number].merged;
-            return job.done(|delivery| delivery.merged = merged.map(|commit| commit.to_string()));
+            return job.done(|delivery| delivery.merged = merged.map(id_of));
         }
         let git = &mut self.forge.git;
         let Some(tree) = git.merged_tree(base, head) else { return red(RedVerdict::Conflict) };
@@ -312,7 +312,7 @@ impl Simulation {
         if row.task.fence != *fence || row.task.pending.as_ref().is_none_or(|pending| pending.next != *step) {
             return Ok(());
         }
-        let head: Option<Oid> = delivery.head.as_ref().and_then(|head| head.parse().ok());
+        let head: Option<Oid> = delivery.head.as_ref().map(number_of);
         let key = Key { task, pass: row.pass, step: *step };
         let seen = match (row.flow.steps_of(&row.task.state).get(*step as usize), head) {
             (Some(Step::PushBranch), Some(head)) => self.forge.pushed_ever.contains(&(task, head)),
@@ -331,7 +331,7 @@ impl Simulation {
 fn assumed(job: &Job, act: &Act) -> Delivery {
     let mut delivery = job.delivery.clone();
     if let Act::Push { head, .. } = act {
-        delivery.pushed = Some(head.to_string());
+        delivery.pushed = Some(id_of(*head));
     }
     delivery
 }

@@ -16,6 +16,7 @@ use crate::invariant::{
     Invariant::{I2, I5},
     Violation, ensure,
 };
+use crate::repository::id_of;
 
 /// For how long a claim holds without a word from its worker.
 pub(crate) const LEASE: i64 = 90_000;
@@ -335,7 +336,7 @@ impl Store {
         }
         // Whatever becomes of it, what is about to be pushed is ours.
         if let Some(head) = head {
-            let (writer, commit) = (Writer::Run(claim.run.clone()), head.to_string());
+            let (writer, commit) = (Writer::Run(claim.run.clone()), id_of(head));
             match self.commit(index, TaskInput::Offer { fence, step, commit }, &writer, now) {
                 Ok(()) => {}
                 Err(Denied::Refused(_)) => return Ok(None),

@@ -60,7 +60,7 @@ impl Life {
                 (Some(pending), Some(failure)) => {
                     let step = pending.next;
                     let may_be_red =
-                        self.flow.steps_of(&self.task.state)[step as usize].needs_edge().is_some();
+                        self.flow.steps_of(&self.task.state)[step as usize].spec().edge.is_some();
                     let failure = match failure {
                         StepFailure::Red { reason, .. } if !may_be_red => StepFailure::Transient { reason },
                         failure => failure,

@@ -1,5 +1,6 @@
 //! The tools of the crew, on real files, a real repository and the real sandbox.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 
 mod bash;
 mod diffs;

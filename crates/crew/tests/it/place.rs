@@ -111,7 +111,7 @@ impl Place {
 
     /// How many processes of the run there are.
     pub(crate) fn processes(&self) -> usize {
-        rehearsal_agent::process::processes_of_run(&self.workplace.run).len()
+        rehearsal_process::processes_of_run(&self.workplace.run).len()
     }
 
     /// Nothing outside has changed.

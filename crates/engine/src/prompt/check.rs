@@ -5,7 +5,7 @@ use rehearsal_core::{
     Delivery, Feedback, NewTask, PullRequestRef, Session, SessionName, Task, TaskId, Timestamp,
 };
 
-use super::{PromptError, TaskPrompt, render_task};
+use super::{PromptData, PromptError, render};
 use crate::findings::Finding;
 
 /// Renders a template for a task that has all that a task can have.
@@ -19,14 +19,15 @@ pub fn check_task_template(template: &str) -> Result<(), PromptError> {
         created_at: Timestamp(0),
     };
     let findings = [Finding { id: "k3f".into(), title: "another task".into(), text: "what it found".into() }];
-    let data = TaskPrompt {
+    let data = PromptData {
         task: &task,
         session: Some(&session),
         findings: &findings,
-        base: "main",
+        base: Some("main"),
         test_command: Some("test"),
+        iteration: None,
     };
-    render_task(template, &data).map(drop)
+    render(template, &data).map(drop)
 }
 
 fn a_task() -> Option<Task> {

@@ -24,23 +24,27 @@ fn task(number: u64, title: &str) -> Task {
 }
 
 fn prompt_of(template: &str, tasks: &[Task], notes: &[String]) -> Result<String, PromptError> {
-    let progress = [ProgressEntry { at: Timestamp(0), run: None, text: "Prior work done".into() }];
+    let progress = ProgressEntry { at: Timestamp(0), run: None, text: "Prior work done".into() };
     let session = session();
     render(
         template,
         &PromptData {
-            session: &session,
-            progress: &progress,
-            tasks,
-            current: &tasks[0],
-            open_tasks: tasks.len() as u64,
-            done_tasks: 1,
-            all_tasks: tasks.len() as u64 + 1,
-            iteration: 2,
-            iterations: 10,
+            task: &tasks[0],
+            session: Some(&session),
+            findings: &[],
+            base: None,
             test_command: Some("./check"),
-            notes,
-            message: Some("Mind the gap."),
+            iteration: Some(&Iteration {
+                number: 2,
+                most: 10,
+                progress: vec![progress],
+                tasks: tasks.to_vec(),
+                open_tasks: tasks.len() as u64,
+                done_tasks: 1,
+                all_tasks: tasks.len() as u64 + 1,
+                notes: notes.to_vec(),
+                message: Some("Mind the gap.".into()),
+            }),
         },
     )
 }

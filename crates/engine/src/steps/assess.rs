@@ -2,15 +2,15 @@
 
 use rehearsal_core::quality::{Assessment, Facts, assess, listed};
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
-use rehearsal_forge::{GitError, Oid};
+use rehearsal_git::{GitError, Oid};
 
-use super::{Scene, of_git, red};
+use super::{StepContext, of_git, red};
 
 /// What is compared, in a form that no setting of a user changes. A rename is a file that is gone and one that is new.
 const DIFF: [&str; 6] =
     ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none"];
 
-impl Scene<'_> {
+impl StepContext<'_> {
     pub(super) async fn assess(&self) -> Result<Delivery, StepFailure> {
         let (base, head) = (self.fork().await?, self.head().await?);
         let raw = match self.diff(&["--raw", "-z"], &base, &head).await {
@@ -19,7 +19,7 @@ impl Scene<'_> {
             }
             raw => raw.map_err(|error| of_git(&error))?,
         };
-        let rules = &self.desk.worker.quality;
+        let rules = &self.state.worker.quality;
         // Where there are many files the lines of none matter.
         let few = raw.split(|byte| *byte == 0).count() <= 2 * rules.most_files as usize + 1;
         let patch = if few { self.patch(&base, &head).await? } else { None };
@@ -58,12 +58,12 @@ impl Scene<'_> {
 
     /// Where the work left its base.
     async fn fork(&self) -> Result<Oid, StepFailure> {
-        let base = match self.task.delivery.base.as_deref().and_then(|base| Oid::new(base).ok()) {
-            Some(base) => base,
+        let base = match &self.task.delivery.base {
+            Some(base) => base.clone(),
             None => self.base_tip().await?,
         };
-        match self.git().line(&["merge-base", base.as_str(), "HEAD"]).await {
-            Ok(fork) => Ok(Oid::new(&fork).unwrap_or(base)),
+        match self.git().oid(&["merge-base", base.as_str(), "HEAD"]).await {
+            Ok(fork) => Ok(fork),
             // Histories without a common beginning differ in everything.
             Err(GitError::Failed { .. }) => Ok(base),
             Err(error) => Err(of_git(&error)),

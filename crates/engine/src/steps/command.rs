@@ -14,7 +14,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
-use super::{Scene, red};
+use super::{StepContext, red};
 
 /// Of what a command prints, this much of its end is told.
 const TOLD: usize = 4_000;
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long to wait for the last words of a command that is over, where somebody else holds its pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-impl Scene<'_> {
+impl StepContext<'_> {
     pub(super) async fn command(&self, command: &str) -> Result<Delivery, StepFailure> {
         let cannot = |error: &dyn std::error::Error| StepFailure::Systemic {
             outcome: OutcomeName::PermissionDenied,
@@ -58,7 +58,7 @@ impl Scene<'_> {
             ..Policy::new(self.worktree.to_owned())
         };
         let mut shell = Command::new("/bin/sh", self.worktree.to_owned()).args(["-c", command]);
-        for (name, value) in tool_environment(&self.desk.worker.variables) {
+        for (name, value) in tool_environment(&self.state.worker.variables) {
             shell = shell.env(name, value);
         }
         let shell = shell

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rehearsal_core::TestResult;
 use rehearsal_core::TestStatus;
+use rehearsal_git::Git;
 use rehearsal_store::TestQuery;
 use rehearsal_testing::{
     Affected, Candidate, Changes, EarlierRun, Framework, KnownDependencies, Project, Since, TestReport,
@@ -11,7 +12,6 @@ use rehearsal_testing::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::baseline::git;
 use super::{Tester, TesterError};
 
 /// Since when changes count.
@@ -52,7 +52,7 @@ impl Tester {
             choice.projects.extend(candidates.into_iter().map(Project::from));
             return Ok(choice);
         };
-        let changes = Changes::read(&self.root, self.since(since).await)?;
+        let changes = Changes::read(&self.root, self.since(since).await).await?;
         for candidate in candidates {
             let earlier = self.passed_before(request, &candidate, tree).await?;
             if !earlier.is_empty() {
@@ -79,28 +79,13 @@ impl Tester {
 
     /// The branch that the work is to go into; none if it is the one that is checked out, or nobody knows.
     async fn base_revision(&self) -> Option<String> {
-        let named = |reference: &'static str| async move {
-            git(&self.root, &["symbolic-ref", "--quiet", "--short", reference]).await.ok()
-        };
+        let git = Git::at(&self.root);
         let base = match &self.base_branch {
             Some(base) => base.clone(),
-            None => match named("refs/remotes/origin/HEAD").await {
-                Some(base) => base.trim().to_owned(),
-                None => self.usual_base().await?,
-            },
+            None => git.default_base().await.ok()??,
         };
-        let current = named("HEAD").await.unwrap_or_default();
-        (base.trim_start_matches("origin/") != current.trim()).then_some(base)
-    }
-
-    async fn usual_base(&self) -> Option<String> {
-        for name in ["main", "master"] {
-            let reference = format!("refs/heads/{name}");
-            if git(&self.root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok() {
-                return Some(name.to_owned());
-            }
-        }
-        None
+        let current = git.symbolic("HEAD").await.ok()?.unwrap_or_default();
+        (base.trim_start_matches("origin/") != current).then_some(base)
     }
 
     async fn reached(

@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{TestResult, TestRun};
+use rehearsal_git::{Git, GitError, Oid};
 use rehearsal_store::TestQuery;
 use rehearsal_testing::{Framework, RunWatcher, TestCase, TestReport, TestRequest, Verdict, compare};
 use tokio_util::sync::CancellationToken;
@@ -13,17 +14,15 @@ use super::{TestedProject, Tester, TesterError};
 pub(super) struct Base {
     /// As it was named.
     revision: String,
-    commit: String,
+    commit: Oid,
 }
 
 impl Tester {
     /// Finds the commit, before anything runs: a slip would cost the whole run.
     pub(super) async fn baseline(&self, revision: &str) -> Result<Base, TesterError> {
-        let asked = format!("{revision}^{{commit}}");
-        let commit = git(&self.root, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked])
-            .await
-            .map_err(|reason| baseline_error(revision, &reason))?;
-        Ok(Base { revision: revision.to_owned(), commit: commit.trim().to_owned() })
+        let commit = Git::at(&self.root).commit(revision).await;
+        let commit = commit.map_err(|error| baseline_error(revision, &error))?;
+        Ok(Base { revision: revision.to_owned(), commit })
     }
 
     /// Compares each project with itself on the base.
@@ -58,14 +57,14 @@ impl Tester {
     }
 
     /// Whole runs of this very commit, the newest of each project.
-    async fn remembered(&self, commit: &str) -> Result<Vec<TestReport>, TesterError> {
+    async fn remembered(&self, commit: &Oid) -> Result<Vec<TestReport>, TesterError> {
         let mut reports: Vec<TestReport> = Vec::new();
         for tested in self.store.test_runs(&TestQuery::default()).await? {
             let run = &tested.run;
             let known = reports.iter().any(|report| {
                 report.framework.name() == run.framework && place(report, &self.root) == run.root
             });
-            if run.whole && run.commit.as_deref() == Some(commit) && !known {
+            if run.whole && run.commit.as_ref() == Some(commit) && !known {
                 reports.extend(self.report_of(run, &tested.results));
             }
         }
@@ -94,30 +93,30 @@ impl Tester {
     async fn run_on(
         &self,
         base: &str,
-        commit: &str,
+        commit: &Oid,
         request: &TestRequest,
         cancel: &CancellationToken,
     ) -> Result<Vec<TestReport>, TesterError> {
         let scratch = tempfile::Builder::new().prefix("rehearsal-baseline-").tempdir()?;
         let checkout = Utf8PathBuf::try_from(scratch.path().join("tree"))
             .map_err(camino::FromPathBufError::into_io_error)?;
-        git(&self.root, &["worktree", "add", "--detach", "--force", checkout.as_str(), commit])
-            .await
-            .map_err(|reason| baseline_error(base, &reason))?;
+        let git = Git::at(&self.root);
+        let args = ["worktree", "add", "--detach", "--force", checkout.as_str(), commit.as_str()];
+        git.run(&args).await.map_err(|error| baseline_error(base, &error))?;
         let began = self.clock.now();
         let mut there = request.clone();
         there.root.clone_from(&checkout);
         let run = rehearsal_testing::run(&there, &self.spawner(), &RunWatcher::none(), cancel).await;
         // Whether it worked or not: a checkout that stays would be in everybody's way.
-        let _ = git(&self.root, &["worktree", "remove", "--force", checkout.as_str()]).await;
+        let _ = git.run(&["worktree", "remove", "--force", checkout.as_str()]).await;
         let mut reports = run.projects;
         for report in &mut reports {
             let place = place(report, &checkout);
             report.root = Some(self.root.join(place).to_string().trim_end_matches('/').to_owned());
         }
         let tree = rehearsal_testing::WorkingTree {
-            commit: Some(commit.to_owned()),
-            hash: commit.to_owned(),
+            commit: Some(commit.clone()),
+            hash: commit.to_string(),
             clean: true,
         };
         let ran = Ran { request, projects: &[], tree: Some(&tree), began };
@@ -132,28 +131,10 @@ fn place(report: &TestReport, checkout: &Utf8Path) -> String {
     root.strip_prefix(checkout).unwrap_or(root).to_string()
 }
 
-fn baseline_error(base: &str, reason: &str) -> TesterError {
-    let reason = if reason.is_empty() { "there is no such commit".to_owned() } else { reason.to_owned() };
+fn baseline_error(base: &str, error: &GitError) -> TesterError {
+    let reason = match error {
+        GitError::UnknownRevision { .. } => "there is no such commit".to_owned(),
+        error => error.to_string(),
+    };
     TesterError::Baseline { revision: base.to_owned(), reason }
-}
-
-/// Asks git, where outside variables cannot turn it to another repository and hooks cannot run.
-pub(super) async fn git(directory: &Utf8Path, args: &[&str]) -> Result<String, String> {
-    let mut command = tokio::process::Command::new("git");
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
-        command.env_remove(name);
-    }
-    let output = command
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"])
-        .args(args)
-        .current_dir(directory)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(std::process::Stdio::null())
-        .output()
-        .await
-        .map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }

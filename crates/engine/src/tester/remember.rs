@@ -23,7 +23,7 @@ pub(super) struct Ran<'a> {
 impl Tester {
     /// Remembers each project's results. That history cannot be written is no reason to lose a run: it is a note.
     pub(super) async fn remember(&self, reports: &[TestReport], ran: &Ran<'_>, notes: &mut Vec<String>) {
-        let keys = self.keys(reports, ran);
+        let keys = self.keys(reports, ran).await;
         let mut changes = Vec::new();
         for report in reports.iter().filter(|report| report.summary.total > 0) {
             let mut run = Box::new(self.record(report, ran));
@@ -57,7 +57,7 @@ impl Tester {
     }
 
     /// The projects that passed as a whole, each with the name of all that they ran with.
-    fn keys<'a>(&self, reports: &[TestReport], ran: &Ran<'a>) -> Vec<(&'a Candidate, String)> {
+    async fn keys<'a>(&self, reports: &[TestReport], ran: &Ran<'a>) -> Vec<(&'a Candidate, String)> {
         let is_good = |report: &TestReport| {
             let flaky = report.tests.iter().any(|test| test.status == TestStatus::Flaky);
             report.verdict == Verdict::Passed && !flaky && is_whole(report, ran.request)
@@ -69,8 +69,10 @@ impl Tester {
         let projects = ran.projects.iter().map(|project| &project.candidate);
         let passed: Vec<&Candidate> = projects.filter(passed).collect();
         // Somebody may have edited meanwhile, and the tests themselves may have.
-        let unchanged = || WorkingTree::read(&self.root).ok().as_ref() == ran.tree;
-        if passed.is_empty() || ran.tree.is_none() || !unchanged() {
+        if passed.is_empty()
+            || ran.tree.is_none()
+            || WorkingTree::read(&self.root).await.ok().as_ref() != ran.tree
+        {
             return Vec::new();
         }
         passed.into_iter().map(|candidate| (candidate, self.key(ran.request, candidate))).collect()

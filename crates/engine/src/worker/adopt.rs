@@ -7,19 +7,20 @@
 use std::sync::PoisonError;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::process::AdoptError;
 use rehearsal_agent::{BootInstant, Orphan, Rendezvous};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Claim, RunId, RunStart, Standing, StepFailure, Task, Timestamp, WorkerId};
-use rehearsal_forge::{CheckoutPrint, Oid, Worktree};
+use rehearsal_forge::{CheckoutPrint, Worktree};
+use rehearsal_git::Oid;
+use rehearsal_process::AdoptError;
 use rehearsal_store::{Change, Committed, FindError};
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{outcome_of, report_of};
-use super::heart::Kept;
-use super::place::of_worktree;
-use super::slot::{Begin, Early, Slot, work_in};
-use super::{Desk, Role, WorkError, WorkEvent};
+use super::heartbeat::ClaimGuard;
+use super::slot::{Begin, ClaimExit, Finished, Slot, work_in};
+use super::worktree::of_worktree;
+use super::{Role, WorkError, WorkEvent, WorkerState};
 
 /// Where the agents of a machine are to be found whose workers may have died: away from the directories of their runs,
 /// which they can write.
@@ -73,7 +74,7 @@ pub(super) struct Adopted {
     task: Task,
     run: RunId,
     from: WorkerId,
-    kept: Kept,
+    guard: ClaimGuard,
     /// With its agent; none: with steps that are to be done.
     adoptee: Option<Adoptee>,
 }
@@ -89,9 +90,9 @@ pub(super) enum Adoption {
 }
 
 /// Works on an adopted task until its claim is over.
-pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError> {
-    let Adopted { task, run, from, kept, adoptee } = adopted;
-    desk.tell(WorkEvent::Adopted {
+pub(super) async fn work(state: &WorkerState, adopted: Adopted) -> Result<Option<Finished>, WorkError> {
+    let Adopted { task, run, from, guard, adoptee } = adopted;
+    state.tell(WorkEvent::Adopted {
         task: task.id.clone(),
         title: task.title.clone(),
         state: task.state.clone(),
@@ -99,12 +100,12 @@ pub(super) async fn work(desk: &Desk, adopted: Adopted) -> Result<(), WorkError>
         run: run.clone(),
         from,
     });
-    let slot = Slot::new(desk, task, run, kept).await?;
+    let slot = Slot::new(state, task, run, guard).await?;
     let begin = adoptee.map_or(Begin::Anew, |adoptee| Begin::With(Box::new(adoptee)));
     Box::pin(work_in(slot, begin)).await
 }
 
-impl Desk {
+impl WorkerState {
     /// Goes on with a claim of a dead worker, if its agent is still there, or only steps are left to do.
     pub(super) async fn adopt(&self, task: &Task, claim: &Claim) -> Result<Adoption, WorkError> {
         let place = place_of(&self.worker.state_dir, &claim.run);
@@ -137,21 +138,20 @@ impl Desk {
     pub(super) async fn adopt_steps(&self, task: &Task, claim: &Claim) -> Result<Adoption, WorkError> {
         let options = &self.worker.options;
         let is_wanted = options
-            .agents
-            .as_ref()
+            .agents()
             .is_none_or(|agents| task.agent.as_ref().is_some_and(|agent| agents.contains(agent)))
-            && options.session.as_ref().is_none_or(|session| task.session.as_ref() == Some(session));
-        if !is_wanted || !self.wants_more(self.held.claims().len(), false) {
+            && options.session().is_none_or(|session| task.session.as_ref() == Some(session));
+        if !is_wanted || !self.wants_more(self.claims.claims().len(), false) {
             return Ok(Adoption::NotPossible);
         }
-        let Some((task, kept)) = self.make_ours(task, claim).await? else {
+        let Some((task, guard)) = self.make_ours(task, claim).await? else {
             return Ok(Adoption::InOtherHands);
         };
         self.goes_on(Adopted {
             task,
             run: claim.run.clone(),
             from: claim.worker.clone(),
-            kept,
+            guard,
             adoptee: None,
         });
         Ok(Adoption::Done)
@@ -180,7 +180,7 @@ impl Desk {
 
     /// Makes the claim ours; an agent whose claim we do not get is not ours to keep.
     async fn take_on(&self, task: &Task, claim: &Claim, adoptee: Adoptee) -> Result<Adoption, WorkError> {
-        let (task, kept) = match self.make_ours(task, claim).await {
+        let (task, guard) = match self.make_ours(task, claim).await {
             Ok(Some(ours)) => ours,
             Ok(None) => {
                 adoptee.orphan.end().await;
@@ -192,12 +192,12 @@ impl Desk {
             }
         };
         let (run, from) = (claim.run.clone(), claim.worker.clone());
-        self.goes_on(Adopted { task, run, from, kept, adoptee: Some(adoptee) });
+        self.goes_on(Adopted { task, run, from, guard, adoptee: Some(adoptee) });
         Ok(Adoption::Done)
     }
 
     /// The claim of a dead worker, as ours, under a lease that was prolonged; none if that was over, and the task taken.
-    async fn make_ours(&self, task: &Task, claim: &Claim) -> Result<Option<(Task, Kept)>, WorkError> {
+    async fn make_ours(&self, task: &Task, claim: &Claim) -> Result<Option<(Task, ClaimGuard)>, WorkError> {
         let (from, by) = (claim.worker.clone(), self.id.clone());
         let input = TaskInput::Adopt { fence: task.fence, from, by };
         let committed = self.commit(vec![Change::ChangeTask { id: task.id.clone(), input }]).await?;
@@ -205,8 +205,8 @@ impl Desk {
         let (asked_at, lease) = (BootInstant::now(), self.worker.options.lease);
         let held = self.worker.store.renew(&[(task.id.clone(), task.fence)], lease, self.now()).await?;
         Ok(held.contains(&task.id).then(|| {
-            let kept = self.held.keep(&task, asked_at, lease);
-            (task, kept)
+            let guard = self.claims.keep(&task, asked_at, lease);
+            (task, guard)
         }))
     }
 
@@ -227,18 +227,18 @@ impl Slot<'_> {
     /// Where the run can be found, should we die, and what its next worker has to know.
     pub(super) fn rendezvous(&self, run: &RunId, scene: &Surroundings) -> Option<Rendezvous> {
         let memo = serde_json::to_string(scene).ok()?;
-        Some(Rendezvous::new(place_of(&self.desk.worker.state_dir, run), memo))
+        Some(Rendezvous::new(place_of(&self.state.worker.state_dir, run), memo))
     }
 
     /// Stays with an adopted agent to its end, and writes down what came of it.
-    pub(super) async fn go_on_with(&mut self, adoptee: Adoptee) -> Result<(), Early> {
+    pub(super) async fn go_on_with(&mut self, adoptee: Adoptee) -> Result<(), ClaimExit> {
         let Adoptee { orphan, role, start, scene } = adoptee;
         let report = match self.join(scene.head.clone()).await {
             Ok(worktree) => {
-                let lease = self.kept.lease.clone();
+                let lease = self.guard.lease.clone();
                 let adopted = role.agent.adopt(orphan, lease, self.watch(), self.cancel.clone()).await;
                 // One that is not of its kind after all was ended: what is left is put in order.
-                let Some(mut report) = adopted else { return Err(Early::Unsure) };
+                let Some(mut report) = adopted else { return Err(ClaimExit::Unsure) };
                 self.look_around(&scene, worktree, &mut report).await;
                 report
             }
@@ -253,7 +253,7 @@ impl Slot<'_> {
     /// The place in which the agent is at work. Nothing in it is touched.
     async fn join(&self, head: Oid) -> Result<&Worktree, StepFailure> {
         let place = self.place.get_or_try_init(async || {
-            let worktrees = &self.desk.worker.worktrees;
+            let (worktrees, _) = self.worktrees()?;
             let at_work = worktrees.at_work(&self.task.id, self.task.fence, head);
             let worktree = at_work.map_err(|error| of_worktree(&error))?.ok_or_else(|| {
                 StepFailure::Transient { reason: "the worktree of its agent is gone".to_owned() }

@@ -1,33 +1,34 @@
-//! One run of a task's agent in the task's worktree.
+//! One run of a task's agent.
 
 use std::sync::Arc;
 
+use camino::Utf8Path;
 use rehearsal_agent::{RunReport, RunRequest, Watch};
-use rehearsal_core::config::Profile;
 use rehearsal_core::{
-    Actor, Blame, Budget, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
+    Actor, AgentName, Blame, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
 };
-use rehearsal_forge::{CheckoutPrint, Git, Worktree};
-use rehearsal_store::{Change, FindError};
+use rehearsal_forge::{CheckoutPrint, Worktree};
+use rehearsal_git::Git;
+use rehearsal_store::Change;
 
 use super::adopt::Surroundings;
-use super::slot::{Early, Slot};
-use super::{Desk, Moment, Role, WorkEvent};
-use crate::findings::findings_for;
-use crate::kept::{self, end_of};
+use super::request::Subject;
+use super::slot::{ClaimExit, Finished, Slot};
+use super::{Moment, Policy, Role, WorkEvent, WorkerKind, WorkerState, Workspace};
 use crate::ledger::{Ledger, Meaning, Reported};
-use crate::prompt::{self, TaskPrompt};
+use crate::outcome_file::{self, end_of};
 
 impl Slot<'_> {
     /// Runs the agent of the task's state once, and writes down what came of it.
-    pub(super) async fn attempt(&mut self) -> Result<(), Early> {
-        let Some(name) = self.task.next_agent().cloned() else { return Ok(()) };
-        let role = match self.desk.worker.roles.role(&name).await {
+    pub(super) async fn attempt(&mut self) -> Result<(), ClaimExit> {
+        let worker = &self.state.worker;
+        let Some(name) = worker.options.stand_in().or(self.task.next_agent()).cloned() else { return Ok(()) };
+        let role = match worker.roles.role(&name).await {
             Some(Ok(role)) => Ok(role),
             Some(Err(error)) => Err(Outcome::AgentMissing { program: error.to_string() }),
             None => Err(Outcome::AgentMissing { program: format!("agent `{name}` is not configured") }),
         };
-        let start = self.start(role.as_ref().ok()).await?;
+        let start = self.start(name, role.as_ref().ok()).await?;
         self.reach(Moment::RunStarted).await?;
         let report = match role {
             Ok(role) => self.run_agent(&role, &start).await?,
@@ -37,22 +38,23 @@ impl Slot<'_> {
     }
 
     /// Keeps what a run came to, and writes it down.
-    pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), Early> {
-        if self.kept.lost.is_cancelled() {
-            self.desk.end_for_nothing(start, report).await;
-            return Err(Early::Lost);
+    pub(super) async fn settle(&mut self, start: &RunStart, report: &RunReport) -> Result<(), ClaimExit> {
+        let state = self.state;
+        if state.kind() == WorkerKind::Work && self.guard.lost.is_cancelled() {
+            state.end_for_nothing(start, report).await;
+            return Err(ClaimExit::Lost);
         }
-        if let Err(error) = kept::keep(&self.desk.run_dir(&start.id), report) {
-            self.desk.warn(format!("the report of run {} is not kept: {error}", start.id));
+        if let Err(error) = outcome_file::write(&state.run_dir(&start.id), start, report, state.now()) {
+            state.warn(format!("the report of run {} is not kept: {error}", start.id));
         }
         self.reach(Moment::ReportKept).await?;
         self.write_down(start, report).await?;
         self.reach(Moment::RunEnded).await
     }
 
-    async fn start(&self, role: Option<&Role>) -> Result<RunStart, Early> {
-        let desk = self.desk;
-        let (agent, model) = match role {
+    async fn start(&self, name: AgentName, role: Option<&Role>) -> Result<RunStart, ClaimExit> {
+        let state = self.state;
+        let (driver, model) = match role {
             Some(role) => (role.agent.driver().to_owned(), role.profile.model.clone()),
             None => ("none".to_owned(), None),
         };
@@ -61,45 +63,66 @@ impl Slot<'_> {
             task: self.task.id.clone(),
             session: self.task.session.clone(),
             fence: self.task.fence,
-            agent: self.task.agent.clone().ok_or_else(|| std::io::Error::other("a task without an agent"))?,
-            driver: agent,
+            agent: name,
+            driver,
             model,
-            worker: desk.id.clone(),
-            iteration: self.task.attempts + self.task.continuations + 1,
-            started_at: desk.now(),
+            worker: state.id.clone(),
+            iteration: self.iteration.unwrap_or(self.task.attempts + self.task.continuations + 1),
+            started_at: state.now(),
         };
-        fs_err::create_dir_all(desk.run_dir(&start.id))?;
+        fs_err::create_dir_all(state.run_dir(&start.id))?;
         // The store knows of the run before there is a process: and it says whether the claim still holds.
-        desk.commit(vec![Change::StartRun(start.clone())]).await?;
+        state.commit(vec![Change::StartRun(start.clone())]).await?;
         Ok(start)
     }
 
-    async fn run_agent(&self, role: &Role, start: &RunStart) -> Result<RunReport, Early> {
+    async fn run_agent(&mut self, role: &Role, start: &RunStart) -> Result<RunReport, ClaimExit> {
+        match &self.state.worker.workspace {
+            Workspace::Worktrees { .. } => self.run_in_worktree(role, start).await,
+            Workspace::Checkout(root) => match self.request(role, start, root).await? {
+                Ok((request, was_capped)) => {
+                    self.was_capped = was_capped;
+                    Ok(role.agent.run(request, self.watch(), self.cancel.clone()).await)
+                }
+                Err(outcome) => Ok(report_of(outcome)),
+            },
+        }
+    }
+
+    async fn run_in_worktree(&mut self, role: &Role, start: &RunStart) -> Result<RunReport, ClaimExit> {
         let worktree = match self.worktree().await {
-            Ok(worktree) => worktree,
+            Ok(worktree) => worktree.clone(),
             Err(failure) => return Ok(report_of(outcome_of(failure))),
         };
-        self.tell_prepared(worktree);
+        self.tell_prepared(&worktree);
         self.reach(Moment::Prepared).await?;
-        let root = self.desk.worker.worktrees.root();
-        let (request, before) = tokio::join!(self.request(role, start, worktree), CheckoutPrint::take(root));
-        let mut request = match request? {
+        let root = self.state.worker.workspace.root();
+        let (request, before) =
+            tokio::join!(self.request(role, start, &worktree.path), CheckoutPrint::take(root));
+        let (mut request, was_capped) = match request? {
             Ok(request) => request,
             Err(outcome) => return Ok(report_of(outcome)),
         };
-        let scene = Surroundings { head: worktree.head.clone(), checkout: before.ok() };
-        request.rendezvous = request.lease.as_ref().and_then(|_| self.rendezvous(&start.id, &scene));
+        self.was_capped = was_capped;
+        let surroundings = Surroundings { head: worktree.head.clone(), checkout: before.ok() };
+        request.env.extend(worktree.environment());
+        request.resume = self.session_to_go_on_with().await?;
+        // In a rehearsal time is not what the kernel's clocks say.
+        if self.state.worker.options.seed.is_none() {
+            request.lease = Some(self.guard.lease.clone());
+            request.rendezvous = self.rendezvous(&start.id, &surroundings);
+        }
         // A lease that ran out while the place was prepared: whoever has taken the task may be at work by now.
-        if self.kept.lease.has_run_out() {
-            return Err(Early::Lost);
+        if self.guard.lease.has_run_out() {
+            return Err(ClaimExit::Lost);
         }
         let mut report = role.agent.run(request, self.watch(), self.cancel.clone()).await;
-        self.look_around(&scene, worktree, &mut report).await;
+        self.look_around(&surroundings, &worktree, &mut report).await;
         Ok(report)
     }
 
     pub(super) fn watch(&self) -> Watch {
-        let reporter = Arc::clone(&self.desk.worker.reporter);
+        let reporter = Arc::clone(&self.state.worker.reporter);
         let (task, run) = (self.task.id.clone(), self.run.clone());
         Arc::new(move |activity| {
             reporter(WorkEvent::AgentActed { task: task.clone(), run: run.clone(), activity });
@@ -109,11 +132,11 @@ impl Slot<'_> {
     /// Whether the agent kept to its place, and to its part.
     pub(super) async fn look_around(
         &self,
-        scene: &Surroundings,
+        surroundings: &Surroundings,
         worktree: &Worktree,
         report: &mut RunReport,
     ) {
-        if let Some(before) = &scene.checkout
+        if let Some(before) = &surroundings.checkout
             && let Ok(Some(trespass)) = before.trespass_since().await
         {
             let files =
@@ -130,15 +153,16 @@ impl Slot<'_> {
 
     /// Whether the agent of this state is asked for a decision, and for nothing else.
     pub(super) fn only_decides(&self) -> bool {
-        use rehearsal_core::flow::State;
-        matches!(self.flow.states.get(&self.task.state), Some(State::Work { on, .. }) if on.decides())
+        self.flow.only_decides(&self.task.state)
     }
 
     /// A reviewer reads. What it wrote all the same would be merged unreviewed.
     async fn undo_what_a_reviewer_did(&self, worktree: &Worktree, report: &mut RunReport) {
-        let is_as_it_was = report.evidence.git.as_ref().is_some_and(|facts| {
-            facts.head_after.as_deref() == Some(worktree.head.as_str()) && !facts.uncommitted
-        });
+        let is_as_it_was = report
+            .evidence
+            .git
+            .as_ref()
+            .is_some_and(|facts| facts.head_after.as_ref() == Some(&worktree.head) && !facts.uncommitted);
         if is_as_it_was {
             return;
         }
@@ -146,7 +170,7 @@ impl Slot<'_> {
         let changed = async {
             let head = git.commit("HEAD").await?;
             let dirty = git.run(&["status", "--porcelain", "--untracked-files=normal"]).await?;
-            Ok::<_, rehearsal_forge::GitError>(head != worktree.head || !dirty.is_empty())
+            Ok::<_, rehearsal_git::GitError>(head != worktree.head || !dirty.is_empty())
         };
         if !matches!(changed.await, Ok(true)) {
             return;
@@ -158,67 +182,34 @@ impl Slot<'_> {
             .push("the reviewer changed files, which was undone: it is asked for a decision only".into());
     }
 
-    /// What is asked of the agent; or what stands in the way of asking.
+    /// What is asked of the agent, and whether its budget is what is left of the worker's; or what stands in the way.
     async fn request(
         &self,
         role: &Role,
         start: &RunStart,
-        worktree: &Worktree,
-    ) -> Result<Result<RunRequest, Outcome>, Early> {
-        let (desk, profile) = (self.desk, &role.profile);
-        let session = match &self.task.session {
-            Some(name) => match desk.worker.store.session(name).await {
-                Ok(session) => Some(session),
-                Err(FindError::Store(error)) => return Err(error.into()),
-                Err(_) => None,
-            },
-            None => None,
+        working_dir: &Utf8Path,
+    ) -> Result<Result<(RunRequest, bool), Outcome>, ClaimExit> {
+        let (worker, left) = (&self.state.worker, self.state.left());
+        let iteration = match (&worker.options.policy, self.iteration) {
+            (Policy::Session(policy), Some(number)) => {
+                let notes = self.state.iterations(|iterations| iterations.notes.clone());
+                Some(worker.iteration(policy, &self.task, number, notes).await?)
+            }
+            _ => None,
         };
-        let shipped = if self.only_decides() {
-            prompt::REVIEW_TEMPLATE
-        } else if self.flow.only_looks(&self.task.state) {
-            prompt::LOOK_TEMPLATE
-        } else {
-            prompt::TASK_TEMPLATE
-        };
-        let findings = findings_for(&*desk.worker.store, &self.task).await?;
-        let data = TaskPrompt {
-            task: &self.task,
-            session: session.as_ref(),
-            findings: &findings,
-            base: &desk.worker.outlet.base,
-            test_command: desk.worker.testing.command.as_deref(),
-        };
-        let prompt = match prompt::render_task(role.template.as_deref().unwrap_or(shipped), &data) {
-            Ok(prompt) => prompt,
-            Err(error) => return Ok(Err(Outcome::PermissionDenied { reason: error.to_string() })),
-        };
-        let mut env = profile.env.clone();
-        env.extend(worktree.environment());
-        let resume = self.session_to_go_on_with().await?;
-        Ok(Ok(RunRequest {
-            run: start.id.clone(),
-            task: self.task.id.clone(),
-            prompt,
-            working_dir: worktree.path.clone(),
-            run_dir: desk.run_dir(&start.id),
-            model: profile.model.clone(),
-            system_prompt: Some(system_prompt(profile)),
-            permission: profile.permission,
-            timeout: Some(profile.timeout.0),
-            idle_timeout: Some(profile.idle_timeout.0),
-            budget: self.budget(profile).await?,
-            env_grants: profile.pass_env.clone(),
-            env,
-            resume,
-            // In a rehearsal time is not what the kernel's clocks say.
-            lease: self.desk.worker.options.seed.is_none().then(|| self.kept.lease.clone()),
-            rendezvous: None,
-        }))
+        let (task, flow, run) = (&self.task, &*self.flow, &start.id);
+        let subject = Subject { task, flow, role, run, working_dir, left, iteration };
+        match worker.request(subject).await? {
+            Ok(request) => {
+                let is_capped = left.is_some() && request.budget.usd == left;
+                Ok(Ok((request, is_capped)))
+            }
+            Err(error) => Ok(Err(Outcome::PermissionDenied { reason: error.to_string() })),
+        }
     }
 
     /// The agent's own session, if this run goes on where the last one stopped.
-    async fn session_to_go_on_with(&self) -> Result<Option<String>, Early> {
+    async fn session_to_go_on_with(&self) -> Result<Option<String>, ClaimExit> {
         if !self.task.is_to_be_continued() {
             return Ok(None);
         }
@@ -226,70 +217,61 @@ impl Slot<'_> {
             scope: rehearsal_store::Scope::Task(self.task.id.clone()),
             limit: Some(2),
         };
-        let runs = self.desk.worker.store.runs(&last).await?;
+        let runs = self.state.worker.store.runs(&last).await?;
         // An agent keeps its sessions on its machine.
         let here = runs.into_iter().filter(|run| self.was_here(&run.start.id));
         Ok(here.filter_map(|run| run.end).find_map(|end| end.agent_session))
     }
 
-    /// The tightest of the agent's budget and what is left of the task's.
-    async fn budget(&self, profile: &Profile) -> Result<Budget, Early> {
-        let (own, agent) = (self.task.budget, profile.budget);
-        let spent = match own.usd {
-            Some(_) => {
-                let scope = rehearsal_store::Scope::Task(self.task.id.clone());
-                self.desk.worker.store.cost_of(&scope).await?.usd
-            }
-            None => 0.0,
-        };
-        let left = own.usd.map(|usd| (usd - spent).max(0.0));
-        let fewest = |limits: [Option<u64>; 2]| limits.into_iter().flatten().min();
-        Ok(Budget {
-            usd: [left, agent.usd].into_iter().flatten().reduce(f64::min),
-            tokens: fewest([own.tokens, agent.tokens]),
-            turns: fewest([own.turns, agent.turns]),
-        })
-    }
-
-    async fn write_down(&mut self, start: &RunStart, report: &RunReport) -> Result<(), Early> {
-        let desk = self.desk;
+    async fn write_down(&mut self, start: &RunStart, report: &RunReport) -> Result<(), ClaimExit> {
+        let state = self.state;
         for message in &report.warnings {
-            desk.warn(message.clone());
+            state.warn(message.clone());
         }
-        let end = end_of(report, desk.now());
-        let warn = |message| desk.warn(message);
-        let ledger = Ledger { store: &*desk.worker.store, now: desk.now(), warn: &warn };
-        let actor = Actor::Run(start.id.clone());
-        let reported = Reported::of(report, &start.task);
-        let written = ledger.write(actor, start, &end, reported, Meaning::TheWholeState).await;
-        let written = match written.map_err(Early::from) {
-            Err(Early::Lost) => {
-                desk.end_for_nothing(start, report).await;
-                return Err(Early::Lost);
+        let end = end_of(report, state.now());
+        let warn = |message| state.warn(message);
+        let ledger = Ledger { store: &*state.worker.store, now: state.now(), warn: &warn };
+        let meaning = match state.worker.options.policy {
+            Policy::Session(_) => Meaning::OneIteration,
+            Policy::Queue(_) => Meaning::TheWholeState,
+        };
+        let reported = Reported { was_capped: self.was_capped, ..Reported::of(report, &start.task) };
+        let written = ledger.write(Actor::Run(start.id.clone()), start, &end, reported, meaning).await;
+        let written = match written.map_err(ClaimExit::from) {
+            Err(ClaimExit::Lost) => {
+                state.end_for_nothing(start, report).await;
+                return Err(ClaimExit::Lost);
             }
             written => written?,
         };
-        desk.count_run(start, &end);
+        state.count_run(start, &end);
         let outcome = report.verdict.outcome.clone();
-        desk.tell(WorkEvent::RunEnded {
+        state.tell(WorkEvent::RunEnded {
             task: start.task.clone(),
             run: start.id.clone(),
             outcome: outcome.clone(),
             commits: end.commits.len(),
+            files_changed: end.files_changed.len(),
             cost_usd: end.cost_usd,
             duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis()).unwrap_or(u64::MAX),
         });
-        let Some(task) = written.own else { return Err(Early::Lost) };
+        for task in written.reported {
+            state.tally(|tally| tally.touch(&task.id));
+            let status = task.status().to_owned();
+            state.tell(WorkEvent::TaskReported { task: task.id, title: task.title, status });
+        }
+        let Some(task) = written.own else { return Err(ClaimExit::Lost) };
         self.has_become(task);
         // A place that is not to be had now says nothing about the agent, who was not asked.
-        if report.tries > 0 || !outcome.name().passes_with_time() {
-            desk.hold_after(&start.agent, &outcome, &self.task).await?;
-        }
+        let was_asked = report.tries > 0 || !outcome.name().passes_with_time();
+        let stops_the_line = was_asked && state.after_run(&start.agent, &outcome, &self.task).await?;
+        let (promise, was_capped) = (report.promise.clone(), self.was_capped);
+        self.finished = Some(Finished { outcome, promise, was_capped, stops_the_line });
         Ok(())
     }
 }
 
-impl Desk {
+impl WorkerState {
     /// Ends a run whose task was taken from it: what it came to counts for nothing, but what it cost is known.
     async fn end_for_nothing(&self, start: &RunStart, report: &RunReport) {
         let because = "its task was taken from it while it was at work".to_owned();
@@ -301,11 +283,7 @@ impl Desk {
     }
 
     fn count_run(&self, start: &RunStart, end: &RunEnd) {
-        self.tally(|tally| {
-            tally.runs += 1;
-            tally.cost_usd += end.cost_usd.unwrap_or(0.0);
-            tally.runs_without_cost += u32::from(end.cost_usd.is_none());
-        });
+        self.tally(|tally| tally.add(&start.id, end));
         let ran = end.verdict.outcome.blame() != Blame::System;
         if let (Some(limit), None, true) = (self.worker.options.max_cost, end.cost_usd, ran) {
             let run = &start.id;
@@ -314,18 +292,6 @@ impl Desk {
             ));
         }
     }
-
-    pub(super) fn touch(&self, task: &rehearsal_core::TaskId) {
-        self.tally(|tally| {
-            if !tally.touched.contains(task) {
-                tally.touched.push(task.clone());
-            }
-        });
-    }
-}
-
-fn system_prompt(profile: &Profile) -> String {
-    profile.system_prompt.clone().unwrap_or_else(|| prompt::SYSTEM_PROMPT.trim().into())
 }
 
 /// What a failure before the agent could start means for its run.
@@ -352,5 +318,6 @@ pub(super) fn report_of(outcome: Outcome) -> RunReport {
         progress: Vec::new(),
         tries: 0,
         warnings: Vec::new(),
+        sandbox: None,
     }
 }

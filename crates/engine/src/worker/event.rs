@@ -1,8 +1,8 @@
 //! What a worker tells while it works, and what it comes to.
 
 use rehearsal_core::{
-    Activity, AgentName, Hold, Lane, Outcome, RunId, StateName, StepFailure, Task, TaskId, Timestamp,
-    WorkerId,
+    Activity, AgentName, Hold, Lane, Outcome, RunId, SessionName, StateName, StepFailure, Task, TaskId,
+    Timestamp, Tokens, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,8 @@ pub enum WorkEvent {
         worker: WorkerId,
         /// At most so many tasks at once.
         at_once: u32,
+        /// The session that it works through, iteration by iteration.
+        session: Option<SessionStart>,
     },
     /// What a worker that died had left was put in order.
     Recovered {
@@ -56,6 +58,8 @@ pub enum WorkEvent {
         run: RunId,
         /// The run of another worker that let its lease run out.
         taken_from: Option<RunId>,
+        /// Which iteration of the session it is.
+        iteration: Option<u32>,
     },
     /// Its worktree is ready.
     Prepared {
@@ -85,10 +89,26 @@ pub enum WorkEvent {
         outcome: Outcome,
         /// How many commits it made.
         commits: usize,
+        /// How many files differ.
+        files_changed: usize,
         /// What it cost.
         cost_usd: Option<f64>,
         /// How long it took.
         duration_ms: u64,
+    },
+    /// A task changed through what an agent reported.
+    TaskReported {
+        /// Which.
+        task: TaskId,
+        /// Its title.
+        title: String,
+        /// What it is now.
+        status: String,
+    },
+    /// The agent said that the session is complete, and it is not.
+    CompleteRefused {
+        /// How many tasks are open.
+        open_tasks: u64,
     },
     /// A step begins.
     StepStarted {
@@ -146,6 +166,8 @@ pub enum WorkEvent {
     Waiting {
         /// When something becomes claimable by itself.
         until: Option<Timestamp>,
+        /// What ends then, in a session.
+        reason: Option<String>,
     },
     /// Something that a person should know.
     Warning {
@@ -154,19 +176,79 @@ pub enum WorkEvent {
     },
 }
 
-/// Why a worker ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A session that is worked through.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+pub struct SessionStart {
+    /// Which.
+    pub session: SessionName,
+    /// With which agent.
+    pub agent: AgentName,
+    /// How many tasks are open.
+    pub open_tasks: u64,
+    /// At most so many iterations.
+    pub iterations: u32,
+}
+
+/// Why a worker ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "reason", rename_all = "snake_case")]
 pub enum WorkEnd {
     /// There was nothing more to do, or only what waits for a person.
     Idle,
     /// It was told to do one task.
     Once,
     /// Its runs have cost what they may cost.
-    BudgetReached,
+    BudgetReached {
+        /// What was spent.
+        spent_usd: f64,
+    },
     /// It was told to stop.
     Interrupted,
+    /// The session has no open tasks: the agent was not called.
+    NothingToDo,
+    /// Every task of the session is done.
+    AllDone,
+    /// The agent said that all is complete, and its word was taken.
+    Complete {
+        /// So many tasks are still open.
+        open_tasks: u64,
+    },
+    /// The agent said that it needs a human.
+    Blocked {
+        /// What for.
+        why: String,
+    },
+    /// What is left of the session waits for a human.
+    NeedsHuman {
+        /// The tasks, with what each waits for.
+        waiting: Vec<String>,
+    },
+    /// Some tasks of the session ended in failure, and none is left.
+    SomeFailed {
+        /// So many.
+        failed: u64,
+    },
+    /// All iterations are used; not an error.
+    MaxIterations,
+    /// Too many failed runs in a row.
+    TooManyFailures {
+        /// The last of them.
+        last: Outcome,
+    },
+    /// The same failure of the system twice in a row: no task can be helped by going on.
+    LineStopped {
+        /// The failure.
+        cause: Outcome,
+    },
+    /// The wait would be longer than allowed.
+    WaitTooLong {
+        /// For what.
+        wait: String,
+        /// Until when.
+        until: Timestamp,
+    },
 }
 
 /// What a worker came to.
@@ -175,16 +257,26 @@ pub enum WorkEnd {
 pub struct WorkSummary {
     /// Which worker.
     pub worker: WorkerId,
+    /// The session that it worked for; none: for all.
+    pub session: Option<SessionName>,
     /// Why it ended.
     pub end: WorkEnd,
-    /// The tasks that it touched, as they are now, in the order in which they were first touched.
+    /// How many iterations of a session it took.
+    pub iterations: u32,
+    /// Its runs, in the order in which they ended.
+    pub runs: Vec<RunId>,
+    /// The tasks that its runs were for or reported on, as they are now, in the order in which they were first touched.
     pub tasks: Vec<Task>,
-    /// Runs that it made.
-    pub runs: u32,
-    /// What they cost, as far as they told.
-    pub cost_usd: f64,
-    /// Runs that did not tell.
+    /// So many are done in the session, or in all.
+    pub done_tasks: u64,
+    /// So many are open.
+    pub open_tasks: u64,
+    /// What its runs cost; none if no run told.
+    pub cost_usd: Option<f64>,
+    /// How many of its runs did not tell their cost.
     pub runs_without_cost: u32,
+    /// Tokens its runs used; none if no run told.
+    pub tokens: Option<Tokens>,
     /// Lanes that stand still.
     pub held: Vec<(Lane, Hold)>,
     /// How long it took.

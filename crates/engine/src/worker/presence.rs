@@ -1,6 +1,8 @@
 //! Which workers of this machine are alive: each holds a lock on a file of its own, and the kernel lets go of it with
 //! the process, however that ends. No process number is ever compared.
 
+use std::io::Write;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::WorkerId;
 use rustix::fs::{FlockOperation, flock};
@@ -19,6 +21,18 @@ impl Drop for Presence {
     }
 }
 
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkerKind {
+    /// `run`: a session's tasks in the user's checkout, with agents that end with it.
+    Run,
+    /// `work`: tasks in worktrees, with agents that outlive it.
+    Work,
+}
+
+/// What the trace of a `run` says.
+const RUN: &str = "run";
+
 /// What is known of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alive {
@@ -34,11 +48,18 @@ fn path_of(state_dir: &Utf8Path, worker: &WorkerId) -> Utf8PathBuf {
 }
 
 impl Presence {
-    pub(super) fn announce(state_dir: &Utf8Path, worker: &WorkerId) -> std::io::Result<Self> {
+    pub(super) fn announce(
+        state_dir: &Utf8Path,
+        worker: &WorkerId,
+        kind: WorkerKind,
+    ) -> std::io::Result<Self> {
         let path = path_of(state_dir, worker);
         fs_err::create_dir_all(state_dir.join("workers"))?;
-        let file = fs_err::File::create(&path)?;
+        let mut file = fs_err::File::create(&path)?;
         flock(file.file(), FlockOperation::NonBlockingLockExclusive)?;
+        if kind == WorkerKind::Run {
+            file.write_all(RUN.as_bytes())?;
+        }
         Ok(Self { path, file })
     }
 
@@ -57,9 +78,19 @@ impl Presence {
         }
     }
 
-    /// Whether a worker of this machine is at work.
+    /// What a worker of this machine does or did.
+    pub(crate) fn kind_of(state_dir: &Utf8Path, worker: &WorkerId) -> WorkerKind {
+        match fs_err::read_to_string(path_of(state_dir, worker)) {
+            Ok(text) if text == RUN => WorkerKind::Run,
+            Ok(_) | Err(_) => WorkerKind::Work,
+        }
+    }
+
+    /// Whether a worker of this machine takes tasks of any flow.
     pub(crate) fn is_anyone_here(state_dir: &Utf8Path) -> bool {
-        Self::traces(state_dir).iter().any(|worker| Self::of(state_dir, worker) == Alive::Yes)
+        Self::traces(state_dir).iter().any(|worker| {
+            Self::of(state_dir, worker) == Alive::Yes && Self::kind_of(state_dir, worker) == WorkerKind::Work
+        })
     }
 
     /// Removes the traces of workers that are gone and have nothing left to be put in order.
@@ -90,7 +121,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = Utf8Path::from_path(dir.path()).unwrap();
         let worker = WorkerId::new("w1").unwrap();
-        let presence = Presence::announce(state, &worker).unwrap();
+        let presence = Presence::announce(state, &worker, WorkerKind::Run).unwrap();
+        assert_eq!(Presence::kind_of(state, &worker), WorkerKind::Run);
         assert_eq!(Presence::of(state, &worker), Alive::Yes);
         assert_eq!(Presence::of(state, &WorkerId::new("w2").unwrap()), Alive::Unknown);
         // As after a kill, or an error: the file is there, and nobody holds it, also not a child that has just been forked.
@@ -102,7 +134,7 @@ mod tests {
         assert_eq!(Presence::of(state, &worker), Alive::No, "it is still needed");
         Presence::forget(state, &[]);
         assert_eq!(Presence::of(state, &worker), Alive::Unknown);
-        Presence::announce(state, &worker).unwrap().leave();
+        Presence::announce(state, &worker, WorkerKind::Work).unwrap().leave();
         assert_eq!(Presence::of(state, &worker), Alive::Unknown);
     }
 }

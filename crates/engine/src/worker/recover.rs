@@ -7,21 +7,26 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use rehearsal_agent::process;
+use rehearsal_agent::{RunReport, release_git_locks};
 use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Actor, Claim, Outcome, Run, RunEnd, Standing, Task, TaskId, Timestamp, WorkerId};
+use rehearsal_core::{
+    Actor, Claim, Outcome, Run, RunEnd, RunId, Standing, Task, TaskId, Timestamp, WorkerId,
+};
 use rehearsal_forge::GcMode;
 use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
 
 use super::adopt::{Adoption, agents_to_be_found, end_without_a_claim};
-use super::presence::{Alive, Presence};
-use super::{Desk, WorkError, WorkEvent};
-use crate::kept;
+use super::presence::{Alive, Presence, WorkerKind};
+use super::{WorkError, WorkEvent, WorkerState};
 use crate::ledger::{Ledger, Meaning, Reported};
+use crate::outcome_file::{self, end_of};
 use crate::steps::{clear_gate_of, task_of_gate};
 
-impl Desk {
+/// What is written of a run that never came to an end.
+const DIED: &str = "the process that ran it died before it ended";
+
+impl WorkerState {
     /// Puts in order what dead workers of this machine have left; how many tasks that were.
     pub(super) async fn recover(&self) -> Result<usize, WorkError> {
         // Looked for before the leases: a claim is older than its agent, so who has none now lost it.
@@ -32,13 +37,7 @@ impl Desk {
         let mut needed: Vec<&WorkerId> = Vec::new();
         for (task, _) in &leases {
             let Standing::Claimed(claim) = &task.standing else { continue };
-            // Of our own, one that we do not know of: the answer to its claim was lost.
-            let is_left = if claim.worker == self.id {
-                !self.held.has(&task.id)
-            } else {
-                Presence::of(&self.worker.state_dir, &claim.worker) == Alive::No
-            };
-            if !is_left {
+            if !self.is_ours_to_recover(task, claim) {
                 needed.push(&claim.worker);
                 continue;
             }
@@ -51,19 +50,29 @@ impl Desk {
                 Ok(Care::Adopted) => recovered += 1,
                 Ok(Care::InOtherHands) => needed.push(&claim.worker),
                 // Another worker was faster; or nobody knows, and the next look will tell.
-                Err(WorkError::Commit(
-                    CommitError::Refused {
-                        refusal: Refusal::Stale { .. } | Refusal::OtherWorker { .. }, ..
-                    }
-                    | CommitError::RunEnded { .. }
-                    | CommitError::OutcomeUnknown,
-                )) => {}
+                Err(error) if was_faster(&error) => {}
                 Err(error) => return Err(error),
             }
         }
         self.end_runs_without_a_claim(&leases).await?;
         Presence::forget(&self.worker.state_dir, &needed);
         Ok(recovered)
+    }
+
+    /// Whether nobody works on a claim any more, and it is for us to see to it.
+    fn is_ours_to_recover(&self, task: &Task, claim: &Claim) -> bool {
+        // Of our own, one that we do not know of: the answer to its claim was lost.
+        if claim.worker == self.id {
+            return !self.claims.has(&task.id);
+        }
+        // The agents of a `work` may be alive in their worktrees: the next `work` goes on with them.
+        let is_left_to_others =
+            self.kind() == WorkerKind::Run && self.kind_of(&claim.worker) == WorkerKind::Work;
+        !is_left_to_others && Presence::of(&self.worker.state_dir, &claim.worker) == Alive::No
+    }
+
+    fn kind_of(&self, worker: &WorkerId) -> WorkerKind {
+        if *worker == self.id { self.kind() } else { Presence::kind_of(&self.worker.state_dir, worker) }
     }
 
     /// A run whose task was taken from it is ended by its worker, unless that died as well. After a lease there is no agent left.
@@ -75,14 +84,30 @@ impl Desk {
                 continue;
             }
             let Some(task) = store.task(&run.start.task).await? else { continue };
-            if is_run(&task, &run) || task.updated_at.plus(self.worker.options.lease) > self.now() {
+            if is_run(&task, &run) {
                 continue;
             }
-            let because = "its task was taken from it, and its worker is gone".to_owned();
-            let end = Box::new(RunEnd::without_blame(because, self.now()));
-            match self.commit(vec![Change::EndRun { run: run.start.id, end }]).await {
-                Ok(_) | Err(CommitError::RunEnded { .. } | CommitError::OutcomeUnknown) => {}
-                Err(error) => return Err(error.into()),
+            let of_dead_loop = Presence::of(&self.worker.state_dir, &run.start.worker) == Alive::No
+                && self.kind_of(&run.start.worker) == WorkerKind::Run;
+            let ended = if of_dead_loop {
+                let outcome = self.finish_left_run_of_loop(&run).await;
+                outcome.map(|outcome| {
+                    let (task, run) = (run.start.task, run.start.id);
+                    self.tell(WorkEvent::Recovered { task, run, outcome });
+                })
+            } else if task.updated_at.plus(self.worker.options.lease) <= self.now() {
+                let because = "its task was taken from it, and its worker is gone".to_owned();
+                let end = Box::new(RunEnd::without_blame(because, self.now()));
+                self.commit(vec![Change::EndRun { run: run.start.id, end }])
+                    .await
+                    .map(drop)
+                    .map_err(WorkError::from)
+            } else {
+                Ok(())
+            };
+            match ended {
+                Err(error) if !was_faster(&error) => return Err(error),
+                Ok(()) | Err(_) => {}
             }
         }
         Ok(())
@@ -98,12 +123,13 @@ impl Desk {
 
     /// Gives back the worktrees of tasks whose way is over: whoever ended them died before it could.
     pub(super) async fn give_back_what_is_over(&self) {
-        for owner in self.worker.worktrees.owners() {
+        let Some((worktrees, _)) = self.worker.workspace.worktrees() else { return };
+        for owner in worktrees.owners() {
             if let Some(task) = self.task_that_is_left(&owner).await {
                 self.give_worktree_back(&task).await;
             } else if let Some(of) = task_of_gate(&owner)
                 && let Some(task) = self.task_that_is_left(&of).await
-                && let Err(error) = clear_gate_of(&task, &self.worker.worktrees).await
+                && let Err(error) = clear_gate_of(&task, worktrees).await
             {
                 self.warn(format!("the checkout of a gate stays where it is: {error}"));
             }
@@ -116,22 +142,32 @@ impl Desk {
     }
 
     async fn put_in_order(&self, task: &Task, claim: &Claim) -> Result<Outcome, WorkError> {
-        let left = process::kill_processes_in(&self.run_dir(&claim.run));
-        if left.count > 0 {
-            self.warn(format!("processes of run {} were still alive and were ended: {left}", claim.run));
-        }
         let run = match self.worker.store.find_run(claim.run.as_str()).await {
             Ok(run) if run.start.id == claim.run && run.end.is_none() => Some(run),
             Ok(_) | Err(FindError::NotFound { .. } | FindError::Ambiguous { .. }) => None,
             Err(FindError::Store(error)) => return Err(error.into()),
         };
-        match (run, kept::find(&self.run_dir(&claim.run))) {
-            (Some(run), Some(report)) => self.finish_left_run(task, run, &report).await,
+        if let (Some(run), WorkerKind::Run) = (&run, self.kind_of(&claim.worker)) {
+            return self.finish_left_run_of_loop(run).await;
+        }
+        self.end_processes_of(&claim.run);
+        match (run, outcome_file::read(&self.run_dir(&claim.run))) {
+            (Some(run), Some(report)) => {
+                let outcome = report.verdict.outcome.clone();
+                let own = self.finish_left_run(&run, Some(&report), Meaning::TheWholeState).await?;
+                // Its steps are still to be done: by us, or by whoever takes it now.
+                if let Some(own) = own
+                    && let Standing::Claimed(claim) = &own.standing
+                    && self.adopt_steps(&own, claim).await? == Adoption::NotPossible
+                {
+                    self.commit(vec![self.give_back(&own, claim)]).await?;
+                }
+                Ok(outcome)
+            }
             (run, _) => {
                 let mut changes = Vec::new();
                 if let Some(run) = run {
-                    let because = "the process that ran it died before it ended".to_owned();
-                    let end = Box::new(RunEnd::without_blame(because, self.now()));
+                    let end = Box::new(RunEnd::without_blame(DIED.to_owned(), self.now()));
                     changes.push(Change::EndRun { run: run.start.id, end });
                 }
                 changes.push(self.give_back(task, claim));
@@ -141,37 +177,77 @@ impl Desk {
         }
     }
 
+    fn end_processes_of(&self, run: &RunId) {
+        let left = rehearsal_process::kill_processes_in(&self.run_dir(run));
+        if left.count > 0 {
+            self.warn(format!("processes of run {run} were still alive and were ended: {left}"));
+        }
+    }
+
+    /// A run in the user's checkout, which ended with its worker. That it was killed costs its task nothing.
+    async fn finish_left_run_of_loop(&self, run: &Run) -> Result<Outcome, WorkError> {
+        let run_dir = self.run_dir(&run.start.id);
+        self.end_processes_of(&run.start.id);
+        if let Some(message) = release_git_locks(self.worker.workspace.root(), &run_dir).await {
+            self.warn(message);
+        }
+        let report = outcome_file::read(&run_dir);
+        self.finish_left_run(run, report.as_ref(), Meaning::OneIteration).await?;
+        Ok(report.map_or(Outcome::Cancelled, |report| report.verdict.outcome))
+    }
+
+    /// Writes the end of a run whose worker died: with its report, if it had come to one. Its task as it is then.
     async fn finish_left_run(
         &self,
-        task: &Task,
-        run: Run,
-        report: &rehearsal_agent::RunReport,
-    ) -> Result<Outcome, WorkError> {
+        run: &Run,
+        report: Option<&RunReport>,
+        meaning: Meaning,
+    ) -> Result<Option<Task>, WorkError> {
         let warn = |message| self.warn(message);
         let ledger = Ledger { store: &*self.worker.store, now: self.now(), warn: &warn };
-        let end = kept::end_of(report, self.now());
-        let reported = Reported::of(report, &task.id);
+        let (end, reported) = match report {
+            Some(report) => (end_of(report, self.now()), Reported::of(report, &run.start.task)),
+            None => (RunEnd::without_blame(DIED.to_owned(), self.now()), Reported::default()),
+        };
         let actor = Actor::Worker(self.id.clone());
-        let written = ledger.write(actor, &run.start, &end, reported, Meaning::TheWholeState).await?;
-        // Its steps are still to be done: by us, or by whoever takes it now.
-        if let Some(own) = written.own
-            && let Standing::Claimed(claim) = &own.standing
-            && self.adopt_steps(&own, claim).await? == Adoption::NotPossible
-        {
-            self.commit(vec![self.give_back(&own, claim)]).await?;
+        let own = ledger.write(actor, &run.start, &end, reported, meaning).await?.own;
+        if let Some(task) = &own {
+            self.after_run(&run.start.agent, &end.verdict.outcome, task).await?;
         }
-        Ok(end.verdict.outcome)
+        Ok(own)
     }
 
     /// A claim is taken from a dead worker; one of our own that we do not know of was never worked on.
     fn give_back(&self, task: &Task, claim: &Claim) -> Change {
-        let input = if claim.worker == self.id {
+        let input = if claim.worker == self.id || self.kind_of(&claim.worker) == WorkerKind::Run {
             TaskInput::Release { fence: task.fence }
         } else {
             TaskInput::Lose { stale: task.fence, of: claim.worker.clone() }
         };
         Change::ChangeTask { id: task.id.clone(), input }
     }
+}
+
+/// The runs of dead workers of this machine that have no end yet, of `run` only: a `work` has agents that may go on.
+pub async fn left_runs(store: &dyn Store, state_dir: &Utf8Path) -> Result<Vec<Run>, StoreError> {
+    let is_left = |run: &Run| {
+        let worker = &run.start.worker;
+        Presence::of(state_dir, worker) == Alive::No
+            && Presence::kind_of(state_dir, worker) == WorkerKind::Run
+    };
+    Ok(store.unfinished_runs().await?.into_iter().filter(is_left).collect())
+}
+
+/// Whether another worker was faster, or nobody knows what became of a commit.
+fn was_faster(error: &WorkError) -> bool {
+    matches!(
+        error,
+        WorkError::Commit(
+            CommitError::Refused { refusal: Refusal::Stale { .. } | Refusal::OtherWorker { .. }, .. }
+                | CommitError::RunEnded { .. }
+                | CommitError::OutcomeUnknown,
+        )
+    )
 }
 
 /// What was done about a claim that was left.

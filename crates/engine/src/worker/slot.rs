@@ -6,36 +6,54 @@ use std::sync::atomic::Ordering;
 use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
-use rehearsal_core::{Blame, Delivery, RunId, Standing, StateName, StepFailure, Task, Wait};
+use rehearsal_core::{
+    Blame, Delivery, Outcome, Promise, RunId, Standing, StateName, StepFailure, Task, Wait,
+};
 use rehearsal_forge::{Occupied, Work, Worktree};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::adopt::Adoptee;
-use super::heart::Kept;
-use super::{Desk, Moment, WorkError, WorkEvent};
-use crate::steps::{self, Scene};
+use super::heartbeat::ClaimGuard;
+use super::{Moment, Policy, WorkError, WorkEvent, WorkerKind, WorkerState};
+use crate::steps::{self, StepContext};
 
 /// A claimed task, and all that is needed to work on it.
 pub(super) struct Slot<'a> {
-    pub(super) desk: &'a Desk,
+    pub(super) state: &'a WorkerState,
     pub(super) task: Task,
     pub(super) flow: Arc<Flow>,
     pub(super) run: RunId,
     /// Keeps the claim alive.
-    pub(super) kept: Kept,
+    pub(super) guard: ClaimGuard,
     /// Ends whatever is under way: the claim is lost, or the worker is to stop now.
     pub(super) cancel: CancellationToken,
     /// Whether the agent had done its part before this claim.
     pub(super) only_steps: bool,
     /// Where the work is, from when it is prepared until the claim is over.
     pub(super) place: OnceCell<(Worktree, Occupied)>,
+    /// Which iteration of a session it is.
+    pub(super) iteration: Option<u32>,
+    /// Whether the budget of the run was what is left of the worker's.
+    pub(super) was_capped: bool,
+    /// How the agent's run ended.
+    pub(super) finished: Option<Finished>,
+}
+
+/// How a run ended, for whoever decides what comes next.
+pub(super) struct Finished {
+    pub(super) outcome: Outcome,
+    pub(super) promise: Option<Promise>,
+    /// Whether its budget was what is left of the worker's.
+    pub(super) was_capped: bool,
+    /// Whether the system failed once too often.
+    pub(super) stops_the_line: bool,
 }
 
 /// Why work on a task ended early.
 #[derive(Debug)]
-pub(super) enum Early {
+pub(super) enum ClaimExit {
     /// The claim is someone else's now, or nobody's. A normal end.
     Lost,
     /// The answer to a commit was lost: what became of the claim has to be looked at.
@@ -44,7 +62,7 @@ pub(super) enum Early {
     Work(WorkError),
 }
 
-impl<T: Into<WorkError>> From<T> for Early {
+impl<T: Into<WorkError>> From<T> for ClaimExit {
     fn from(error: T) -> Self {
         match error.into() {
             // Whoever took over has ended the run, too.
@@ -63,19 +81,35 @@ impl<T: Into<WorkError>> From<T> for Early {
 }
 
 /// Works on a task until its claim is over.
-pub(super) async fn work(desk: &Desk, claimed: Claimed, kept: Kept) -> Result<(), WorkError> {
+pub(super) async fn work(
+    state: &WorkerState,
+    claimed: Claimed,
+    guard: ClaimGuard,
+) -> Result<Option<Finished>, WorkError> {
     let Claimed { task, taken_from } = claimed;
-    let Standing::Claimed(claim) = &task.standing else { return Ok(()) };
-    desk.tell(WorkEvent::Claimed {
+    let Standing::Claimed(claim) = &task.standing else { return Ok(None) };
+    let run = claim.run.clone();
+    let iteration = match state.worker.options.policy {
+        Policy::Session(_) => {
+            if let Err(error) = state.worker.check_flow(&task).await {
+                let input = TaskInput::Release { fence: task.fence };
+                state.commit(vec![Change::ChangeTask { id: task.id, input }]).await?;
+                return Err(error);
+            }
+            Some(state.begin_iteration())
+        }
+        Policy::Queue(_) => None,
+    };
+    state.tell(WorkEvent::Claimed {
         task: task.id.clone(),
         title: task.title.clone(),
         state: task.state.clone(),
-        agent: task.next_agent().cloned(),
-        run: claim.run.clone(),
+        agent: state.with_stand_in(task.clone()).next_agent().cloned(),
+        run: run.clone(),
         taken_from,
+        iteration,
     });
-    let run = claim.run.clone();
-    let slot = Slot::new(desk, task, run, kept).await?;
+    let slot = Slot { iteration, ..Slot::new(state, task, run, guard).await? };
     Box::pin(work_in(slot, Begin::Anew)).await
 }
 
@@ -87,10 +121,15 @@ pub(super) enum Begin {
 }
 
 /// Stays in a slot until its claim is over.
-pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<(), WorkError> {
-    let (desk, run, id) = (slot.desk, slot.run.clone(), slot.task.id.clone());
-    let (lost, cancel) = (slot.kept.lost.clone(), slot.cancel.clone());
-    desk.touch(&id);
+pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<Option<Finished>, WorkError> {
+    let (state, run, id) = (slot.state, slot.run.clone(), slot.task.id.clone());
+    let cancel = slot.cancel.clone();
+    // An agent in the user's checkout is in nobody's way: it comes to its end, and what else it says counts.
+    let lost = match state.kind() {
+        WorkerKind::Work => slot.guard.lost.clone(),
+        WorkerKind::Run => CancellationToken::new(),
+    };
+    state.tally(|tally| tally.touch(&id));
     let ended = {
         let through = slot.through(begin);
         tokio::pin!(through);
@@ -104,29 +143,46 @@ pub(super) async fn work_in(mut slot: Slot<'_>, begin: Begin) -> Result<(), Work
         }
     };
     match ended {
-        Ok(()) => return Ok(()),
-        Err(Early::Lost) => desk.tell(WorkEvent::Lost { task: id.clone(), run }),
-        Err(Early::Unsure) => desk.unsure.store(true, Ordering::SeqCst),
-        Err(Early::Work(error)) => return Err(error),
+        Ok(()) => return Ok(slot.finished),
+        Err(ClaimExit::Lost) => state.tell(WorkEvent::Lost { task: id.clone(), run }),
+        Err(ClaimExit::Unsure) => state.unsure.store(true, Ordering::SeqCst),
+        Err(ClaimExit::Work(error)) => return Err(error),
     }
     // A person who cancels a task leaves its worktree to whoever was in it.
-    if let Some(task) = desk.worker.store.task(&id).await?.filter(Task::is_ended) {
-        desk.give_worktree_back(&task).await;
+    if let Some(task) = state.worker.store.task(&id).await?.filter(Task::is_ended) {
+        state.give_worktree_back(&task).await;
     }
-    Ok(())
+    Ok(slot.finished)
 }
 
 impl<'a> Slot<'a> {
-    pub(super) async fn new(desk: &'a Desk, task: Task, run: RunId, kept: Kept) -> Result<Self, WorkError> {
-        let flow = desk.worker.store.flow(&task.flow_version).await?;
-        let cancel = desk.worker.stop.now.child_token();
+    pub(super) async fn new(
+        state: &'a WorkerState,
+        task: Task,
+        run: RunId,
+        guard: ClaimGuard,
+    ) -> Result<Self, WorkError> {
+        let flow = state.worker.store.flow(&task.flow_version).await?;
+        let cancel = state.worker.stop.now.child_token();
         let only_steps = task.pending.is_some();
-        Ok(Self { desk, task, flow, run, kept, cancel, only_steps, place: OnceCell::new() })
+        Ok(Self {
+            state,
+            task,
+            flow,
+            run,
+            guard,
+            cancel,
+            only_steps,
+            place: OnceCell::new(),
+            iteration: None,
+            was_capped: false,
+            finished: None,
+        })
     }
 }
 
 impl Slot<'_> {
-    async fn through(&mut self, begin: Begin) -> Result<(), Early> {
+    async fn through(&mut self, begin: Begin) -> Result<(), ClaimExit> {
         let from = self.task.state.clone();
         match begin {
             Begin::With(adoptee) => self.go_on_with(*adoptee).await?,
@@ -141,7 +197,7 @@ impl Slot<'_> {
             if self.task.pending.is_none() {
                 break;
             }
-            if self.desk.worker.stop.now.is_cancelled() {
+            if self.state.worker.stop.now.is_cancelled() {
                 self.change(TaskInput::Release { fence: self.task.fence }).await?;
                 break;
             }
@@ -150,7 +206,7 @@ impl Slot<'_> {
         self.tell_where_it_is(from);
         if self.task.is_ended() {
             self.reach(Moment::Ended).await?;
-            self.desk.give_worktree_back(&self.task).await;
+            self.state.give_worktree_back(&self.task).await;
         }
         Ok(())
     }
@@ -159,17 +215,17 @@ impl Slot<'_> {
         matches!(&self.task.standing, Standing::Claimed(claim) if claim.run == self.run)
     }
 
-    async fn next_step(&mut self) -> Result<(), Early> {
+    async fn next_step(&mut self) -> Result<(), ClaimExit> {
         let Some(pending) = self.task.pending.clone() else { return Ok(()) };
         let Some(step) = self.flow.steps_of(&self.task.state).get(pending.next as usize).cloned() else {
             return Ok(());
         };
-        self.desk.tell(WorkEvent::StepStarted { task: self.task.id.clone(), step: step.to_string() });
+        self.state.tell(WorkEvent::StepStarted { task: self.task.id.clone(), step: step.to_string() });
         self.reach_step(Moment::StepBegun, &step).await?;
         let done = match self.worktree().await {
             // Another machine took over what was never pushed from the one where it was done.
             Ok(worktree) if self.is_gone(worktree) => {
-                self.desk.warn(format!(
+                self.state.warn(format!(
                     "the work on task {} is gone with its machine: the agent has to work again",
                     self.task.id
                 ));
@@ -181,8 +237,8 @@ impl Slot<'_> {
             }
             Err(failure) => Err(failure),
         };
-        if self.kept.lost.is_cancelled() {
-            return Err(Early::Lost);
+        if self.guard.lost.is_cancelled() {
+            return Err(ClaimExit::Lost);
         }
         if self.cancel.is_cancelled() && done.is_err() {
             self.change(TaskInput::Release { fence: self.task.fence }).await?;
@@ -193,8 +249,8 @@ impl Slot<'_> {
             Ok(delivery) => {
                 let (fence, number, delivery) = (self.task.fence, pending.next, Box::new(delivery));
                 self.change(TaskInput::StepDone { fence, step: number, delivery }).await?;
-                self.desk.count_setback("steps", None);
-                self.desk.tell(WorkEvent::StepDone { task: self.task.id.clone(), step: step.to_string() });
+                self.state.count_setback("steps", None);
+                self.state.tell(WorkEvent::StepDone { task: self.task.id.clone(), step: step.to_string() });
                 self.reach_step(Moment::StepDone, &step).await
             }
             Err(failure) => self.step_failed(&step, pending.next, failure).await,
@@ -206,31 +262,42 @@ impl Slot<'_> {
         &mut self,
         step: &Step,
         worktree: &Utf8Path,
-    ) -> Result<Result<Delivery, StepFailure>, Early> {
+    ) -> Result<Result<Delivery, StepFailure>, ClaimExit> {
         if *step == Step::PushBranch
             && let Err(failure) = self.offer(worktree).await?
         {
             return Ok(Err(failure));
         }
-        let scene = Scene { desk: self.desk, task: &self.task, worktree, cancel: &self.cancel };
-        Ok(steps::take(step, &scene).await)
+        let (worktrees, outlet) = match self.worktrees() {
+            Ok(site) => site,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let context = StepContext {
+            state: self.state,
+            task: &self.task,
+            worktree,
+            worktrees,
+            outlet,
+            cancel: &self.cancel,
+        };
+        Ok(steps::run(step, &context).await)
     }
 
     /// Writes down what is about to be pushed: if we do not come to say that it was, it is known to be ours all the same.
-    async fn offer(&mut self, worktree: &Utf8Path) -> Result<Result<(), StepFailure>, Early> {
+    async fn offer(&mut self, worktree: &Utf8Path) -> Result<Result<(), StepFailure>, ClaimExit> {
         let head = match Work::at(worktree).head().await {
             Ok(head) => head,
             Err(error) => return Ok(Err(steps::of_git(&error))),
         };
         let step = self.task.pending.as_ref().map_or(0, |pending| pending.next);
-        if !self.task.delivery.may_have_pushed(head.as_str()) {
-            let (fence, commit) = (self.task.fence, head.to_string());
+        if !self.task.delivery.may_have_pushed(&head) {
+            let (fence, commit) = (self.task.fence, head);
             self.change(TaskInput::Offer { fence, step, commit }).await?;
         }
         Ok(Ok(()))
     }
 
-    async fn step_failed(&mut self, step: &Step, number: u32, failure: StepFailure) -> Result<(), Early> {
+    async fn step_failed(&mut self, step: &Step, number: u32, failure: StepFailure) -> Result<(), ClaimExit> {
         let told = failure.clone();
         let systemic = match &failure {
             StepFailure::Systemic { outcome, reason } => Some((*outcome, format!("{step}: {reason}"))),
@@ -238,17 +305,17 @@ impl Slot<'_> {
         };
         self.change(TaskInput::StepFailed { fence: self.task.fence, step: number, failure }).await?;
         let (task, step) = (self.task.id.clone(), step.to_string());
-        self.desk.tell(WorkEvent::StepFailed { task, step, failure: told });
+        self.state.tell(WorkEvent::StepFailed { task, step, failure: told });
         if let Some((outcome, reason)) = systemic {
-            self.desk.stop_the_line_after_steps(outcome, reason).await?;
+            self.state.stop_the_line_after_steps(outcome, reason).await?;
         }
         Ok(())
     }
 
     /// Moves the task, in the name of its run.
-    pub(super) async fn change(&mut self, input: TaskInput) -> Result<(), Early> {
+    pub(super) async fn change(&mut self, input: TaskInput) -> Result<(), ClaimExit> {
         let changes = vec![Change::ChangeTask { id: self.task.id.clone(), input }];
-        let committed = self.desk.commit(changes).await?;
+        let committed = self.state.commit(changes).await?;
         if let Some(task) = committed.into_iter().find_map(Committed::task) {
             self.has_become(task);
         }
@@ -270,7 +337,7 @@ impl Slot<'_> {
                 self.task.feedback.as_ref().map(|feedback| feedback.text.clone())
             }
         };
-        self.desk.tell(WorkEvent::Moved {
+        self.state.tell(WorkEvent::Moved {
             task: self.task.id.clone(),
             title: self.task.title.clone(),
             from,
@@ -280,12 +347,12 @@ impl Slot<'_> {
         });
     }
 
-    pub(super) async fn reach(&self, moment: Moment) -> Result<(), Early> {
-        Ok(self.desk.reach(moment, &self.task.id, None).await?)
+    pub(super) async fn reach(&self, moment: Moment) -> Result<(), ClaimExit> {
+        Ok(self.state.reach(moment, &self.task.id, None).await?)
     }
 
-    async fn reach_step(&self, moment: Moment, step: &Step) -> Result<(), Early> {
-        Ok(self.desk.reach(moment, &self.task.id, Some(step.name())).await?)
+    async fn reach_step(&self, moment: Moment, step: &Step) -> Result<(), ClaimExit> {
+        Ok(self.state.reach(moment, &self.task.id, Some(step.name())).await?)
     }
 }
 

@@ -6,7 +6,7 @@ use rehearsal_agent::{ScriptedAgent, ScriptedRun, WhenEmpty};
 use rehearsal_core::config::PermissionMode;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Exit, Outcome, ResultFile, ResultOutcome};
-use rehearsal_engine::{LoopEnd, LoopEvent};
+use rehearsal_engine::{WorkEnd, WorkEvent};
 
 use crate::stage::{change, play};
 
@@ -18,7 +18,7 @@ fn complete_ends_the_loop_when_all_is_done() {
         stage.tasks(&["parse"]).await;
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done(COMPLETE).task_done("parse")));
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(summary.end, WorkEnd::AllDone);
         agent.assert_call_count(1);
         assert_eq!(stage.status("parse").await, "done");
     });
@@ -34,14 +34,14 @@ fn complete_with_open_tasks_is_refused_and_the_next_prompt_says_so() {
                 .then(ScriptedRun::done("the rest").task_done("print")),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(summary.end, WorkEnd::AllDone);
         agent.assert_call_count(2);
         agent.assert_prompt_contains(
             1,
             "NOTE: the last iteration said COMPLETE, which was refused: 1 task is not done. \
              A task counts as done only when it is reported with `rehearsal task done ID`.",
         );
-        assert!(stage.told().contains(&LoopEvent::CompleteRefused { open_tasks: 1 }));
+        assert!(stage.told().contains(&WorkEvent::CompleteRefused { open_tasks: 1 }));
     });
 }
 
@@ -52,7 +52,7 @@ fn the_agents_word_can_be_taken() {
         stage.tasks(&["parse", "print"]).await;
         let agent = Arc::new(ScriptedAgent::new().when_empty(WhenEmpty::Complete));
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::Complete { open_tasks: 2 });
+        assert_eq!(summary.end, WorkEnd::Complete { open_tasks: 2 });
         agent.assert_call_count(1);
         assert_eq!(stage.status("parse").await, "todo", "its word is taken for the loop, not for the task");
     });
@@ -73,7 +73,7 @@ fn complete_does_not_hide_a_task_that_failed() {
                 .then(ScriptedRun::done(COMPLETE).task_done("print")),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::SomeFailed { failed: 1 });
+        assert_eq!(summary.end, WorkEnd::SomeFailed { failed: 1 });
         assert_eq!(stage.status("parse").await, "failed");
     });
 }
@@ -88,7 +88,7 @@ fn blocked_ends_the_loop_with_its_reason() {
                 .then(ScriptedRun::done("<promise>BLOCKED: npm not found</promise>")),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::Blocked { why: "npm not found".into() });
+        assert_eq!(summary.end, WorkEnd::Blocked { why: "npm not found".into() });
         agent.assert_call_count(2);
         assert_eq!(stage.status("parse").await, "blocked");
         assert_eq!(stage.status("print").await, "todo");
@@ -101,7 +101,7 @@ fn a_task_that_was_done_before_the_agent_was_blocked_is_done() {
         stage.tasks(&["parse", "print"]).await;
         let blocked = ScriptedRun::done("<promise>BLOCKED: no printer</promise>").task_done("parse");
         let summary = stage.run(&Arc::new(ScriptedAgent::new().then(blocked))).await;
-        assert_eq!(summary.end, LoopEnd::Blocked { why: "no printer".into() });
+        assert_eq!(summary.end, WorkEnd::Blocked { why: "no printer".into() });
         assert_eq!(stage.status("parse").await, "done");
     });
 }
@@ -118,7 +118,7 @@ fn it_iterates_until_all_is_complete() {
                 .then(ScriptedRun::done(COMPLETE).task_done("three")),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(summary.end, WorkEnd::AllDone);
         agent.assert_call_count(4);
         agent.assert_all_played();
         assert_eq!((summary.done_tasks, summary.open_tasks, summary.iterations), (3, 0, 4));
@@ -130,7 +130,7 @@ fn all_tasks_done_ends_it_without_a_word() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("there").task_done("parse")));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
     });
 }
 
@@ -141,7 +141,7 @@ fn max_iterations_is_not_an_error() {
         stage.tasks(&["parse"]).await;
         let agent = Arc::new(ScriptedAgent::new().with_handler(|_| ScriptedRun::done("Still working...")));
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::MaxIterations);
+        assert_eq!(summary.end, WorkEnd::MaxIterations);
         agent.assert_call_count(3);
         assert_eq!(stage.task("parse").await.attempts, 3);
     });
@@ -152,7 +152,7 @@ fn an_empty_session_ends_at_once_and_the_agent_is_not_called() {
     play(async |stage| {
         let agent = Arc::new(ScriptedAgent::new());
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::NothingToDo);
+        assert_eq!(summary.end, WorkEnd::NothingToDo);
         assert_eq!((summary.iterations, summary.cost_usd), (0, None));
         agent.assert_call_count(0);
     });
@@ -164,7 +164,7 @@ fn a_session_whose_tasks_are_over_ends_at_once() {
         stage.tasks(&["parse", "print"]).await;
         stage.commit(vec![change("parse", TaskInput::Finish), change("print", TaskInput::Cancel)]).await;
         let agent = Arc::new(ScriptedAgent::new());
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::NothingToDo);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::NothingToDo);
         agent.assert_call_count(0);
     });
 }
@@ -176,7 +176,7 @@ fn a_session_whose_tasks_are_all_blocked_needs_a_human() {
         stage.commit(vec![change("parse", TaskInput::Block { reason: "which grammar?".into() })]).await;
         let agent = Arc::new(ScriptedAgent::new());
         let waiting = vec!["parse parse: which grammar?".to_owned()];
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::NeedsHuman { waiting });
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { waiting });
         agent.assert_call_count(0);
     });
 }
@@ -211,7 +211,7 @@ fn more_runs_than_were_scripted_fail_aloud() {
         stage.options.max_failures = 1;
         stage.tasks(&["parse"]).await;
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("one")));
-        let LoopEnd::TooManyFailures { last: Outcome::Failed { reason } } = stage.run(&agent).await.end
+        let WorkEnd::TooManyFailures { last: Outcome::Failed { reason } } = stage.run(&agent).await.end
         else {
             panic!("the second run must fail");
         };
@@ -226,7 +226,7 @@ fn a_result_file_that_says_success_speaks_for_the_task_of_its_run_and_no_other()
         stage.tasks(&["parse", "print"]).await;
         let file = ResultFile { outcome: Some(ResultOutcome::Success), ..ResultFile::default() };
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("done").result_file(file)));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::MaxIterations);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::MaxIterations);
         assert_eq!(
             (stage.status("parse").await, stage.status("print").await),
             ("done".into(), "todo".into())

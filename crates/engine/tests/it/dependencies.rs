@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{Exit, NewTask, Priority};
-use rehearsal_engine::LoopEnd;
+use rehearsal_engine::WorkEnd;
 
 use crate::stage::{Stage, after, new_session, play, session, titled};
 
@@ -32,7 +32,7 @@ fn the_most_urgent_comes_first_then_the_oldest() {
         ] {
             stage.add(id, NewTask { priority, ..titled(id) }).await;
         }
-        assert_eq!(stage.run(&willing()).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&willing()).await.end, WorkEnd::AllDone);
         assert_eq!(order(stage).await, ["fire", "soon", "usual", "second", "later"]);
     });
 }
@@ -44,7 +44,7 @@ fn a_task_waits_for_those_it_depends_on_however_urgent_it_is() {
         stage
             .add("printer", NewTask { priority: Priority::Urgent, ..after("printer", &["lexer", "parser"]) })
             .await;
-        assert_eq!(stage.run(&willing()).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&willing()).await.end, WorkEnd::AllDone);
         assert_eq!(order(stage).await, ["lexer", "parser", "printer"]);
     });
 }
@@ -58,7 +58,7 @@ fn a_task_whose_dependency_failed_needs_a_human() {
         let agent = Arc::new(ScriptedAgent::new().with_handler(|_| ScriptedRun::crashes(Exit::Signal(11))));
         let end = stage.run(&agent).await.end;
         let waiting = vec!["parser parser: it depends on tasks that are not done".to_owned()];
-        assert_eq!(end, LoopEnd::NeedsHuman { waiting });
+        assert_eq!(end, WorkEnd::NeedsHuman { waiting });
         assert_eq!(stage.status("lexer").await, "failed");
         assert_eq!(order(stage).await, ["lexer"; 4]);
     });
@@ -71,12 +71,12 @@ fn a_task_of_another_session_is_waited_for_and_not_worked_on() {
         stage.add("lexer", NewTask { session: Some(session("other")), ..titled("lexer") }).await;
         stage.add("parser", after("parser", &["lexer"])).await;
         let agent = willing();
-        assert!(matches!(stage.run(&agent).await.end, LoopEnd::NeedsHuman { .. }));
+        assert!(matches!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { .. }));
         agent.assert_call_count(0);
 
         stage.options.session = session("other");
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         stage.options.session = session("work");
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
     });
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{Exit, Outcome, ReportedDecision, ResultFile, Standing, TimeLimit, WireErrorKind};
-use rehearsal_engine::LoopEnd;
+use rehearsal_engine::WorkEnd;
 
 use crate::stage::play;
 
@@ -27,7 +27,7 @@ fn what_only_a_hand_can_mend_stops_the_line_after_two_and_costs_no_attempt() {
             let run = ScriptedRun::of(outcome.clone());
             let agent = Arc::new(ScriptedAgent::new().then(run.clone()).then(run));
             let summary = stage.run(&agent).await;
-            assert_eq!(summary.end, LoopEnd::LineStopped { cause: outcome.clone() });
+            assert_eq!(summary.end, WorkEnd::LineStopped { cause: outcome.clone() });
             agent.assert_call_count(2);
             let task = stage.task("parse").await;
             assert_eq!((task.attempts, task.last_outcome.as_ref()), (0, Some(&outcome)));
@@ -45,8 +45,8 @@ fn once_it_is_mended_the_next_loop_goes_on_at_once() {
             ScriptedAgent::new().then(auth()).then(auth()).then(ScriptedRun::done("done").task_done("parse")),
         );
         let cause = Outcome::AuthFailed { reason: "invalid key".into() };
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::LineStopped { cause });
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::LineStopped { cause });
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.waits(), [], "a key has no hour");
     });
 }
@@ -63,7 +63,7 @@ fn one_failure_of_the_system_between_good_runs_stops_nothing() {
                 .then(auth())
                 .then(ScriptedRun::done("done").task_done("parse")),
         );
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.task("parse").await.attempts, 2);
     });
 }
@@ -80,7 +80,7 @@ fn failures_in_a_row_end_the_loop() {
                 .then(ScriptedRun::of(timed_out.clone())),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::TooManyFailures { last: timed_out });
+        assert_eq!(summary.end, WorkEnd::TooManyFailures { last: timed_out });
         assert_eq!(stage.task("parse").await.attempts, 3);
     });
 }
@@ -99,7 +99,7 @@ fn a_success_begins_the_count_anew() {
                 .then(failed())
                 .then(ScriptedRun::done("done").task_done("print")),
         );
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
     });
 }
 
@@ -113,7 +113,7 @@ fn a_task_that_fails_too_often_is_left_behind_and_the_others_go_on() {
             _ => ScriptedRun::done("done").task_done("print"),
         }));
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::SomeFailed { failed: 1 });
+        assert_eq!(summary.end, WorkEnd::SomeFailed { failed: 1 });
         agent.assert_call_count(5);
         let task = stage.task("parse").await;
         assert_eq!((task.status(), task.attempts), ("failed", 4));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{EventKind, NewTask, Priority, TaskEdit};
-use rehearsal_engine::LoopEnd;
+use rehearsal_engine::WorkEnd;
 use rehearsal_store::EventQuery;
 
 use crate::stage::{Stage, add, change, play, task_id, titled};
@@ -34,7 +34,7 @@ fn a_task_that_is_added_meanwhile_is_worked_on() {
                 .then(finished("hotfix"))
                 .then(finished("print")),
         );
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(agent.calls()[1].task.as_str(), "hotfix", "the most urgent is next");
     });
 }
@@ -52,7 +52,7 @@ fn an_edit_is_in_the_next_prompt() {
         let agent = Arc::new(
             ScriptedAgent::new().then(ScriptedRun::done("half").effect(editing)).then(finished("parse")),
         );
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         agent.assert_prompt_contains(1, "## parse TOML, not YAML (this iteration)");
         agent.assert_prompt_contains(1, "  - dates too");
         assert_eq!(stage.warnings().await, Vec::<String>::new(), "an edit does not take the task away");
@@ -65,7 +65,7 @@ fn a_task_that_is_cancelled_before_its_turn_is_not_worked_on() {
         stage.tasks(&["parse", "print"]).await;
         let cancelling = stage.person(|| vec![change("print", TaskInput::Cancel)]);
         let agent = Arc::new(ScriptedAgent::new().then(finished("parse").effect(cancelling)));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.status("print").await, "cancelled");
     });
 }
@@ -81,7 +81,7 @@ fn a_task_that_a_person_finishes_meanwhile_is_done_once() {
                 .then(finished("print")),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(summary.end, WorkEnd::AllDone);
         assert_eq!(
             stage.warnings().await,
             ["task `parse` was taken from the run while it worked; what it reported on it does not count"]
@@ -115,7 +115,7 @@ fn a_task_that_begins_anew_meanwhile_is_not_ended_by_the_old_run() {
             stage.person(|| vec![change("parse", TaskInput::Cancel), change("parse", TaskInput::Retry)]);
         let agent =
             Arc::new(ScriptedAgent::new().then(finished("parse").effect(restarting)).then(finished("parse")));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         agent.assert_call_count(2);
         assert_eq!(stage.task("parse").await.attempts, 1);
     });

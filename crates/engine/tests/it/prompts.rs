@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{NewTask, Outcome, Priority, SessionEdit};
-use rehearsal_engine::LoopError;
+use rehearsal_engine::WorkError;
 use rehearsal_store::Change;
 
 use crate::stage::{play, session, titled};
@@ -86,7 +86,7 @@ fn a_template_that_cannot_be_used_is_an_error_before_anything_is_begun() {
         stage.template = "line one\n{{ sesion.name }}".into();
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("").task_done("parse")));
         let error = stage.try_run(&agent).await.unwrap_err();
-        let LoopError::Prompt(prompt) = &error else { panic!("{error}") };
+        let WorkError::Prompt(prompt) = &error else { panic!("{error}") };
         assert_eq!(prompt.line, Some(2));
         assert_eq!(stage.status("parse").await, "todo");
         assert_eq!(stage.runs().await.len(), 0, "it is found out before anything is begun");

@@ -133,7 +133,7 @@ async fn live_through(world: World) {
     let mut stage = Stage::new().await;
     stage.options.iterations = world.iterations;
     stage.options.max_failures = world.max_failures;
-    stage.options.max_cost = world.max_cost;
+    stage.max_cost = world.max_cost;
     stage.options.accept_complete = world.accept_complete;
     for (number, (priority, earlier)) in world.tasks.iter().enumerate() {
         let depends_on = earlier.iter().filter(|other| **other < number).map(|other| task_id(&name(*other)));

@@ -3,53 +3,67 @@
 use std::sync::Arc;
 
 use rehearsal_agent::{Agent, RunReport, RunRequest, ScriptedAgent, ScriptedRun};
+use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, AgentName, Clock, EventKind, Fence, NewTask, Outcome, RunId, RunStart, Standing, WorkerId,
+    Actor, AgentName, Clock, EventKind, NewTask, Outcome, RunId, RunStart, Standing, WorkerId,
 };
-use rehearsal_engine::{LoopEnd, LoopEvent};
-use rehearsal_store::{Change, EventQuery};
+use rehearsal_engine::{WorkEnd, WorkEvent};
+use rehearsal_store::{Change, ClaimRequest, Committed, EventQuery};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Stage, change, new_session, play, session, task_id, titled};
+use crate::stage::{HOUR, Stage, change, new_session, play, session, titled};
 
-/// A worker claims the task and dies while its agent works.
+/// A `run` claims the task, which is the next of its session, and dies while its agent works.
 async fn dies_during(stage: &Stage, run: &str, task: &str) {
-    let worker = WorkerId::new("the-dead-one").unwrap();
-    let id = RunId::new(run).unwrap();
+    let (worker, id) = (WorkerId::new("the-dead-one").unwrap(), RunId::new(run).unwrap());
+    let session = stage.task(task).await.session;
+    let request = ClaimRequest {
+        worker: worker.clone(),
+        run: id.clone(),
+        lease: HOUR,
+        agents: None,
+        stand_in: None,
+        session: session.clone(),
+        limits: Limits::default(),
+        may_take_over: false,
+    };
+    let at = stage.clock.now();
+    let claim = Change::ClaimNext(Box::new(request));
+    let claimed = stage.store.commit(Actor::Worker(worker.clone()), at, vec![claim]).await.unwrap();
+    let claimed = claimed.into_iter().find_map(Committed::task).unwrap();
+    assert_eq!(claimed.id.as_str(), task);
     let start = RunStart {
-        id: id.clone(),
-        task: task_id(task),
-        session: stage.task(task).await.session,
-        fence: Fence(1),
+        id,
+        task: claimed.id,
+        session,
+        fence: claimed.fence,
         agent: AgentName::new("implementer").unwrap(),
         driver: "scripted".into(),
         model: None,
         worker: worker.clone(),
         iteration: 1,
-        started_at: stage.clock.now(),
+        started_at: at,
     };
-    let claim = change(task, TaskInput::Claim { worker: worker.clone(), run: id });
-    let at = stage.clock.now();
-    stage.store.commit(Actor::Worker(worker), at, vec![claim, Change::StartRun(start)]).await.unwrap();
+    stage.store.commit(Actor::Worker(worker), at, vec![Change::StartRun(start)]).await.unwrap();
+    // What a process leaves that was killed: its trace, without a lock.
+    std::fs::create_dir_all(stage.directory().join("workers")).unwrap();
+    std::fs::write(stage.directory().join("workers/the-dead-one"), "run").unwrap();
 }
 
 /// The agent had come to its end: its report is on the disk, and not yet in the store.
 async fn had_ended(stage: &Stage, run: &str, scripted: ScriptedRun) {
     let agent = Arc::new(ScriptedAgent::new().then(scripted));
-    let session_loop = stage.session_loop(&agent);
-    let id = RunId::new(run).unwrap();
-    let task = stage.task("parse").await;
-    let request = session_loop.request(&id, &task, 1, &[]).await.unwrap();
+    let request = stage.worker(&agent).preview(&stage.task("parse").await).await.unwrap();
     let report: RunReport = agent.run(request, Arc::new(|_| {}), CancellationToken::new()).await;
     let directory = stage.directory().join("runs").join(run);
     std::fs::create_dir_all(&directory).unwrap();
-    std::fs::write(directory.join("report.json"), serde_json::to_vec(&report).unwrap()).unwrap();
+    std::fs::write(directory.join("outcome.json"), serde_json::to_vec(&report).unwrap()).unwrap();
 }
 
 fn recovered(stage: &Stage) -> Vec<(String, Outcome)> {
     let events = stage.told().into_iter().filter_map(|event| match event {
-        LoopEvent::Recovered { run, outcome, .. } => Some((run.to_string(), outcome)),
+        WorkEvent::Recovered { run, outcome, .. } => Some((run.to_string(), outcome)),
         _ => None,
     });
     events.collect()
@@ -67,7 +81,7 @@ fn a_run_without_a_report_costs_its_task_nothing() {
         stage.tasks(&["parse"]).await;
         dies_during(stage, "lost1", "parse").await;
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::done("").task_done("parse")));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(recovered(stage), [("lost1".to_owned(), Outcome::Cancelled)]);
         assert_eq!(stage.task("parse").await.attempts, 1);
         let end = stage.runs().await[0].end.clone().unwrap();
@@ -84,7 +98,7 @@ fn a_run_that_had_ended_counts_as_it_ended() {
         had_ended(stage, "ended1", run).await;
         let agent = Arc::new(ScriptedAgent::new());
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::NothingToDo);
+        assert_eq!(summary.end, WorkEnd::NothingToDo);
         agent.assert_call_count(0);
         assert_eq!(recovered(stage), [("ended1".to_owned(), Outcome::Done)]);
         assert_eq!((summary.done_tasks, summary.open_tasks), (2, 0));
@@ -100,7 +114,7 @@ fn a_report_that_was_half_written_is_no_report() {
         stage.tasks(&["parse"]).await;
         dies_during(stage, "half1", "parse").await;
         had_ended(stage, "half1", ScriptedRun::done("").task_done("parse")).await;
-        let path = stage.directory().join("runs/half1/report.json");
+        let path = stage.directory().join("runs/half1/outcome.json");
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         stage.run(&Arc::new(ScriptedAgent::new())).await;
@@ -138,7 +152,7 @@ fn a_task_that_a_person_finished_meanwhile_stays_done() {
         dies_during(stage, "late1", "parse").await;
         had_ended(stage, "late1", ScriptedRun::done("").task_done("parse")).await;
         stage.commit(vec![change("parse", TaskInput::Finish)]).await;
-        assert_eq!(stage.run(&Arc::new(ScriptedAgent::new())).await.end, LoopEnd::NothingToDo);
+        assert_eq!(stage.run(&Arc::new(ScriptedAgent::new())).await.end, WorkEnd::NothingToDo);
         assert_eq!(
             stage.warnings().await,
             ["task `parse` was taken from the run while it worked; what it reported on it does not count"]
@@ -157,7 +171,7 @@ fn a_limit_that_a_lost_run_had_met_is_kept_to() {
         had_ended(stage, "limited1", ScriptedRun::of(Outcome::RateLimited { until: Some(until) })).await;
         let agent = Arc::new(ScriptedAgent::new());
         let end = stage.run(&agent).await.end;
-        assert_eq!(end, LoopEnd::WaitTooLong { wait: "rate_limited".into(), until });
+        assert_eq!(end, WorkEnd::WaitTooLong { wait: "rate_limited".into(), until });
         agent.assert_call_count(0);
     });
 }
@@ -168,11 +182,11 @@ fn a_report_that_cannot_be_kept_is_told_and_counts_all_the_same() {
         stage.tasks(&["parse"]).await;
         // Where the report would go is a directory that is not empty.
         let in_the_way = |request: &RunRequest| {
-            std::fs::create_dir_all(request.run_dir.join("report.json/in the way")).unwrap();
+            std::fs::create_dir_all(request.run_dir.join("outcome.json/in the way")).unwrap();
         };
         let run = ScriptedRun::done("").task_done("parse").progress("parsed").cost(0.5).effect(in_the_way);
         let summary = stage.run(&Arc::new(ScriptedAgent::new().then(run))).await;
-        assert_eq!((summary.end, summary.done_tasks), (LoopEnd::AllDone, 1));
+        assert_eq!((summary.end, summary.done_tasks), (WorkEnd::AllDone, 1));
         let runs = stage.runs().await;
         assert_eq!(runs[0].end.as_ref().unwrap().cost_usd, Some(0.5));
         assert_eq!(stage.store.progress(&session("work"), 10).await.unwrap()[0].text, "parsed");

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Exit, NewTask, Outcome, ReportedTask, ResultFile, TimeLimit, WireErrorKind};
-use rehearsal_engine::{LoopEnd, LoopEvent};
+use rehearsal_engine::{WorkEnd, WorkEvent};
 
 use crate::stage::{Stage, change, new_session, play, session, titled};
 
-async fn one_run(stage: &mut Stage, run: ScriptedRun) -> LoopEnd {
+async fn one_run(stage: &mut Stage, run: ScriptedRun) -> WorkEnd {
     stage.options.iterations = 1;
     stage.run(&Arc::new(ScriptedAgent::new().then(run))).await.end
 }
@@ -38,7 +38,7 @@ fn a_run_may_report_on_other_tasks_of_its_session() {
             .told()
             .into_iter()
             .filter_map(|event| match event {
-                LoopEvent::TaskReported { task, status, .. } => Some((task.to_string(), status)),
+                WorkEvent::TaskReported { task, status, .. } => Some((task.to_string(), status)),
                 _ => None,
             })
             .collect();
@@ -55,7 +55,7 @@ fn the_result_file_says_the_same_as_the_commands() {
             progress: vec!["parsed".into()],
             ..ResultFile::default()
         };
-        assert_eq!(one_run(stage, ScriptedRun::done("").result_file(file)).await, LoopEnd::AllDone);
+        assert_eq!(one_run(stage, ScriptedRun::done("").result_file(file)).await, WorkEnd::AllDone);
         assert_eq!(journal(stage).await, ["parsed"]);
     });
 }
@@ -64,7 +64,7 @@ fn the_result_file_says_the_same_as_the_commands() {
 fn a_prefix_of_an_id_is_enough() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
-        assert_eq!(one_run(stage, ScriptedRun::done("").task_done("pa")).await, LoopEnd::AllDone);
+        assert_eq!(one_run(stage, ScriptedRun::done("").task_done("pa")).await, WorkEnd::AllDone);
     });
 }
 
@@ -73,7 +73,7 @@ fn the_last_word_on_a_task_counts() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
         let run = ScriptedRun::done("").task_blocked("parse", "no grammar").task_done("parse");
-        assert_eq!(one_run(stage, run).await, LoopEnd::AllDone);
+        assert_eq!(one_run(stage, run).await, WorkEnd::AllDone);
     });
 }
 
@@ -87,7 +87,7 @@ fn a_blocked_task_does_not_keep_the_loop_from_the_others() {
                 .then(ScriptedRun::done("").task_done("print")),
         );
         let waiting = vec!["parse parse: no grammar".to_owned()];
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::NeedsHuman { waiting });
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { waiting });
     });
 }
 
@@ -148,7 +148,7 @@ fn a_turn_limit_does_not_undo_what_was_reported() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
         let run = ScriptedRun::of(Outcome::NeedsContinuation { reason: "turns".into() }).task_done("parse");
-        assert_eq!(one_run(stage, run).await, LoopEnd::AllDone);
+        assert_eq!(one_run(stage, run).await, WorkEnd::AllDone);
     });
 }
 

@@ -7,17 +7,23 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::{RunRequest, ScriptedAgent};
 use rehearsal_core::config::{Overrides, Profile, resolve};
 use rehearsal_core::flow::Flow;
+use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
     Actor, AgentName, Clock, NewSession, NewTask, Run, SessionName, Task, TaskId, Timestamp, VirtualClock,
 };
-use rehearsal_engine::{LoopError, LoopEvent, LoopOptions, LoopSummary, SessionLoop, StopSwitch, prompt};
+use rehearsal_engine::{
+    Policy, Role, Roles, SessionPolicy, SetupError, StopSwitch, Undisturbed, WorkError, WorkEvent,
+    WorkOptions, WorkSummary, Worker, Workspace, prompt,
+};
 use rehearsal_store::{Change, RunQuery, SqliteStore, Store};
 
 /// A moment without meaning, in milliseconds.
 pub(crate) const BEGINNING: Timestamp = Timestamp(1_000_000);
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+/// So long that no story comes near its heartbeats.
+const LEASE: Duration = Duration::from_secs(3600 * 24 * 365 * 30);
 
 /// Plays a story. However it goes, the store must be sound at its end.
 pub(crate) fn play(story: impl AsyncFnOnce(&mut Stage)) {
@@ -35,12 +41,13 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 pub(crate) struct Stage {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<VirtualClock>,
-    pub(crate) options: LoopOptions,
+    pub(crate) options: SessionPolicy,
+    pub(crate) max_cost: Option<f64>,
+    pub(crate) limits: Limits,
     pub(crate) profile: Profile,
-    pub(crate) agent_name: AgentName,
     pub(crate) template: String,
     pub(crate) stop: StopSwitch,
-    pub(crate) events: Arc<Mutex<Vec<LoopEvent>>>,
+    pub(crate) events: Arc<Mutex<Vec<WorkEvent>>>,
     directory: tempfile::TempDir,
 }
 
@@ -51,18 +58,19 @@ impl Stage {
         let stage = Self {
             store: Arc::new(SqliteStore::open(directory.path()).await.unwrap()),
             clock: Arc::new(VirtualClock::starting_at(BEGINNING)),
-            options: LoopOptions {
+            options: SessionPolicy {
                 session: session("work"),
+                agent: AgentName::new("implementer").unwrap(),
                 iterations: 10,
                 max_failures: 3,
-                max_cost: None,
                 max_wait: 6 * HOUR,
                 accept_complete: false,
                 message: None,
                 test_command: None,
             },
+            max_cost: None,
+            limits: Limits::default(),
             profile: settings.profile().unwrap().clone(),
-            agent_name: AgentName::new("implementer").unwrap(),
             template: prompt::SHIPPED_TEMPLATE.to_owned(),
             stop: StopSwitch::default(),
             events: Arc::default(),
@@ -76,31 +84,44 @@ impl Stage {
         Utf8Path::from_path(self.directory.path()).unwrap().to_owned()
     }
 
-    pub(crate) fn session_loop(&self, agent: &Arc<ScriptedAgent>) -> SessionLoop {
+    pub(crate) fn worker(&self, agent: &Arc<ScriptedAgent>) -> Worker {
         let events = Arc::clone(&self.events);
-        SessionLoop {
-            store: Arc::clone(&self.store),
+        let settings = resolve(Vec::new(), Overrides::default(), Overrides::default()).unwrap();
+        let role = Role {
             agent: Arc::clone(agent) as _,
-            agent_name: self.agent_name.clone(),
             profile: self.profile.clone(),
-            clock: Arc::clone(&self.clock) as _,
-            working_dir: self.directory(),
-            runs_dir: self.directory().join("runs"),
-            template: self.template.clone(),
-            options: self.options.clone(),
+            template: Some(self.template.clone()),
+        };
+        Worker {
+            store: Arc::clone(&self.store),
+            clock: Arc::new(Stopped(Arc::clone(&self.clock) as _)),
+            roles: Arc::new(Cast(role)),
+            workspace: Workspace::Checkout(self.directory()),
+            state_dir: self.directory(),
+            testing: settings.testing.clone(),
+            quality: settings.quality.rules(),
+            variables: std::env::vars().collect(),
+            options: WorkOptions {
+                policy: Policy::Session(self.options.clone()),
+                max_cost: self.max_cost,
+                lease: LEASE,
+                limits: self.limits.clone(),
+                look_every: None,
+                seed: None,
+            },
             reporter: Arc::new(move |event| events.lock().unwrap().push(event)),
             stop: self.stop.clone(),
+            moments: Arc::new(Undisturbed),
         }
     }
 
-    pub(crate) async fn run(&self, agent: &Arc<ScriptedAgent>) -> LoopSummary {
+    pub(crate) async fn run(&self, agent: &Arc<ScriptedAgent>) -> WorkSummary {
         self.try_run(agent).await.unwrap()
     }
 
-    pub(crate) async fn try_run(&self, agent: &Arc<ScriptedAgent>) -> Result<LoopSummary, LoopError> {
+    pub(crate) async fn try_run(&self, agent: &Arc<ScriptedAgent>) -> Result<WorkSummary, WorkError> {
         // The deadline is for a loop that never ends; no story comes near it.
-        let session_loop = self.session_loop(agent);
-        tokio::time::timeout(MINUTE, session_loop.run()).await.unwrap()
+        tokio::time::timeout(MINUTE, self.worker(agent).run()).await.unwrap()
     }
 
     pub(crate) async fn commit(&self, changes: Vec<Change>) {
@@ -133,7 +154,7 @@ impl Stage {
         runs
     }
 
-    pub(crate) fn told(&self) -> Vec<LoopEvent> {
+    pub(crate) fn told(&self) -> Vec<WorkEvent> {
         self.events.lock().unwrap().clone()
     }
 
@@ -141,7 +162,7 @@ impl Stage {
     pub(crate) async fn warnings(&self) -> Vec<String> {
         let runs = self.runs().await;
         let warnings = self.told().into_iter().filter_map(|event| match event {
-            LoopEvent::Warning { message } => Some(numbered(&runs, message)),
+            WorkEvent::Warning { message } => Some(numbered(&runs, message)),
             _ => None,
         });
         warnings.collect()
@@ -150,7 +171,7 @@ impl Stage {
     /// The waits that the loop told of: why, and how long after the beginning they are over.
     pub(crate) fn waits(&self) -> Vec<(String, Duration)> {
         let waits = self.told().into_iter().filter_map(|event| match event {
-            LoopEvent::Waiting { reason, until, .. } => Some((reason, until.since(BEGINNING))),
+            WorkEvent::Waiting { reason, until } => Some((reason?, until?.since(BEGINNING))),
             _ => None,
         });
         waits.collect()
@@ -173,6 +194,33 @@ impl Stage {
             });
             terminal.join().unwrap();
         }
+    }
+}
+
+/// A clock that jumps to where someone waits for, but not to the next heartbeat.
+pub(crate) struct Stopped(pub(crate) Arc<dyn Clock>);
+
+#[async_trait::async_trait]
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    async fn sleep_until(&self, until: Timestamp) {
+        if until.since(self.now()) >= LEASE / 3 {
+            return std::future::pending().await;
+        }
+        self.0.sleep_until(until).await;
+    }
+}
+
+/// The one agent of a story.
+struct Cast(Role);
+
+#[async_trait::async_trait]
+impl Roles for Cast {
+    async fn role(&self, _name: &AgentName) -> Option<Result<Role, SetupError>> {
+        Some(Ok(self.0.clone()))
     }
 }
 

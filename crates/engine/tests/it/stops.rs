@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{Outcome, Standing, WireErrorKind};
-use rehearsal_engine::{LoopEnd, LoopEvent};
+use rehearsal_engine::{WorkEnd, WorkEvent};
 
 use crate::stage::{HOUR, play};
 
@@ -16,7 +16,7 @@ fn the_soft_stop_finishes_the_iteration() {
         let run = ScriptedRun::done("").task_done("parse").effect(move |_| stop.cancel());
         let agent = Arc::new(ScriptedAgent::new().then(run));
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::Interrupted);
+        assert_eq!(summary.end, WorkEnd::Interrupted);
         agent.assert_call_count(1);
         assert_eq!((summary.done_tasks, summary.open_tasks), (1, 1));
     });
@@ -27,7 +27,7 @@ fn the_hard_stop_ends_the_agent_and_loses_nothing() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
         let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::never_ends()));
-        let session_loop = stage.session_loop(&agent);
+        let worker = stage.worker(&agent);
         let stopping = async {
             // The run is under way once the agent was called.
             while agent.calls().is_empty() {
@@ -35,8 +35,8 @@ fn the_hard_stop_ends_the_agent_and_loses_nothing() {
             }
             stage.stop.now.cancel();
         };
-        let (summary, ()) = tokio::join!(session_loop.run(), stopping);
-        assert_eq!(summary.unwrap().end, LoopEnd::Interrupted);
+        let (summary, ()) = tokio::join!(worker.run(), stopping);
+        assert_eq!(summary.unwrap().end, WorkEnd::Interrupted);
         let task = stage.task("parse").await;
         assert_eq!((task.standing, task.attempts), (Standing::Ready, 0));
         assert_eq!(stage.runs().await[0].outcome(), Some(&Outcome::Cancelled));
@@ -50,14 +50,14 @@ fn either_stop_ends_a_wait() {
             stage.tasks(&["parse"]).await;
             let limit = WireErrorKind::RateLimit { until: Some(crate::stage::BEGINNING.plus(HOUR)) };
             let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::error(limit, "slow down")));
-            let mut session_loop = stage.session_loop(&agent);
+            let mut worker = stage.worker(&agent);
             let stop = if soft { stage.stop.after_iteration.clone() } else { stage.stop.now.clone() };
-            session_loop.reporter = Arc::new(move |event| {
-                if matches!(event, LoopEvent::Waiting { .. }) {
+            worker.reporter = Arc::new(move |event| {
+                if matches!(event, WorkEvent::Waiting { .. }) {
                     stop.cancel();
                 }
             });
-            assert_eq!(session_loop.run().await.unwrap().end, LoopEnd::Interrupted);
+            assert_eq!(worker.run().await.unwrap().end, WorkEnd::Interrupted);
             agent.assert_call_count(1);
             assert!(matches!(stage.task("parse").await.standing, Standing::Waiting(_)), "the wait is kept");
         });
@@ -70,7 +70,7 @@ fn a_loop_that_is_stopped_before_it_begins_calls_nobody() {
         stage.tasks(&["parse"]).await;
         stage.stop.now.cancel();
         let agent = Arc::new(ScriptedAgent::new());
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::Interrupted);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::Interrupted);
         agent.assert_call_count(0);
     });
 }

@@ -5,41 +5,41 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{Activity, Commit, GitFacts, Tokens, WireErrorKind};
-use rehearsal_engine::LoopEvent;
+use rehearsal_engine::{SessionStart, WorkEvent};
 
 use crate::stage::{BEGINNING, MINUTE, numbered, play};
 
-fn line(event: &LoopEvent) -> String {
+fn line(event: &WorkEvent) -> String {
     match event {
-        LoopEvent::LoopStarted { session, agent, open_tasks, iterations } => {
+        WorkEvent::WorkStarted { session: Some(start), .. } => {
+            let SessionStart { session, agent, open_tasks, iterations } = start;
             format!("loop of {session} with {agent}: {open_tasks} open, at most {iterations} iterations")
         }
-        LoopEvent::Recovered { run, task, outcome } => format!("recovered {run} of {task}: {outcome}"),
-        LoopEvent::IterationStarted { iteration, run, task, title } => {
+        WorkEvent::Claimed { iteration: Some(iteration), run, task, title, .. } => {
             format!("iteration {iteration}: {run} for {task} ({title})")
         }
-        LoopEvent::AgentActed { run, activity } => format!("  {run} {activity:?}"),
-        LoopEvent::IterationEnded {
-            iteration,
-            run,
-            outcome,
-            commits,
-            files_changed,
-            cost_usd,
-            duration_ms,
-        } => {
+        WorkEvent::AgentActed { run, activity, .. } => format!("  {run} {activity:?}"),
+        WorkEvent::RunEnded { run, outcome, commits, files_changed, cost_usd, duration_ms, .. } => {
             format!(
-                "iteration {iteration}: {run} ended with {outcome} \
+                "{run} ended with {outcome} \
                  ({commits} commits, {files_changed} files, {cost_usd:?}, {duration_ms} ms)"
             )
         }
-        LoopEvent::TaskReported { task, title, status } => format!("{task} ({title}) is {status}"),
-        LoopEvent::CompleteRefused { open_tasks } => format!("COMPLETE refused: {open_tasks} open"),
-        LoopEvent::Waiting { reason, until, .. } => {
+        WorkEvent::TaskReported { task, title, status } => format!("{task} ({title}) is {status}"),
+        WorkEvent::CompleteRefused { open_tasks } => format!("COMPLETE refused: {open_tasks} open"),
+        WorkEvent::Waiting { reason: Some(reason), until: Some(until) } => {
             format!("waiting {} s: {reason}", until.since(BEGINNING).as_secs())
         }
-        LoopEvent::Warning { message } => format!("warning: {message}"),
+        WorkEvent::Warning { message } => format!("warning: {message}"),
+        WorkEvent::Moved { task, status, .. } => format!("{task} is now {status}"),
+        WorkEvent::Held { lane, hold } => format!("{lane} is held: {}", hold.reason),
+        other => format!("{other:?}"),
     }
+}
+
+/// The id that is nothing but this digit.
+fn oid(digit: &str) -> rehearsal_core::Oid {
+    rehearsal_core::Oid::new(&digit.repeat(40)).unwrap()
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn a_reporter_is_told_of_everything_in_order() {
         stage.tasks(&["parse", "print"]).await;
         let clock = Arc::clone(&stage.clock);
         let facts = GitFacts {
-            head_before: Some("a".into()),
-            head_after: Some("b".into()),
-            commits: vec![Commit { id: "b".into(), subject: "Parse".into() }],
+            head_before: Some(oid("a")),
+            head_after: Some(oid("b")),
+            commits: vec![Commit { id: oid("b"), subject: "Parse".into() }],
             files_changed: vec!["parse.rs".into(), "lib.rs".into()],
             uncommitted: false,
         };
@@ -83,18 +83,22 @@ fn a_reporter_is_told_of_everything_in_order() {
           #1 Text { text: "<promise>COMPLETE</promise>" }
           #1 Usage { tokens: Tokens { input: 100, cached: 0, output: 20 }, cost_usd: Some(0.25) }
         warning: run #1 reported on task `nonsense`, which is ignored: there is no task `nonsense`
-        iteration 1: #1 ended with done (1 commits, 2 files, Some(0.25), 60000 ms)
+        #1 ended with done (1 commits, 2 files, Some(0.25), 60000 ms)
         parse (parse) is done
+        parse is now done
         COMPLETE refused: 1 open
         iteration 2: #2 for print (print)
           #2 Started { session_id: None, model: None }
-        iteration 2: #2 ended with rate_limited (0 commits, 0 files, None, 0 ms)
+        #2 ended with rate_limited (0 commits, 0 files, None, 0 ms)
+        agent:implementer is held: rate_limited
+        print is now waiting
         waiting 900 s: rate_limited
         iteration 3: #3 for print (print)
           #3 Started { session_id: None, model: None }
           #3 Text { text: "printed" }
-        iteration 3: #3 ended with done (0 commits, 0 files, None, 0 ms)
+        #3 ended with done (0 commits, 0 files, None, 0 ms)
         print (print) is done
+        print is now done
         "##);
         let tasks: Vec<String> =
             summary.tasks.iter().map(|task| format!("{} {}", task.id, task.status())).collect();

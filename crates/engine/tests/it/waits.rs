@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::TaskEdit;
+use rehearsal_core::guard::AgentLimits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    AgentName, Clock, Outcome, OutcomeName, Standing, Timestamp, VirtualClock, WaitFor, WireErrorKind,
+    AgentName, Clock, Hold, HoldCause, Lane, Outcome, Standing, Timestamp, VirtualClock, WireErrorKind,
 };
-use rehearsal_engine::{LoopEnd, LoopEvent, SessionLoop};
+use rehearsal_engine::{WorkEnd, WorkEvent};
+use rehearsal_store::Change;
 
 use crate::stage::{BEGINNING, HOUR, MINUTE, change, play, task_id, titled};
 
@@ -20,6 +22,12 @@ fn rate_limited(until: Option<Timestamp>) -> ScriptedRun {
 
 fn overloaded() -> ScriptedRun {
     ScriptedRun::error(WireErrorKind::Overloaded, "overloaded")
+}
+
+/// What `task unblock` does with a task that met a limit.
+fn unblock(id: &str) -> Vec<Change> {
+    let lane = Lane::Agent(AgentName::new("implementer").unwrap());
+    vec![change(id, TaskInput::Unblock), Change::FreeLane { lane }]
 }
 
 fn finished(id: &str) -> ScriptedRun {
@@ -33,15 +41,12 @@ fn a_rate_limit_with_a_time_is_waited_for_and_costs_no_attempt() {
         let until = BEGINNING.plus(20 * MINUTE);
         let agent = Arc::new(ScriptedAgent::new().then(rate_limited(Some(until))).then(finished("parse")));
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(summary.end, WorkEnd::AllDone);
         assert_eq!(stage.clock.now(), until);
         assert_eq!(summary.duration_ms, 20 * 60 * 1000);
         assert_eq!(stage.task("parse").await.attempts, 1, "only the run that was carried out counts");
-        assert!(stage.told().contains(&LoopEvent::Waiting {
-            wait_for: WaitFor::System(OutcomeName::RateLimited),
-            reason: "rate_limited".into(),
-            until,
-        }));
+        let waiting = WorkEvent::Waiting { until: Some(until), reason: Some("rate_limited".into()) };
+        assert!(stage.told().contains(&waiting));
     });
 }
 
@@ -53,7 +58,7 @@ fn a_five_hour_quota_is_waited_for() {
         let agent = Arc::new(
             ScriptedAgent::new().then(ScriptedRun::error(quota, "limit reached")).then(finished("parse")),
         );
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.waits(), [("quota_exhausted".to_owned(), 5 * HOUR)]);
     });
 }
@@ -69,7 +74,7 @@ fn waits_without_a_time_double_up_to_half_an_hour_and_begin_anew_after_a_success
         }
         let unreachable = ScriptedRun::error(WireErrorKind::Unreachable, "no route to host");
         let agent = agent.then(ScriptedRun::done("half")).then(unreachable).then(finished("parse"));
-        assert_eq!(stage.run(&Arc::new(agent)).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&Arc::new(agent)).await.end, WorkEnd::AllDone);
         let mut before = Duration::ZERO;
         let mut minutes = Vec::new();
         for (_, until) in stage.waits() {
@@ -87,7 +92,7 @@ fn a_time_that_is_past_is_not_tried_again_at_once() {
         stage.tasks(&["parse"]).await;
         let agent =
             Arc::new(ScriptedAgent::new().then(rate_limited(Some(Timestamp(1)))).then(finished("parse")));
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.waits(), [("rate_limited".to_owned(), MINUTE)]);
     });
 }
@@ -104,7 +109,7 @@ fn a_limit_of_the_agent_holds_for_all_tasks() {
                 .then(finished("three")),
         );
         let summary = stage.run(&agent).await;
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        assert_eq!(summary.end, WorkEnd::AllDone);
         agent.assert_call_count(4);
         let started: Vec<Timestamp> = stage.runs().await.iter().map(|run| run.start.started_at).collect();
         let later = BEGINNING.plus(HOUR);
@@ -121,14 +126,14 @@ fn a_wait_that_is_too_long_ends_the_loop_and_a_later_one_finds_it() {
         let quota = || ScriptedRun::error(WireErrorKind::Quota { until: Some(until) }, "limit reached");
         let agent =
             Arc::new(ScriptedAgent::new().then(quota()).then(finished("parse")).then(finished("print")));
-        let too_long = LoopEnd::WaitTooLong { wait: "quota_exhausted".into(), until };
+        let too_long = WorkEnd::WaitTooLong { wait: "quota_exhausted".into(), until };
         assert_eq!(stage.run(&agent).await.end, too_long);
         assert_eq!(stage.run(&agent).await.end, too_long, "a second loop does not ask the agent");
         agent.assert_call_count(1);
         assert!(matches!(stage.task("parse").await.standing, Standing::Waiting(_)));
 
         stage.clock.advance(4 * HOUR + 30 * MINUTE);
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.clock.now(), until);
         agent.assert_all_played();
     });
@@ -142,11 +147,11 @@ fn another_agent_does_not_rest_for_the_limit_of_the_first() {
         let limited = Arc::new(ScriptedAgent::new().then(rate_limited(Some(BEGINNING.plus(2 * HOUR)))));
         stage.run(&limited).await;
 
-        stage.agent_name = AgentName::new("second").unwrap();
+        stage.options.agent = AgentName::new("second").unwrap();
         let second = Arc::new(ScriptedAgent::new().then(finished("print")));
         let end = stage.run(&second).await.end;
         assert_eq!(stage.status("print").await, "done");
-        assert!(matches!(end, LoopEnd::WaitTooLong { .. }), "{end:?}");
+        assert!(matches!(end, WorkEnd::WaitTooLong { .. }), "{end:?}");
     });
 }
 
@@ -159,8 +164,8 @@ fn a_person_who_unblocks_the_task_ends_the_rest() {
             ScriptedAgent::new().then(rate_limited(Some(BEGINNING.plus(2 * HOUR)))).then(finished("parse")),
         );
         stage.run(&agent).await;
-        stage.commit(vec![change("parse", TaskInput::Unblock)]).await;
-        assert_eq!(stage.run(&agent).await.end, LoopEnd::AllDone);
+        stage.commit(unblock("parse")).await;
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::AllDone);
         assert_eq!(stage.clock.now(), BEGINNING);
     });
 }
@@ -177,7 +182,7 @@ fn a_wait_that_is_over_does_not_hold_a_task_that_depends_on_a_blocked_one() {
         let block = TaskInput::Block { reason: "which one?".into() };
         stage.commit(vec![change("parse", TaskInput::Edit { edit }), change("grammar", block)]).await;
         stage.clock.advance(2 * HOUR);
-        let LoopEnd::NeedsHuman { waiting } = stage.run(&agent).await.end else {
+        let WorkEnd::NeedsHuman { waiting } = stage.run(&agent).await.end else {
             panic!("nothing can be done");
         };
         assert_eq!(
@@ -210,16 +215,21 @@ fn failures_of_the_system_do_not_count_as_failures_in_a_row() {
         let failed = || ScriptedRun::of(Outcome::Failed { reason: "no idea".into() });
         let agent = ScriptedAgent::new().then(failed()).then(overloaded()).then(failed());
         let end = stage.run(&Arc::new(agent)).await.end;
-        assert_eq!(end, LoopEnd::TooManyFailures { last: Outcome::Failed { reason: "no idea".into() } });
+        assert_eq!(end, WorkEnd::TooManyFailures { last: Outcome::Failed { reason: "no idea".into() } });
         assert_eq!(stage.task("parse").await.attempts, 2);
     });
 }
 
-/// A clock on which a long wait never ends; whenever the loop looks around meanwhile, somebody acts.
+/// A clock on which a long wait never ends. The first times that the loop looks around meanwhile, somebody acts.
 struct LongWait {
     clock: Arc<VirtualClock>,
+    agent: Arc<ScriptedAgent>,
+    looks: AtomicUsize,
     somebody: Box<dyn Fn() + Send + Sync>,
 }
+
+/// When the person lets the task go on.
+const LOOKS: usize = 3;
 
 #[async_trait::async_trait]
 impl Clock for LongWait {
@@ -228,9 +238,11 @@ impl Clock for LongWait {
     }
 
     async fn sleep_until(&self, until: Timestamp) {
-        if until.since(self.now()) > MINUTE {
+        let is_at_work = self.agent.calls().is_empty() || self.looks.load(Ordering::SeqCst) == LOOKS;
+        if until.since(self.now()) > MINUTE || is_at_work {
             return std::future::pending().await;
         }
+        self.looks.fetch_add(1, Ordering::SeqCst);
         self.clock.sleep_until(until).await;
         (self.somebody)();
     }
@@ -246,15 +258,37 @@ fn a_loop_that_waits_notices_what_a_person_changes() {
         let acts = stage.person(move || match looks.fetch_add(1, Ordering::SeqCst) {
             0 => Vec::new(),
             1 => vec![change("parse", TaskInput::Edit { edit: TaskEdit::default() })],
-            _ => vec![change("parse", TaskInput::Unblock)],
+            _ => unblock("parse"),
         });
         let played = Arc::clone(&agent);
         let somebody = Box::new(move || acts(&played.calls()[0]));
-        let clock = Arc::new(LongWait { clock: Arc::clone(&stage.clock), somebody });
-        let session_loop = SessionLoop { clock, ..stage.session_loop(&agent) };
-        let summary = tokio::time::timeout(MINUTE, session_loop.run()).await.unwrap().unwrap();
-        assert_eq!(summary.end, LoopEnd::AllDone);
+        let (clock, looks) = (Arc::clone(&stage.clock), AtomicUsize::new(0));
+        let clock = Arc::new(LongWait { clock, agent: Arc::clone(&agent), looks, somebody });
+        let mut worker = stage.worker(&agent);
+        worker.clock = clock;
+        worker.options.look_every = Some(Duration::from_secs(1));
+        let summary = tokio::time::timeout(MINUTE, worker.run()).await.unwrap().unwrap();
+        assert_eq!(summary.end, WorkEnd::AllDone);
         assert_eq!(stage.clock.now(), BEGINNING.plus(Duration::from_secs(3)), "a look a second");
         assert_eq!(stage.waits(), [("rate_limited".to_owned(), 2 * HOUR)], "the same wait is told once");
+    });
+}
+
+#[test]
+fn a_pause_holds_a_loop_and_a_limit_does_too() {
+    play(async |stage| {
+        stage.tasks(&["parse"]).await;
+        let lane = Lane::Session(crate::stage::session("work"));
+        let hold = Hold { cause: HoldCause::Person, reason: "lunch".into(), until: None };
+        stage.commit(vec![Change::HoldLane { lane: lane.clone(), hold }]).await;
+        let agent = Arc::new(ScriptedAgent::new().then(finished("parse")));
+        let waiting = vec!["parse parse: session `work` is held: lunch".to_owned()];
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { waiting });
+        stage.commit(vec![Change::FreeLane { lane }]).await;
+        let disabled = AgentLimits { enabled: false, ..AgentLimits::default() };
+        stage.limits.agents.insert(AgentName::new("implementer").unwrap(), disabled);
+        let waiting = vec!["parse parse: agent `implementer` is disabled in the configuration".to_owned()];
+        assert_eq!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { waiting });
+        agent.assert_call_count(0);
     });
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::{Fence, NewTask, Outcome, Standing, TaskId};
-use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError, WorkEvent};
+use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError, WorkEvent, Workspace};
 
 use crate::studio::{Studio, commit_all, git, play};
 
@@ -127,7 +127,7 @@ fn the_checkout_of_a_gate_whose_worker_died_is_cleared_when_its_task_is_over() {
         cast(studio);
         studio.add("t1", "pull-request", NewTask::default()).await;
         studio.work().await;
-        let worktrees = studio.worker().await.worktrees;
+        let Workspace::Worktrees { worktrees, .. } = studio.worker().await.workspace else { panic!() };
         let gate = TaskId::new("t1-gate").unwrap();
         let checkout = worktrees.prepare(&gate, Fence(1), "main").await.unwrap();
         fs_err::write(checkout.path.join("built.o"), "by the tests").unwrap();

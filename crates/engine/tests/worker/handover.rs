@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use rehearsal_agent::{ScriptedAgent, ScriptedRun};
 use rehearsal_core::flow::{Flow, State};
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{NewTask, Outcome, Run, Standing, TaskId};
+use rehearsal_core::{NewTask, Oid, Outcome, Run, Standing, TaskId};
 use rehearsal_engine::{Moment, Moments, Reaction, Undisturbed, WorkError};
 use rehearsal_store::{Change, RunQuery};
 
@@ -115,8 +115,8 @@ fn die_everywhere(flow: &'static str, machines: &'static [&'static str]) {
             let merged = task.delivery.merged.unwrap();
             let remote = studio.remote();
             let tree = git(&remote, &["rev-parse", &format!("{merged}^{{tree}}")]);
-            assert_eq!(Some(tree.trim().to_owned()), task.delivery.tested_tree, "{told}");
-            assert_eq!(git(&remote, &["rev-parse", "main"]).trim(), merged, "{told}");
+            assert_eq!(Some(tree.trim()), task.delivery.tested_tree.as_ref().map(Oid::as_str), "{told}");
+            assert_eq!(git(&remote, &["rev-parse", "main"]).trim(), merged.as_str(), "{told}");
             assert_eq!(studio.on_main("b.txt").trim(), newest_work(studio).await, "{told}");
             let requests = git(&remote, &["for-each-ref", "--format=%(refname)", "refs/rehearsal/pr"]);
             assert_eq!(requests.lines().count(), 1, "{told}");

@@ -14,7 +14,7 @@ fn a_task_is_implemented_reviewed_and_merged() {
         let summary = studio.work().await;
         assert_eq!(studio.way_of("t1"), ["incoming -> provisional", "provisional -> done"]);
         assert_eq!(studio.on_main("b.txt"), "two\n");
-        assert_eq!(summary.runs, 2);
+        assert_eq!(summary.runs.len(), 2);
         let task = studio.task("t1").await;
         let delivery = &task.delivery;
         assert_eq!(delivery.branch.as_deref(), Some("rehearsal/t1"));

@@ -13,8 +13,8 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::{Actor, AgentName, Clock, NewTask, Outcome, Task, TaskId};
 use rehearsal_engine::{
-    Landing, Moments, Outlet, Role, Roles, SetupError, StopSwitch, SystemClock, Undisturbed, WorkError,
-    WorkEvent, WorkOptions, WorkSummary, Worker,
+    Landing, Moments, Outlet, Policy, QueuePolicy, Role, Roles, SetupError, StopSwitch, SystemClock,
+    Undisturbed, WorkError, WorkEvent, WorkOptions, WorkSummary, Worker, Workspace,
 };
 use rehearsal_forge::{Local, WorktreeSettings, Worktrees};
 use rehearsal_store::{Change, SqliteStore, Store};
@@ -153,23 +153,27 @@ impl Studio {
             store: Arc::clone(&self.store),
             clock: Arc::new(SystemClock),
             roles: Arc::new(Cast { agents: self.agents.clone(), settings: self.settings.clone() }),
-            worktrees: Arc::new(worktrees),
-            outlet: Outlet {
-                remote: "origin".into(),
-                base: "main".into(),
-                forge: Arc::new(Local::open(&self.remote()).await.unwrap()),
-                landing: Landing::Ours,
+            workspace: Workspace::Worktrees {
+                worktrees: Arc::new(worktrees),
+                outlet: Outlet {
+                    remote: "origin".into(),
+                    base: "main".into(),
+                    forge: Arc::new(Local::open(&self.remote()).await.unwrap()),
+                    landing: Landing::Ours,
+                },
             },
             state_dir: self.state_dir(),
             testing: self.settings.testing.clone(),
             quality: self.settings.quality.rules(),
             variables: std::env::vars().collect(),
             options: WorkOptions {
-                at_once: self.at_once,
-                agents: None,
-                session: None,
-                until_idle: true,
-                once: self.once,
+                policy: Policy::Queue(QueuePolicy {
+                    at_once: self.at_once,
+                    agents: None,
+                    session: None,
+                    until_idle: true,
+                    once: self.once,
+                }),
                 lease: Duration::from_secs(90),
                 limits: self.limits.clone(),
                 max_cost: None,

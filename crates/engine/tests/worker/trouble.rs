@@ -122,7 +122,7 @@ fn a_quota_holds_its_agent_until_then() {
         };
         let (summary, ()) = tokio::join!(worker.run(), watch);
         let summary = summary.unwrap();
-        assert_eq!(summary.runs, 1, "the second task was not tried meanwhile");
+        assert_eq!(summary.runs.len(), 1, "the second task was not tried meanwhile");
         assert_eq!(summary.held[0].0, Lane::Agent(rehearsal_core::AgentName::new("implementer").unwrap()));
         assert!(matches!(studio.task("t2").await.standing, Standing::Ready));
     });

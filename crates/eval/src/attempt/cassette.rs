@@ -4,15 +4,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_agent::cli_of;
+use rehearsal_agent::clis::{Endpoint, KNOWN, Retries, StageModel, VendorApi};
 use rehearsal_agent::environment::{Variables, granted};
 use rehearsal_agent::probe::version_of;
 use rehearsal_core::config::{DriverKind, Profile};
 use rehearsal_engine::program_of;
 use rehearsal_llm::cassette::{
-    AgentPack, Cassette, Difference, Matching, Normaliser, PlayReport, Player, ReadError, Recorder, Rule,
-    Secrets,
+    Cassette, Difference, Matching, Normaliser, PlayReport, Player, ReadError, Recorder, Rule, Secrets,
 };
-use rehearsal_stage::{OnStage, RecordingPlay, ReplaySpeed, ReplayingPlay, Stage, upstreams_of};
+use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage, Upstreams};
 use sha2::{Digest as _, Sha256};
 
 use super::workspace::{Workspace, failed};
@@ -137,22 +138,22 @@ impl CassetteStage {
         let [first, others @ ..] = agents else { return Err(cannot(&"there is no agent")) };
         let driver = first.driver;
         let secrets = secrets(agents, ours);
-        let mut rules: Vec<Rule> = pack(driver).rules();
-        rules.extend(others.iter().flat_map(|profile| pack(profile.driver).rules()));
+        let mut rules: Vec<Rule> = rules_of(driver);
+        rules.extend(others.iter().flat_map(|profile| rules_of(profile.driver)));
         let normaliser =
             Normaliser::new(&rules, &workspace.place(), &secrets).map_err(|error| cannot(&error))?;
         let program = program_of(first).map_err(|error| cannot(&error))?;
-        let version = match pack(driver) {
-            AgentPack::Plain => None,
-            _ => version_of(&program, ours, &workspace.home, &workspace.temp).await,
+        let version = match cli_of(driver).install {
+            None => None,
+            Some(_) => version_of(&program, ours, &workspace.home, &workspace.temp).await,
         };
         let recorder =
             Recorder::create(path.as_std_path(), driver.as_str(), version.as_deref(), normaliser, &secrets)
                 .map_err(|error| cannot(&error))?;
         // Agents of one kind call one vendor; otherwise the form of a request determines the vendor.
         let is_one_kind = others.iter().all(|profile| profile.driver == driver);
-        let asking = if is_one_kind { driver.as_str() } else { DriverKind::Crew.as_str() };
-        let upstreams = upstreams_of(asking, &seen(first, ours));
+        let vendor = cli_of(driver).vendor.filter(|_| is_one_kind);
+        let upstreams = upstreams_of(vendor, &seen(first, ours));
         let play = Arc::new(RecordingPlay::new(recorder, upstreams).map_err(|error| cannot(&error))?);
         let stage = Stage::open(loopback(), Arc::clone(&play) as _).map_err(|error| cannot(&error))?;
         Ok(Self { stage, play: CassettePlay::Recording(play) })
@@ -169,7 +170,7 @@ impl CassetteStage {
         let secrets = secrets(agents, ours);
         let cassette = open_to_play(path, &secrets)?;
         let sha256 = cassette.sha256.clone();
-        let player = Player::new(cassette, matching, &workspace.place(), &secrets)
+        let player = Player::new(cassette, matching, &KNOWN.model_clients(), &workspace.place(), &secrets)
             .map_err(|error| failed("it cannot be replayed", &error))?;
         let play = Arc::new(ReplayingPlay::new(player, ReplaySpeed::Instant));
         let stage = Stage::open(loopback(), Arc::clone(&play) as _)
@@ -184,17 +185,18 @@ impl CassetteStage {
         ours: &Variables,
         home: &Utf8Path,
     ) -> Result<Profile, TrialError> {
-        let driver = profile.driver.as_str();
-        let mut on_stage = OnStage::of(driver, self.stage.address());
-        let model = on_stage.keep_model(profile.model.as_deref());
+        let cli = cli_of(profile.driver);
+        let url = format!("http://{}", self.stage.address());
+        let model = StageModel::OfVendor(profile.model.as_deref());
+        let mut on_stage = cli.on_stage(Endpoint { url: &url, model, retries: Retries::Default });
         if matches!(self.play, CassettePlay::Recording(_)) {
-            on_stage.give_keys(driver, &seen(profile, ours));
+            cli.give_keys(&mut on_stage, &seen(profile, ours));
         }
-        on_stage.write_files(home.as_std_path()).map_err(|error| failed("the agent's home", &error))?;
+        on_stage.write_files(home).map_err(|error| failed("the agent's home", &error))?;
         let mut connected = profile.clone();
-        connected.model = model;
+        connected.env.extend(on_stage.environment());
+        connected.model = on_stage.model;
         connected.args.extend(on_stage.arguments);
-        connected.env.extend(on_stage.variables);
         for name in ["NO_PROXY", "no_proxy"] {
             let known = ours.get(name).filter(|known| !known.is_empty());
             let all = known.map_or_else(String::new, |known| format!("{known},")) + "127.0.0.1,localhost";
@@ -253,7 +255,7 @@ pub(crate) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassett
 
 /// The environment an agent would use to reach its model.
 fn seen(profile: &Profile, ours: &Variables) -> Variables {
-    let mut seen = granted(ours, profile.driver.as_str(), &profile.pass_env);
+    let mut seen = granted(ours, cli_of(profile.driver), &profile.pass_env);
     seen.extend(profile.env.clone());
     seen
 }
@@ -263,8 +265,25 @@ fn secrets(agents: &[&Profile], ours: &Variables) -> Secrets {
     Secrets::of(ours.iter().chain(theirs).map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
-fn pack(driver: DriverKind) -> AgentPack {
-    AgentPack::named(driver.as_str())
+fn rules_of(driver: DriverKind) -> Vec<Rule> {
+    Rule::for_client(cli_of(driver).requests.as_ref())
+}
+
+/// Where agents ask by themselves, with these variables: their vendor; without one, the vendor of each request's form.
+fn upstreams_of(vendor: Option<VendorApi>, variables: &Variables) -> Upstreams {
+    let address = |vendor: VendorApi| vendor.address(variables);
+    match vendor {
+        // Not every vendor that speaks like OpenAI has a version in its address.
+        Some(vendor @ VendorApi::OpenAi) => {
+            Upstreams::each(address(vendor), address(vendor), address(vendor))
+        }
+        Some(vendor) => Upstreams::one(address(vendor)),
+        None => Upstreams::each(
+            address(VendorApi::Anthropic),
+            address(VendorApi::OpenAi),
+            address(VendorApi::Gemini),
+        ),
+    }
 }
 
 fn loopback() -> SocketAddr {
@@ -277,6 +296,24 @@ mod tests {
 
     fn variant(agent: &str, model: Option<&str>) -> Variant {
         Variant { agent: agent.into(), model: model.map(str::to_owned), prompt: None, flow: None }
+    }
+
+    #[test]
+    fn an_agent_asks_where_it_is_told_to_and_its_vendor_otherwise() {
+        let own = [
+            ("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:1/".to_owned()),
+            ("OPENAI_BASE_URL".to_owned(), "http://127.0.0.1:2/v1".to_owned()),
+            ("GOOGLE_GEMINI_BASE_URL".to_owned(), String::new()),
+        ];
+        let own: Variables = own.into_iter().collect();
+        let of = |agent: &str, own: &Variables| upstreams_of(KNOWN.of_program(agent).vendor, own);
+        assert_eq!(of("claude", &own), Upstreams::one("http://127.0.0.1:1"));
+        let openai = "http://127.0.0.1:2/v1";
+        assert_eq!(of("codex", &own), Upstreams::each(openai, openai, openai));
+        let vendor = "https://generativelanguage.googleapis.com";
+        assert_eq!(of("gemini", &own), Upstreams::one(vendor));
+        assert_eq!(of("crew", &own), Upstreams::each("http://127.0.0.1:1", openai, vendor));
+        assert_eq!(of("claude", &Variables::new()), Upstreams::one("https://api.anthropic.com"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use rehearsal_core::config::{HumanDuration, Profile};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, Blame, Clock, NewTask, Outcome, Run, Task, TaskId, Tokens};
 use rehearsal_engine::{
-    AgentSetup, Landing, Outlet, Reach, Role, Roles, SetupError, StopSwitch, Undisturbed, WorkEvent,
-    WorkOptions, Worker,
+    AgentSetup, Landing, Outlet, Policy, QueuePolicy, Reach, Role, Roles, SetupError, StopSwitch,
+    Undisturbed, WorkEvent, WorkOptions, Worker,
 };
 use rehearsal_forge::{GitHub, WorktreeSettings, Worktrees};
 use rehearsal_store::{Change, RunQuery, SqliteStore, Store};
@@ -150,23 +150,27 @@ impl FlowTrial<'_> {
             store,
             clock: Arc::clone(&self.context.clock),
             roles: Arc::new(self.roles(ours)?),
-            worktrees: Arc::new(worktrees.map_err(|error| wrong(&error))?),
-            outlet: Outlet {
-                remote: "origin".to_owned(),
-                base: BASE.to_owned(),
-                forge: Arc::new(forge),
-                landing: Landing::Forge,
+            workspace: rehearsal_engine::Workspace::Worktrees {
+                worktrees: Arc::new(worktrees.map_err(|error| wrong(&error))?),
+                outlet: Outlet {
+                    remote: "origin".to_owned(),
+                    base: BASE.to_owned(),
+                    forge: Arc::new(forge),
+                    landing: Landing::Forge,
+                },
             },
             state_dir: workspace.root.join("state"),
             testing: settings.testing.clone(),
             quality: settings.quality.rules(),
             variables,
             options: WorkOptions {
-                at_once: 1,
-                agents: None,
-                session: None,
-                until_idle: true,
-                once: false,
+                policy: Policy::Queue(QueuePolicy {
+                    at_once: 1,
+                    agents: None,
+                    session: None,
+                    until_idle: true,
+                    once: false,
+                }),
                 max_cost: None,
                 lease: settings.work.lease.0,
                 limits: settings.limits(),
@@ -255,7 +259,7 @@ fn observe(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock:
         WorkEvent::Claimed { agent: Some(agent), .. } => steps.push(Step::Agent { name: agent.to_string() }),
         WorkEvent::AgentActed { activity, .. } => note(activity, &mut steps),
         WorkEvent::Held { .. } => stop.after_iteration.cancel(),
-        WorkEvent::Waiting { until } => {
+        WorkEvent::Waiting { until, .. } => {
             let is_long = until.is_none_or(|until| until.since(clock.now()) > LONGEST_WAIT);
             if is_long {
                 stop.after_iteration.cancel();

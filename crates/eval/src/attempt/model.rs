@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use camino::Utf8Path;
-use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder};
+use rehearsal_llm::cassette::{Normaliser, Place, Player, Recorder, Rule};
 use rehearsal_llm::chat::{ChatRequest, ChatResponse};
 use rehearsal_llm::model::{ChatModel, ChatStream, ModelError};
 use rehearsal_llm::recording::RecordingModel;
@@ -48,7 +48,7 @@ impl<M: ChatModel> CassetteModel<M> {
             Mode::Live => Ok(Self::Asked(live()?, Source::Live)),
             Mode::Record => {
                 let cannot = |error: &dyn std::fmt::Display| failed("it cannot be recorded", error);
-                let normaliser = Normaliser::new(&AgentPack::Plain.rules(), place, &secrets)
+                let normaliser = Normaliser::new(&Rule::for_client(None), place, &secrets)
                     .map_err(|error| cannot(&error))?;
                 let recorder = Recorder::create(path.as_std_path(), who, None, normaliser, &secrets)
                     .map_err(|error| cannot(&error))?;
@@ -59,7 +59,7 @@ impl<M: ChatModel> CassetteModel<M> {
                 let cassette = open_to_play(path, &secrets)?;
                 let sha256 = cassette.sha256.clone();
                 let player =
-                    Player::new(cassette, matching, place, &secrets).map_err(|error| cannot(&error))?;
+                    Player::new(cassette, matching, &[], place, &secrets).map_err(|error| cannot(&error))?;
                 let model = ReplayingModel::new(player, dialect, clock);
                 Ok(Self::Played { model: Box::new(model), sha256 })
             }

@@ -7,11 +7,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_core::TestStatus;
 use rehearsal_engine::{Draws, Tester, Wanted};
-use rehearsal_forge::Git;
 use rehearsal_forge::mock_gh::{InstalledGh, MockState, PullRequestState};
+use rehearsal_git::{Git, scratch};
 use rehearsal_llm::cassette::Place;
+use rehearsal_process::{Command, Keep};
 use rehearsal_testing::RunWatcher;
-use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use super::TrialContext;
@@ -136,13 +136,7 @@ impl Workspace {
 
     /// Commits everything, even nothing.
     async fn commit_all(&self, message: &str) -> Result<(), TrialError> {
-        // The user's own ignored files and line endings do not matter here.
-        let neutral = ["-c", "core.excludesFile=/dev/null", "-c", "core.autocrlf=false"];
-        let identity = ["-c", "user.name=Rehearsal", "-c", "user.email=rehearsal@localhost"];
-        self.git(&[&neutral[..], &["add", "--all"]].concat()).await?;
-        let commit = ["commit", "--quiet", "--allow-empty", "--message", message];
-        self.git(&[&identity[..], &commit].concat()).await?;
-        Ok(())
+        scratch::commit_all(&self.repository, message).await.map_err(|error| failed("git", &error))
     }
 
     /// The files that changed, committed or not, and the diff.
@@ -174,15 +168,15 @@ impl Workspace {
         command: &str,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, TrialError> {
-        let mut process = Command::new("sh");
-        process.args(["-c", command]).current_dir(&self.repository).env_clear().envs(self.variables());
-        process.kill_on_drop(true).stdin(std::process::Stdio::null());
-        let output = tokio::select! {
-            output = process.output() => output.map_err(|error| failed("sh", &error))?,
-            () = cancel.cancelled() => return Err(TrialError::Cancelled),
-        };
+        let shell = Command::new("sh", &self.repository)
+            .args(["-c", command])
+            .env_clear()
+            .envs(self.variables())
+            .keep(Keep::Tail(LONGEST_OUTPUT));
+        let ended = cancel.run_until_cancelled(shell.run()).await.ok_or(TrialError::Cancelled)?;
+        let output = ended.map_err(|error| failed("sh", &error))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        text.push_str(&output.stderr);
         let from = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_OUTPUT));
         Ok(CommandEnd { code: output.status.code(), output: text.split_off(from) })
     }

@@ -1,9 +1,9 @@
 //! What `gh` answers, as it is written, and what it means.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::forge::{Checks, Mergeable, PrState, PullRequest};
-use crate::git::Oid;
+use rehearsal_git::Oid;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -14,7 +14,8 @@ pub(super) struct PullRequestAnswer {
     body: String,
     state: String,
     head_ref_name: String,
-    head_ref_oid: String,
+    #[serde(deserialize_with = "oid_or_nothing")]
+    head_ref_oid: Option<Oid>,
     base_ref_name: String,
     merge_state_status: String,
     mergeable: String,
@@ -23,12 +24,13 @@ pub(super) struct PullRequestAnswer {
 
 #[derive(Debug, Deserialize)]
 struct CommitAnswer {
-    oid: String,
+    #[serde(deserialize_with = "oid_or_nothing")]
+    oid: Option<Oid>,
 }
 
 impl From<PullRequestAnswer> for PullRequest {
     fn from(answer: PullRequestAnswer) -> Self {
-        let commit = answer.merge_commit.and_then(|commit| Oid::new(&commit.oid).ok());
+        let commit = answer.merge_commit.and_then(|commit| commit.oid);
         let state = match answer.state.as_str() {
             "MERGED" => PrState::Merged { commit },
             "CLOSED" => PrState::Closed,
@@ -40,12 +42,18 @@ impl From<PullRequestAnswer> for PullRequest {
             title: answer.title,
             body: answer.body,
             head: answer.head_ref_name,
-            head_commit: Oid::new(&answer.head_ref_oid).ok(),
+            head_commit: answer.head_ref_oid,
             base: answer.base_ref_name,
             state,
             mergeable: mergeable(&answer.mergeable, &answer.merge_state_status),
         }
     }
+}
+
+/// GitHub leaves the id of a commit that is not there empty.
+fn oid_or_nothing<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Oid>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() { Ok(None) } else { Oid::new(&text).map(Some).map_err(serde::de::Error::custom) }
 }
 
 /// `mergeable` is about conflicts, the status about all else. `BEHIND` and `UNSTABLE` can be merged, `HAS_HOOKS` too.

@@ -5,8 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Local;
 use crate::forge::ForgeError;
-use crate::git::{GitError, Oid, Told};
-use crate::repository::drop_stale_lock;
+use rehearsal_git::{GitError, Oid, drop_stale_lock, parse_oid};
 
 /// A pull request, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,22 +81,13 @@ impl Local {
 
     /// The blob that a reference points at, and what is in it.
     async fn read(&self, name: &str) -> Result<Option<(Oid, Vec<u8>)>, GitError> {
-        match self.git.told(name) {
-            Told::Absent => return Ok(None),
-            Told::Is(blob) => {
-                if let Some(content) = self.git.blob(&blob) {
-                    return Ok(Some((blob, content)));
-                }
-            }
-            Told::Nothing => {}
-        }
         self.git.object(name).await
     }
 
     async fn write(&self, content: &[u8]) -> Result<Oid, GitError> {
-        let said = self.git.feed(&["hash-object", "-w", "--stdin"], content).await?;
-        let said = String::from_utf8_lossy(&said).trim_end().to_owned();
-        Oid::new(&said).map_err(|_| GitError::Unexpected { command: "hash-object -w".into(), said })
+        let args = ["hash-object", "-w", "--stdin"];
+        let said = self.git.feed(&args, content).await?;
+        parse_oid(String::from_utf8_lossy(&said).trim_end(), &args)
     }
 
     /// Gives a new one the next number; none if someone was faster, for this branch or for the number.

@@ -6,7 +6,7 @@ use super::shown::{printed, url_of};
 use super::state::{Kept, MockPullRequest, MockRemark, MockState, PullRequestState};
 use super::upstream::{Landed, Method};
 use super::{Call, MockGhError, Reply, is_kept};
-use crate::git::{Git, Oid};
+use rehearsal_git::{Git, Oid};
 
 /// The number that the first scripts gave.
 const FIRST_NUMBER: u64 = 99;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::state::{MockPullRequest, MockRemark, PullRequestState};
 use super::{Call, MockGhError};
-use crate::git::{GitError, Oid};
+use rehearsal_git::{GitError, Oid};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,9 +3,9 @@
 use camino::Utf8Path;
 use rehearsal_core::Timestamp;
 
-use crate::git::{Git, GitError, Oid};
 use crate::local::Local;
 use crate::merge::{CandidateError, check_fit, merge_commit, tree_of};
+use rehearsal_git::{Git, GitError, Oid};
 
 /// A repository on this machine that is somebody's `origin`.
 #[derive(Debug)]
@@ -94,13 +94,8 @@ impl Upstream {
 
     /// A stand-in has no clock: what it commits is as old as what it is asked to merge.
     async fn dated_like(&self, commit: &Oid) -> Result<Git, GitError> {
-        let seconds = match self.git.commit_object(commit) {
-            Some(commit) => commit.seconds,
-            None => {
-                let said = self.git.line(&["show", "--no-patch", "--format=%ct", commit.as_str()]).await?;
-                said.parse().unwrap_or(0)
-            }
-        };
+        let said = self.git.line(&["show", "--no-patch", "--format=%ct", commit.as_str()]).await?;
+        let seconds: i64 = said.parse().unwrap_or(0);
         Ok(self.git.clone().dated(Timestamp(seconds.saturating_mul(1000))))
     }
 

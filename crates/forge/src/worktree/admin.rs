@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::slot::is_slot_name;
-use crate::git::Oid;
-use crate::repository::{Repository, is_git_at_work};
+use rehearsal_git::{Oid, gits_at_work};
+
+use crate::repository::Repository;
 
 /// What every entry has, and all that one of a clean worktree has. The rest belongs to the work that was done in
 /// it: a rebase that was begun, its own references, its log, its configuration.
@@ -74,7 +75,7 @@ impl Admin {
 
     /// Removes the lock files that a killed git left, unless one is at work in the worktree.
     pub(crate) fn drop_stale_locks(&self, worktree: &Utf8Path) {
-        if is_git_at_work(&[worktree.to_owned(), self.dir.clone()]) {
+        if !gits_at_work(&[worktree.to_owned(), self.dir.clone()]).is_empty() {
             return;
         }
         for entry in self.dir.read_dir_utf8().into_iter().flatten().flatten() {
@@ -86,10 +87,10 @@ impl Admin {
     }
 
     /// Whether a commit was ever checked out here.
-    pub(crate) fn has_logged(&self, commit: &Oid) -> bool {
+    pub(crate) fn has_logged(&self, commit: &str) -> bool {
         let log = std::fs::read_to_string(self.dir.join("logs/HEAD")).unwrap_or_default();
         // Of every line, the second word is the commit that HEAD moved to.
-        log.lines().any(|line| line.split(' ').nth(1) == Some(commit.as_str()))
+        log.lines().any(|line| line.split(' ').nth(1) == Some(commit))
     }
 
     /// Forgets all that was done in the worktree but its commit and its index.

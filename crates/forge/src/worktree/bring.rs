@@ -5,12 +5,14 @@ use super::prepare::Taken;
 use super::slot::{Owner, Record, Slot};
 use super::unsaved::look_at;
 use super::{Origin, Worktree, WorktreeError, Worktrees};
-use crate::git::{Git, GitError, Oid};
+use rehearsal_git::{Git, GitError, Oid};
 
 impl Worktree {
     /// Whether a commit was ever checked out here, or what is here stands on it.
     pub async fn has_seen(&self, commit: &Oid) -> Result<bool, GitError> {
-        if self.head == *commit || Admin::of(&self.path).is_some_and(|admin| admin.has_logged(commit)) {
+        if self.head == *commit
+            || Admin::of(&self.path).is_some_and(|admin| admin.has_logged(commit.as_str()))
+        {
             return Ok(true);
         }
         let git = Git::at(&self.path);
@@ -33,7 +35,7 @@ impl Worktrees {
             if look.unsaved.is_empty() {
                 // A rebase that was begun would lead back.
                 admin.forget_work().map_err(cannot)?;
-                let git = Git::at(&worktree.path).holding(&busy);
+                let git = Git::at(&worktree.path).holding(busy.file());
                 git.run(&["checkout", "--quiet", "--force", "--detach", commit.as_str()]).await?;
                 let origin = match &worktree.origin {
                     Origin::Reused => Origin::Brought { set_aside: None },

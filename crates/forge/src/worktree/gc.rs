@@ -7,7 +7,7 @@ use rehearsal_core::TaskId;
 
 use super::slot::{Record, Slot};
 use super::{Unsaved, WorktreeError, Worktrees};
-use crate::git::{GitError, Oid};
+use rehearsal_git::{GitError, Oid};
 
 /// Whether to do it or only to say what would be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

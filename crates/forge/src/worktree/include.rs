@@ -5,8 +5,8 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::WorktreeError;
-use crate::git::{Git, GitError, split_nul};
 use crate::policy::{MAX_INCLUDED_BYTES, MAX_INCLUDED_FILES};
+use rehearsal_git::{Git, GitError, split_nul};
 
 /// The file with the patterns, in the form of `.gitignore`.
 const PATTERNS: &str = ".worktreeinclude";

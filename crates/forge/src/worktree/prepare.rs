@@ -11,9 +11,9 @@ use super::setup::{end_what_is_left, run_setup};
 use super::slot::{Owner, Record, Slot};
 use super::spotless::is_spotless;
 use super::{Origin, Worktree, WorktreeError, Worktrees};
-use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
 use crate::policy::{LOCK_PAUSE, REPOSITORY_LOCK_LIMIT};
+use rehearsal_git::{Git, GitError, Oid};
 
 /// A slot that is ours to work on, and what it was before.
 pub(super) struct Taken {
@@ -167,7 +167,7 @@ impl Worktrees {
     /// Moves a clean place to the base. It was found clean when it was left; whatever wrote to it since is undone.
     async fn freshen(&self, taken: &Taken, admin: &Admin, base: &Oid) -> Result<(), GitError> {
         let path = taken.slot.path();
-        let git = Git::at(&path).holding(&taken.busy);
+        let git = Git::at(&path).holding(taken.busy.file());
         admin.drop_stale_locks(&path);
         lock(admin, &taken.owner)?;
         // If it stands there already it only has to be seen that nobody was in it.
@@ -194,7 +194,7 @@ impl Worktrees {
         self.sweep(slot)?;
         self.add(slot, owner, base, &repository).await?;
         drop(repository);
-        let git = Git::at(slot.path()).holding(&taken.busy);
+        let git = Git::at(slot.path()).holding(taken.busy.file());
         git.run(&["reset", "--hard", "--quiet", base.as_str()]).await?;
         self.furnish(slot, owner, base, origin).await
     }
@@ -217,7 +217,7 @@ impl Worktrees {
         base: &Oid,
         repository: &FileLock,
     ) -> Result<(), GitError> {
-        let git = self.repository.git().holding(repository);
+        let git = self.repository.git().holding(repository.file());
         let (path, reason) = (slot.path(), owner.reason());
         let args = ["worktree", "add", "--no-checkout", "--detach", "--lock", "--reason", &reason];
         let args = [&args[..], &["--", path.as_str(), base.as_str()]].concat();

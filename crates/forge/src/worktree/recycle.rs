@@ -9,8 +9,8 @@ use super::spotless::{self, hides_something};
 use super::unsaved::{Look, Unsaved, look_at};
 use super::{WorktreeError, Worktrees};
 use crate::branch::{LeftoversError, Work};
-use crate::git::{Git, GitError, Oid};
 use crate::lock::FileLock;
+use rehearsal_git::{Git, GitError, Oid};
 
 /// What became of a worktree that was given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Worktrees {
     pub async fn keep(&self, task: &TaskId, out: &Oid) -> Result<Option<(String, Oid)>, WorktreeError> {
         let Some((slot, Record::Ready { .. })) = self.slot_of(task)? else { return Ok(None) };
         let path = slot.path();
-        if Admin::of(&path).is_none_or(|admin| admin.has_logged(out)) {
+        if Admin::of(&path).is_none_or(|admin| admin.has_logged(out.as_str())) {
             return Ok(None);
         }
         let Some(_busy) = slot.lock().await.map_err(GitError::io(format!("keep `{path}`")))? else {
@@ -159,7 +159,7 @@ impl Worktrees {
         busy: &FileLock,
     ) -> Result<bool, WorktreeError> {
         let path = slot.path();
-        let git = Git::at(&path).holding(busy);
+        let git = Git::at(&path).holding(busy.file());
         admin.drop_stale_locks(&path);
         let forget = || admin.forget_work().map_err(GitError::io(format!("clear `{}`", admin.dir)));
         if admin.detached_head().is_none() {

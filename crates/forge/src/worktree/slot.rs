@@ -7,9 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Fence, TaskId};
 use serde::{Deserialize, Serialize};
 
-use crate::git::Oid;
 use crate::lock::FileLock;
 use crate::policy::SLOT_LOCK_LIMIT;
+use rehearsal_git::Oid;
 
 const PREFIX: &str = "rehearsal-";
 

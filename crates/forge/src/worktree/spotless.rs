@@ -1,6 +1,6 @@
 //! Whether a worktree is its commit, and nothing besides.
 
-use crate::git::{Git, GitError, split_nul};
+use rehearsal_git::{Git, GitError, split_nul};
 
 /// How a record of a file begins that git ignores.
 pub(super) const IGNORED: &str = "!! ";

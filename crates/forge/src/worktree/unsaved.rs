@@ -7,7 +7,7 @@ use camino::Utf8Path;
 
 use super::admin::Admin;
 use super::spotless::{IGNORED, differences};
-use crate::git::{Git, GitError, Oid, Told, split_nul};
+use rehearsal_git::{Git, GitError, Oid, split_nul};
 
 /// How many files are named; the rest are counted.
 const NAMED: usize = 5;
@@ -136,18 +136,11 @@ async fn unpushed(git: &Git, admin: &Admin, saved: &[Oid]) -> Result<Option<Unsa
 
 /// An entry is ours if it was made without a branch on a commit that was checked out here.
 async fn stashed(git: &Git, admin: &Admin) -> Result<Option<Unsaved>, GitError> {
-    if git.told("refs/stash") == Told::Absent {
-        return Ok(None);
-    }
-    let said = git.run(&["stash", "list", "-z", "--format=%P %gs"]).await?;
-    if said.is_empty() {
-        return Ok(None);
-    }
     let is_ours = |entry: &String| {
-        let base = entry.split(' ').next().and_then(|base| Oid::new(base).ok());
         (entry.contains("on (no branch)") || entry.contains("On (no branch)"))
-            && base.is_some_and(|base| admin.has_logged(&base))
+            && entry.split(' ').next().is_some_and(|base| admin.has_logged(base))
     };
+    let said = git.run(&["stash", "list", "-z", "--format=%P %gs"]).await?;
     let entries = split_nul(&said).filter(is_ours).count();
     Ok((entries > 0).then_some(Unsaved::Stashed { entries }))
 }

@@ -1,9 +1,10 @@
 //! Work on its way out: rebased, pushed, merged.
 
 use rehearsal_forge::{
-    Candidate, CandidateError, ErrorClass, Git, LandError, LeftoversError, Pushed, RebaseError, Rebased,
+    Candidate, CandidateError, ErrorClass, LandError, LeftoversError, Pushed, RebaseError, Rebased,
     RemoteError, Work, fetch, remote_head, tree_of,
 };
+use rehearsal_git::Git;
 
 use crate::env::{TestEnv, agent_commits, git, head, status, try_git};
 

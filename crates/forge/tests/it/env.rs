@@ -4,7 +4,8 @@ use std::process::{Command, Output};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Fence, TaskId};
-use rehearsal_forge::{Git, Oid, Worktree, WorktreeSettings, Worktrees};
+use rehearsal_forge::{Worktree, WorktreeSettings, Worktrees};
+use rehearsal_git::{Git, Oid};
 
 /// Gone with its end.
 pub(crate) struct TestEnv {

@@ -1,9 +1,10 @@
 //! Pull requests without an account.
 
 use rehearsal_forge::{
-    Candidate, Checks, Comment, ErrorClass, Forge, ForgeError, Git, Local, Mergeable, NewPullRequest, Oid,
-    PrState, Review, ReviewVerdict, Work,
+    Candidate, Checks, Comment, ErrorClass, Forge, ForgeError, Local, Mergeable, NewPullRequest, PrState,
+    Review, ReviewVerdict, Work,
 };
+use rehearsal_git::{Git, Oid};
 
 use crate::env::{TestEnv, agent_commits, git, head};
 

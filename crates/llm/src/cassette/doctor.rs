@@ -6,7 +6,7 @@ use super::difference::{Difference, differences};
 use super::exchange::Asked;
 use super::key::{Key, Keys};
 use super::lane::LaneName;
-use super::normalise::{AgentPack, Normaliser, PatternError, Place, Rule};
+use super::normalise::{Normaliser, PatternError, Place, Rule};
 use super::scan::Secrets;
 
 /// The requests of one run, and where it took place.
@@ -29,14 +29,14 @@ pub struct Proposal {
     pub requests: (usize, usize),
 }
 
-/// Compares two runs of the same work.
-pub fn propose(pack: AgentPack, first: &Heard<'_>, second: &Heard<'_>) -> Result<Proposal, PatternError> {
-    let mut needed = pack.rules();
+/// Compares two runs of the same work, by these rules.
+pub fn propose(rules: &[Rule], first: &Heard<'_>, second: &Heard<'_>) -> Result<Proposal, PatternError> {
+    let mut needed = rules.to_vec();
     let mut unexplained = unlike(&needed, first, second)?;
     if unexplained.is_empty() {
         // Each rule is tried without: what is still the same does not need it.
-        for rule in pack.rules() {
-            let without: Vec<Rule> = needed.iter().copied().filter(|kept| *kept != rule).collect();
+        for rule in rules {
+            let without: Vec<Rule> = needed.iter().copied().filter(|kept| kept != rule).collect();
             if unlike(&without, first, second)?.is_empty() {
                 needed = without;
             }

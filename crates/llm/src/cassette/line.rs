@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::blob::BlobName;
 use super::exchange::{Ended, Headers};
 use super::lane::LaneName;
-use super::normalise::Rule;
+use super::normalise::RuleName;
 
 /// The version of the format. It grows when an older reader would misread a file.
 pub(crate) const VERSION: u32 = 1;
@@ -43,7 +43,7 @@ pub struct Header {
     pub agent_version: Option<String>,
     /// What was normalised, by which version of each rule.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
-    pub normalisers: Vec<Rule>,
+    pub normalisers: Vec<RuleName>,
     /// The rules for secrets by which it was written: `secrets@1`.
     pub redaction: String,
     /// For what a player may choose by chance.

@@ -24,7 +24,7 @@ use patterns::{Becomes, Pattern};
 pub(crate) use patterns::{literal, verbatim};
 pub use place::Place;
 pub(crate) use place::Restorer;
-pub use rule::{AgentPack, Rule, RuleError};
+pub use rule::{Rule, RuleError, RuleName};
 
 /// The rules of a cassette, ready for use at one place.
 #[derive(Debug, Clone)]

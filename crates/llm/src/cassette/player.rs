@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use rehearsal_core::ModelClient;
+
 use super::difference::{Difference, differences, likeness};
 use super::exchange::{Asked, Ended, Headers};
 use super::key::{Key, Keyed, Keys};
 use super::lane::LaneName;
-use super::normalise::{Normaliser, PatternError, Place, Restorer};
+use super::normalise::{Normaliser, PatternError, Place, Restorer, RuleError};
 use super::policy::TOLD;
 use super::read::{Cassette, Entry};
 use super::relaxed::{LADDER, Matching, Rung};
@@ -163,15 +165,28 @@ impl PlayReport {
     }
 }
 
+/// Why a cassette cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// It was recorded by rules that are not known here.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// Its place cannot be looked for.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
 impl Player {
-    /// For a run at this place.
+    /// For a run at this place. `clients` are the agent CLIs whose rules are known here.
     pub fn new(
         cassette: Cassette,
         matching: Matching,
+        clients: &[&'static ModelClient],
         place: &Place,
         secrets: &Secrets,
-    ) -> Result<Self, PatternError> {
-        let normaliser = Normaliser::new(&cassette.header.normalisers, place, secrets)?;
+    ) -> Result<Self, PlayError> {
+        let rules = cassette.header.normalisers.iter().map(|name| name.rule(clients));
+        let normaliser = Normaliser::new(&rules.collect::<Result<Vec<_>, _>>()?, place, secrets)?;
         let mut left: BTreeMap<LaneName, VecDeque<usize>> = BTreeMap::new();
         for (index, entry) in cassette.entries.iter().enumerate() {
             left.entry(entry.lane).or_default().push_back(index);

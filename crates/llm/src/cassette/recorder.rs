@@ -60,7 +60,7 @@ impl Recorder {
             version: VERSION,
             agent: agent.to_owned(),
             agent_version: agent_version.map(str::to_owned),
-            normalisers: normaliser.rules().to_vec(),
+            normalisers: normaliser.rules().iter().copied().map(Into::into).collect(),
             redaction: format!("secrets@{}", scan::VERSION),
             seed: 0,
         };

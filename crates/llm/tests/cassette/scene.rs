@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_llm::cassette::{
-    AgentPack, Asked, Cassette, Ended, Matching, Miss, Normaliser, Place, Playback, PlayedBody, Player,
-    Recorder, Secrets,
+    Asked, Cassette, Ended, Matching, Miss, Normaliser, Place, Playback, PlayedBody, Player, Recorder, Rule,
+    Secrets,
 };
 use serde_json::{Value, json};
 
@@ -162,7 +163,7 @@ impl Studio {
     }
 
     pub(crate) fn recorder(&self, run: &Run) -> Recorder {
-        let normaliser = Normaliser::new(&AgentPack::Claude.rules(), &run.place(), &self.secrets).unwrap();
+        let normaliser = Normaliser::new(&claude_rules(), &run.place(), &self.secrets).unwrap();
         Recorder::create(&self.path(), "claude", Some("2.1.325"), normaliser, &self.secrets).unwrap()
     }
 
@@ -191,8 +192,14 @@ pub(crate) fn exchange(recorder: &Recorder, question: &Question, answer: &str) {
     recorder.keep(take, Ended::Whole).unwrap();
 }
 
+/// The rules for Claude Code.
+pub(crate) fn claude_rules() -> Vec<Rule> {
+    Rule::for_client(KNOWN.named("claude").unwrap().requests.as_ref())
+}
+
 pub(crate) fn player(cassette: &Cassette, matching: Matching, run: &Run) -> Player {
-    Player::new(cassette.clone(), matching, &run.place(), &Secrets::default()).unwrap()
+    Player::new(cassette.clone(), matching, &KNOWN.model_clients(), &run.place(), &Secrets::default())
+        .unwrap()
 }
 
 pub(crate) fn play(player: &Player, question: &Question) -> Result<Playback, Miss> {

@@ -1,10 +1,11 @@
 //! What never gets into a cassette.
 
 use insta::assert_snapshot;
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_llm::cassette::{Cassette, Matching, Player, Secrets, lint, redacted};
 use serde_json::json;
 
-use crate::scene::{FIRST, Studio, play, session, stream};
+use crate::scene::{FIRST, Studio, claude_rules, play, session, stream};
 
 const VARIABLES: [(&str, &str); 2] = [("DEPLOY_TOKEN", "hunter2-hunter2"), ("HOME", "/root")];
 
@@ -23,7 +24,9 @@ fn keys_and_values_of_secret_variables_become_placeholders() {
     assert!(text.contains("\"secrets\":2"), "{text}");
 
     let cassette = Cassette::open(&studio.path()).unwrap();
-    let player = Player::new(cassette, Matching::Strict, &FIRST.place(), &studio.secrets).unwrap();
+    let player =
+        Player::new(cassette, Matching::Strict, &KNOWN.model_clients(), &FIRST.place(), &studio.secrets)
+            .unwrap();
     play(&player, &question).unwrap();
 }
 
@@ -31,9 +34,8 @@ fn keys_and_values_of_secret_variables_become_placeholders() {
 fn a_secret_that_was_missed_keeps_the_file_from_getting_its_name() {
     let studio = Studio::new();
     let recorder = {
-        use rehearsal_llm::cassette::{AgentPack, Normaliser, Recorder};
-        let ignorant =
-            Normaliser::new(&AgentPack::Claude.rules(), &FIRST.place(), &Secrets::default()).unwrap();
+        use rehearsal_llm::cassette::{Normaliser, Recorder};
+        let ignorant = Normaliser::new(&claude_rules(), &FIRST.place(), &Secrets::default()).unwrap();
         Recorder::create(&studio.path(), "claude", None, ignorant, &Secrets::of(VARIABLES)).unwrap()
     };
     let (mut question, answer) = session(&FIRST).remove(0);

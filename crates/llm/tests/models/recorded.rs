@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use rehearsal_core::{Clock as _, VirtualClock};
 use rehearsal_llm::assembly;
-use rehearsal_llm::cassette::{
-    AgentPack, Cassette, Matching, Normaliser, Place, Player, Recorder, Rung, Secrets,
-};
+use rehearsal_llm::cassette::{Cassette, Matching, Normaliser, Place, Player, Recorder, Rule, Rung, Secrets};
 use rehearsal_llm::chat::{ChatRequest, ChatResponse, Json, Message, Part, Thinking, Usage};
 use rehearsal_llm::model::{ChatModel, ModelError};
 use rehearsal_llm::recording::RecordingModel;
@@ -43,14 +41,14 @@ impl Studio {
 
     fn record<M: ChatModel>(&self, model: M) -> RecordingModel<M> {
         let secrets = Secrets::of([]);
-        let normaliser = Normaliser::new(&AgentPack::Plain.rules(), &Self::place(), &secrets).unwrap();
+        let normaliser = Normaliser::new(&Rule::for_client(None), &Self::place(), &secrets).unwrap();
         let recorder = Recorder::create(&self.path(), "test", None, normaliser, &secrets).unwrap();
         RecordingModel::new(model, self.dialect, recorder, self.clock.clone())
     }
 
     fn replay(&self, matching: Matching) -> ReplayingModel {
         let cassette = Cassette::open(&self.path()).unwrap();
-        let player = Player::new(cassette, matching, &Self::place(), &Secrets::of([])).unwrap();
+        let player = Player::new(cassette, matching, &[], &Self::place(), &Secrets::of([])).unwrap();
         ReplayingModel::new(player, self.dialect, self.clock.clone())
     }
 }

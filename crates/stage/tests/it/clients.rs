@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_core::{Clock as _, Timestamp, VirtualClock};
 use rehearsal_llm::ApiKey;
 use rehearsal_llm::assembly;
@@ -171,8 +172,14 @@ async fn what_was_recorded_over_http_is_played_in_process() {
             let given = work(&client(&proxy.stage, dialect, patient()).0, stream).await;
             let cassette = proxy.finish().await;
 
-            let player =
-                Player::new(cassette, Matching::Strict, &place("/spot/here"), &Secrets::default()).unwrap();
+            let player = Player::new(
+                cassette,
+                Matching::Strict,
+                &KNOWN.model_clients(),
+                &place("/spot/here"),
+                &Secrets::default(),
+            )
+            .unwrap();
             let clock = Arc::new(VirtualClock::starting_at(NOW));
             let replaying = ReplayingModel::new(player, dialect, clock);
             assert_eq!(work(&replaying, stream).await, given, "{dialect:?}");

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_llm::cassette::{
-    AgentPack, Cassette, Ended, Matching, Normaliser, Place, Player, Recorder, Secrets,
+    Cassette, Ended, Matching, Normaliser, Place, Player, Recorder, Rule, Secrets,
 };
 use rehearsal_stage::{RecordingPlay, ReplaySpeed, ReplayingPlay, Stage, Upstreams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -30,8 +31,12 @@ impl Proxy {
     pub(crate) fn before(upstream: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("session.jsonl");
-        let normaliser =
-            Normaliser::new(&AgentPack::Claude.rules(), &place("/spot/here"), &Secrets::default()).unwrap();
+        let normaliser = Normaliser::new(
+            &Rule::for_client(KNOWN.named("claude").unwrap().requests.as_ref()),
+            &place("/spot/here"),
+            &Secrets::default(),
+        )
+        .unwrap();
         let recorder = Recorder::create(&path, "claude", None, normaliser, &Secrets::default()).unwrap();
         let play = Arc::new(RecordingPlay::new(recorder, Upstreams::one(upstream)).unwrap());
         let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone()).unwrap();
@@ -51,7 +56,14 @@ impl Proxy {
 }
 
 fn replaying(cassette: Cassette, directory: &str) -> (Arc<ReplayingPlay>, Stage) {
-    let player = Player::new(cassette, Matching::Strict, &place(directory), &Secrets::default()).unwrap();
+    let player = Player::new(
+        cassette,
+        Matching::Strict,
+        &KNOWN.model_clients(),
+        &place(directory),
+        &Secrets::default(),
+    )
+    .unwrap();
     let play = Arc::new(ReplayingPlay::new(player, ReplaySpeed::Instant));
     let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone()).unwrap();
     (play, stage)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rehearsal_agent::clis::KNOWN;
 use rehearsal_llm::assembly::Assembly;
 use rehearsal_llm::chat::{ChatRequest, ChatResponse, Json, Message, ToolDefinition, ToolInput};
 use rehearsal_llm::sse::Decoder;
@@ -32,7 +33,7 @@ pub(crate) struct Reply {
 impl Theatre {
     pub(crate) fn play(script: &str) -> Self {
         let script = Script::parse(script).unwrap_or_else(|error| panic!("{:?}: {error}", error.place));
-        let play = Arc::new(ScriptedPlay::new(script));
+        let play = Arc::new(ScriptedPlay::new(script, &KNOWN.model_clients()));
         let stage = Stage::open(([127, 0, 0, 1], 0).into(), play.clone()).unwrap();
         Self { stage, play }
     }

@@ -44,6 +44,7 @@ async fn claim(store: &PostgresStore, run: &str, lease: Duration) -> Option<Task
         run: run_id(run),
         lease,
         agents: None,
+        stand_in: None,
         session: None,
         limits: Limits::default(),
         may_take_over: true,

@@ -37,6 +37,7 @@ async fn claim(store: &PostgresStore) -> Task {
         run: run_id("r"),
         lease: std::time::Duration::from_secs(90),
         agents: None,
+        stand_in: None,
         session: None,
         limits: Limits::default(),
         may_take_over: true,

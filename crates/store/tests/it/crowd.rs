@@ -48,6 +48,7 @@ fn asking(worker: &str, run: &str) -> ClaimRequest {
         run: run_id(run),
         lease: LEASE,
         agents: None,
+        stand_in: None,
         session: None,
         limits: Limits::default(),
         may_take_over: true,

@@ -1,5 +1,5 @@
 //! The store from outside: the same stories for every engine, then what only files and processes can show.
-
+#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 #![expect(clippy::unwrap_used, reason = "what fails in a test shall fail loudly")]
 
 mod ahead;

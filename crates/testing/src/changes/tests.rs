@@ -98,6 +98,7 @@ impl Repository {
         Utf8Path::from_path(self.0.path()).unwrap()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a repository is made as a person makes it")]
     fn git(&self, args: &[&str]) {
         let status = std::process::Command::new("git")
             .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"])
@@ -125,9 +126,13 @@ impl Repository {
     }
 
     fn when(&self, since: Since, file: &str, line: u32) -> Option<String> {
-        let changes = Changes::read(self.path(), since).unwrap();
+        let changes = read(self.path(), since).unwrap();
         changes.place(file, Some(line)).map(|place| format!("{:?}: {}", place.relation, place.words))
     }
+}
+
+fn read(project: &Utf8Path, since: Since) -> Result<Changes, GitError> {
+    rehearsal_process::block_on(Changes::read(project, since)).unwrap()
 }
 
 #[test]
@@ -154,7 +159,7 @@ fn changes_since_a_branch_are_those_of_this_side_alone() {
     repository.git(&["checkout", "-q", "main"]);
     repository.commit("a.py", "2\n");
     repository.git(&["checkout", "-q", "work"]);
-    let changes = Changes::read(repository.path(), Since::Base("main".to_owned())).unwrap();
+    let changes = read(repository.path(), Since::Base("main".to_owned())).unwrap();
     assert_eq!(changes.files().collect::<Vec<_>>(), ["b.py"]);
 }
 
@@ -163,7 +168,7 @@ fn in_a_nested_project_names_are_relative_to_it() {
     let repository = Repository::new();
     repository.commit("a.py", "1\n");
     repository.commit("web/src/cart.js", "1\n");
-    let changes = Changes::read(&repository.path().join("web"), Since::LastCommit).unwrap();
+    let changes = read(&repository.path().join("web"), Since::LastCommit).unwrap();
     assert_eq!(changes.files().collect::<Vec<_>>(), ["src/cart.js"]);
 }
 
@@ -181,11 +186,11 @@ fn a_first_commit_is_all_new_and_so_is_a_repository_without_any() {
 fn what_git_cannot_tell_is_an_error_with_a_name() {
     let repository = Repository::new();
     repository.commit("a.py", "1\n");
-    let error = |since| Changes::read(repository.path(), since).unwrap_err().to_string();
-    assert_snapshot!(error(Since::Base("nope".to_owned())), @"`nope` is no commit of this repository");
-    assert_snapshot!(error(Since::Base("--output=x".to_owned())), @"`--output=x` is no commit of this repository");
+    let error = |since| read(repository.path(), since).unwrap_err().to_string();
+    assert_snapshot!(error(Since::Base("nope".to_owned())), @"`nope` is not a commit of this repository");
+    assert_snapshot!(error(Since::Base("--output=x".to_owned())), @"`--output=x` is not a commit of this repository");
     let outside = tempfile::tempdir().unwrap();
     let outside = Utf8Path::from_path(outside.path()).unwrap();
-    let error = Changes::read(outside, Since::LastCommit).unwrap_err().to_string();
+    let error = read(outside, Since::LastCommit).unwrap_err().to_string();
     assert_eq!(error, format!("`{outside}` is not in a git repository"));
 }

@@ -2,7 +2,7 @@
 //!
 //! `./test` installs the runners and names their directory in `REHEARSAL_TEST_TOOLS` (`venv/bin/python`,
 //! `node_modules/.bin/jest`, and older ones in `old/`); a runner that is not there is left out, and said so.
-
+#![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 #![expect(clippy::unwrap_used, reason = "a broken fixture should stop the test")]
 
 mod runner;

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rehearsal_agent::driver::DriverKind;
+use rehearsal_agent::clis::StageSetup;
 use rehearsal_agent::driver::check::{CapabilityRow, Need, capability_table};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
-use rehearsal_agent::process::{Launcher, processes_of_run};
-use rehearsal_agent::{Agent, Permission, ProcessAgent, RunReport, RunRequest};
-use rehearsal_core::config::{Overrides, Profile};
+use rehearsal_agent::{Agent, AgentCli, Permission, ProcessAgent, RunReport, RunRequest, cli_of};
+use rehearsal_core::config::{DriverKind, Overrides, Profile};
 use rehearsal_core::{AgentName, Budget, Outcome, RunId, TaskId, WireShape};
 use rehearsal_engine::{driver_of, program_of};
+use rehearsal_process::{Launcher, processes_of_run};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +23,8 @@ use super::offline::{Offline, silent_server};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::scratch::init_repository;
 use crate::ui::{BAD, GOOD, harmless, styled, table};
+use rehearsal_git::scratch::init_repository;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -102,11 +102,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Checker<'_> {
     async fn check(&self, args: &CheckArgs) -> Result<CheckDocument, CliError> {
         let kind = self.profile.driver;
+        let cli = cli_of(kind);
         let name = program_of(self.profile).map_err(|error| CliError::of(Exit::Usage, &error))?;
         let ours: Variables = crate::context::variables();
         let probed =
-            probe(kind, &name, &self.profile.args, &ours, &Launcher::default(), &self.context.directory)
-                .await;
+            probe(cli, &name, &self.profile.args, &ours, &Launcher::default(), &self.context.directory).await;
         let mut document = CheckDocument {
             agent: args.agent.to_string(),
             driver: kind.to_string(),
@@ -127,13 +127,13 @@ impl Checker<'_> {
         document.checks.push(CheckRow { what: "found", ok: true, seen: probed.program.to_string() });
         if let Some(capabilities) = &probed.capabilities {
             document.version.clone_from(&capabilities.version);
-            document.capabilities = capability_table(kind, capabilities);
+            document.capabilities = capability_table(cli, capabilities);
             document.checks.push(version_row(capabilities.version.as_deref()));
             document.checks.push(flags_row(&document.capabilities));
         }
         // Of any program nothing is known but that it runs.
-        if kind != DriverKind::Command {
-            self.check_behaviour(kind, &probed, &mut document.checks).await?;
+        if kind != DriverKind::COMMAND {
+            self.check_behaviour(cli, &probed, &mut document.checks).await?;
         }
         if args.live {
             document.checks.push(self.check_live(&probed).await);
@@ -145,13 +145,13 @@ impl Checker<'_> {
     /// Runs it where no model can be reached, and looks at how it takes that.
     async fn check_behaviour(
         &self,
-        kind: DriverKind,
+        cli: &AgentCli,
         probed: &Probed,
         checks: &mut Vec<CheckRow>,
     ) -> Result<(), CliError> {
         // Some CLIs work in a repository only.
-        init_repository(self.scratch)?;
-        let nowhere = Offline::nowhere(kind, self.scratch)?;
+        init_repository(self.scratch).await?;
+        let nowhere = Offline::nowhere(cli, self.scratch)?;
         let no_prompt = self.run(probed, "", &nowhere, CancellationToken::new()).await;
         let ended = !matches!(no_prompt.verdict.outcome, Outcome::TimedOut { .. });
         let seen = no_prompt.evidence.exit.map_or_else(|| "no exit".into(), |exit| exit.to_string());
@@ -164,14 +164,14 @@ impl Checker<'_> {
         checks.push(CheckRow { what: "structured output", ok: structured, seen: seen.clone() });
         let honest = in_time && report.evidence.exit.is_some_and(|exit| !exit.is_success());
         checks.push(CheckRow { what: "exit status honest", ok: honest, seen });
-        checks.push(self.check_kill(kind, probed).await?);
+        checks.push(self.check_kill(cli, probed).await?);
         Ok(())
     }
 
     /// Starts it against a server that never answers, then ends it: nothing of it may be left.
-    async fn check_kill(&self, kind: DriverKind, probed: &Probed) -> Result<CheckRow, CliError> {
+    async fn check_kill(&self, cli: &AgentCli, probed: &Probed) -> Result<CheckRow, CliError> {
         let server = silent_server().await?;
-        let offline = Offline::at(kind, server.port(), self.scratch)?;
+        let offline = Offline::at(cli, server.port(), self.scratch)?;
         let cancel = CancellationToken::new();
         let run = self.run(probed, "Say hello.", &offline, cancel.clone());
         tokio::pin!(run);
@@ -194,7 +194,7 @@ impl Checker<'_> {
     }
 
     async fn check_live(&self, probed: &Probed) -> CheckRow {
-        let live = Offline { env: BTreeMap::new(), args: Vec::new(), model: None, home: None };
+        let live = Offline { setup: StageSetup::default(), home: None };
         let report = self.run(probed, "Answer with the one word OK.", &live, CancellationToken::new()).await;
         let outcome = &report.verdict.outcome;
         let ok = matches!(outcome, Outcome::Done | Outcome::NoChanges);
@@ -213,7 +213,7 @@ impl Checker<'_> {
         cancel: CancellationToken,
     ) -> RunReport {
         let mut args = self.profile.args.clone();
-        args.extend(offline.args.iter().cloned());
+        args.extend(offline.setup.arguments.iter().cloned());
         let driver = driver_of(self.profile, probed, args, self.root);
         let ours: Variables = match &offline.home {
             // Without a home of its own it could find a login; without keys it cannot spend anything.
@@ -238,14 +238,14 @@ impl Checker<'_> {
             prompt: prompt.to_owned(),
             working_dir: self.scratch.to_owned(),
             run_dir: directory,
-            model: offline.model.map(str::to_owned).or_else(|| self.profile.model.clone()),
+            model: offline.setup.model.clone().or_else(|| self.profile.model.clone()),
             system_prompt: None,
             permission: Permission::Plan,
             timeout: Some(PATIENCE),
             idle_timeout: None,
             budget: Budget::default(),
             env_grants: self.profile.pass_env.clone(),
-            env: offline.env.clone(),
+            env: offline.setup.environment(),
             resume: None,
             lease: None,
             rendezvous: None,

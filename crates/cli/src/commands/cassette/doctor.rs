@@ -14,8 +14,8 @@ use crate::commands::performance::{CommandArgs, Input, KeysOf, Performance, Prin
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::scratch;
 use crate::words::count;
+use rehearsal_git::scratch;
 
 #[derive(Debug, Args)]
 #[command(
@@ -64,8 +64,7 @@ pub(super) async fn run(args: &DoctorArgs, context: &Context) -> Done {
     // Names of different lengths: what depends on the length of a path shows.
     let first = listen(args, context, &root.join("one"), &input).await?;
     let second = listen(args, context, &root.join("another"), &input).await?;
-    let pack = first.performance.pack();
-    let proposal = propose(pack, &heard(&first), &heard(&second))
+    let proposal = propose(&first.performance.rules(), &heard(&first), &heard(&second))
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     tell(&proposal, context);
     let repeatable = proposal.unexplained.is_empty();
@@ -93,7 +92,7 @@ async fn listen(
     input: &[u8],
 ) -> Result<Listened, CliError> {
     match context.project() {
-        Ok(project) => scratch::clone_repository(&project.root, directory)?,
+        Ok(project) => scratch::clone_repository(&project.root, directory).await?,
         Err(_) => fs_err::create_dir(directory)?,
     }
     let performance = Performance::prepare(&args.command, directory)?;

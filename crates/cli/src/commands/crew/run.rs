@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::CrewLine;
 use rehearsal_agent::redact::Redactor;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, WireEnd, WireError, WireErrorKind, WireReport, WireShape};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use rehearsal_agent::git;
 use rehearsal_core::{RunId, TaskId};
 use rehearsal_crew::{Role, Toolbox, Workplace};
+use rehearsal_git::base_branch;
 use rehearsal_sandbox::Demand;
 
 use crate::commands::test::{ActionTests, Choices};
@@ -44,7 +44,7 @@ pub(super) async fn tools(role: &Role, context: &Context) -> Result<Tools, CliEr
         run_dir,
         variables: variables(),
         demand: Demand::BestEffort,
-        base: git::base_branch(&context.directory).await.ok(),
+        base: base_branch(&context.directory).await.ok(),
         hooks: role.hooks.clone(),
         mcp: role.mcp.clone(),
         web_search: role.web_search.clone(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{FlowName, NewTask, TaskId};
-use rehearsal_forge::Git;
+use rehearsal_git::Git;
 use rehearsal_store::{Change, EventQuery, Store};
 use serde::Serialize;
 
@@ -17,9 +17,9 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::outlet::git_error;
 use crate::project::Project;
-use crate::scratch::{commit_all, init_repository};
 use crate::ui::{BAD, BOLD, GOOD, harmless, styled};
 use crate::words;
+use rehearsal_git::scratch::{commit_all, init_repository};
 
 const TESTS: &str = include_str!("run-tests-of-two");
 const AGENTS: [(&str, &str); 2] =
@@ -47,13 +47,13 @@ pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> 
     let ui = context.ui;
     let directory = directory.canonicalize_utf8()?;
     let project = prepare(&directory).await?;
-    let before = run_tests(&project.root)?;
+    let before = run_tests(&project.root).await?;
     ui.say(format!("a scratch repository with failing tests, and a local forge: {}", in_words(before)));
     let store = project.store().await?;
     add_task(&*store, &project, context).await?;
     let worked = work(&WorkArgs::until_idle(), &project, context, live(context)).await?;
     let landed = landed(&project).await?;
-    let after = run_tests(&project.root)?;
+    let after = run_tests(&project.root).await?;
     let demo = PullRequestDemo {
         before,
         after,
@@ -90,8 +90,8 @@ async fn prepare(directory: &Utf8Path) -> Result<Project, CliError> {
         );
     }
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
-    init_repository(&root)?;
-    commit_all(&root, "A greeting to be")?;
+    init_repository(&root).await?;
+    commit_all(&root, "A greeting to be").await?;
     fs_err::create_dir_all(&origin)?;
     let init =
         Git::at(&origin).run(&["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]).await;
@@ -150,7 +150,7 @@ fn show(demo: &PullRequestDemo, worked: &Worked, project: &Project, context: &Co
     ui.say(format!("tests after:  {}", styled(style, in_words(demo.after))));
     ui.say(format!(
         "{} in {} (the agents were scripted: no tokens)",
-        words::count(u64::from(worked.summary.runs), "run"),
+        words::count(worked.summary.runs.len() as u64, "run"),
         words::duration(Duration::from_millis(worked.summary.duration_ms)),
     ));
     ui.say(format!("\n{}", styled(BOLD, "Now in a repository of yours:")));

@@ -10,7 +10,7 @@ use rehearsal_eval::grade::no_evidence;
 use rehearsal_eval::recorded_run::{self, RecordedTask, ReplayError, SessionDocument};
 use rehearsal_eval::run::TrialError;
 use rehearsal_eval::trial::Trial;
-use rehearsal_forge::Git;
+use rehearsal_git::Git;
 use rehearsal_llm::cassette::Matching;
 
 use super::{stop_on_signal, trial_context};

@@ -1,11 +1,11 @@
 //! Whether a plan is to be done: a person says so, at a terminal or by a flag.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::TaskId;
 use rehearsal_crew::plan::{Member, Plan};
+use rehearsal_process::run_in_terminal;
 
 use super::{PlanArgs, checked, shown};
 use crate::context::Context;
@@ -88,9 +88,7 @@ fn edit(plan: &Plan, members: &[Member], project: &Project) -> Result<Plan, CliE
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
     // An editor may have arguments, as git and others allow.
-    let ended = Command::new("/bin/sh")
-        .args(["-c", &format!("{editor} \"$1\""), "sh", path.as_str()])
-        .status()
+    let ended = run_in_terminal("/bin/sh", ["-c", &format!("{editor} \"$1\""), "sh", path.as_str()])
         .map_err(|error| CliError::usage(format!("`{editor}` could not be started: {error}")))?;
     if !ended.success() {
         return Err(CliError::usage(format!("`{editor}` ended with {ended}: the plan is as it was"))

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use rehearsal_core::{Outcome, OutcomeName};
-use rehearsal_engine::{LoopEnd, LoopSummary};
+use rehearsal_core::{Outcome, OutcomeName, SessionName};
+use rehearsal_engine::{WorkEnd, WorkSummary};
 
 use crate::context::Context;
 use crate::ui::{BAD, GOOD, ODD, harmless, one_line, styled, table};
 use crate::words;
 
 /// Prints the summary.
-pub(crate) fn show(summary: &LoopSummary, context: &Context) {
+pub(crate) fn show(summary: &WorkSummary, context: &Context) {
     let ui = context.ui;
     if !summary.tasks.is_empty() {
         let rows: Vec<Vec<String>> = summary
@@ -47,67 +47,75 @@ pub(crate) fn show(summary: &LoopSummary, context: &Context) {
     }
 }
 
-fn what_happened(end: &LoopEnd, summary: &LoopSummary, context: &Context) -> String {
+fn what_happened(end: &WorkEnd, summary: &WorkSummary, context: &Context) -> String {
     let (style, text) = match end {
-        LoopEnd::NothingToDo => (ODD, format!("session `{}` has no open tasks", summary.session)),
-        LoopEnd::AllDone => (GOOD, "all tasks are done".into()),
-        LoopEnd::Complete { open_tasks } => {
+        WorkEnd::NothingToDo | WorkEnd::Idle | WorkEnd::Once => {
+            (ODD, format!("session `{}` has no open tasks", session_of(summary)))
+        }
+        WorkEnd::AllDone => (GOOD, "all tasks are done".into()),
+        WorkEnd::Complete { open_tasks } => {
             let open = words::count(*open_tasks, "task");
             (GOOD, format!("the agent says that all is complete; {open} not marked as done"))
         }
-        LoopEnd::Blocked { why } => (ODD, format!("the agent is blocked: {why}")),
-        LoopEnd::NeedsHuman { .. } => (ODD, "what is left needs a human:".into()),
-        LoopEnd::SomeFailed { failed } => (BAD, format!("{} failed", words::count(*failed, "task"))),
-        LoopEnd::MaxIterations => {
+        WorkEnd::Blocked { why } => (ODD, format!("the agent is blocked: {why}")),
+        WorkEnd::NeedsHuman { .. } => (ODD, "what is left needs a human:".into()),
+        WorkEnd::SomeFailed { failed } => (BAD, format!("{} failed", words::count(*failed, "task"))),
+        WorkEnd::MaxIterations => {
             let used = match summary.iterations {
                 1 => "the one iteration is used".to_owned(),
                 used => format!("all {used} iterations are used"),
             };
             (ODD, used)
         }
-        LoopEnd::BudgetReached { spent_usd } => {
+        WorkEnd::BudgetReached { spent_usd } => {
             (ODD, format!("the budget is reached: {} spent", words::cost(Some(*spent_usd))))
         }
-        LoopEnd::TooManyFailures { last } => {
+        WorkEnd::TooManyFailures { last } => {
             (BAD, format!("too many failed runs in a row; the last one: {last}"))
         }
-        LoopEnd::LineStopped { cause } => (BAD, format!("stopped, because going on helps no task: {cause}")),
-        LoopEnd::WaitTooLong { wait, until } => {
+        WorkEnd::LineStopped { cause } => (BAD, format!("stopped, because going on helps no task: {cause}")),
+        WorkEnd::WaitTooLong { wait, until } => {
             let when = words::relative(*until, context.now());
             (ODD, format!("{wait}: it may go on {when}, which is longer than --max-wait"))
         }
-        LoopEnd::Interrupted => (ODD, "stopped on request; nothing is lost".into()),
+        WorkEnd::Interrupted => (ODD, "stopped on request; nothing is lost".into()),
     };
     styled(style, harmless(&text))
 }
 
-fn what_to_do(end: &LoopEnd, summary: &LoopSummary) -> Vec<String> {
-    let session = &summary.session;
+fn what_to_do(end: &WorkEnd, summary: &WorkSummary) -> Vec<String> {
+    let session = session_of(summary);
     let next = |command: String| vec![format!("next: {command}")];
     match end {
-        LoopEnd::NothingToDo => next(format!("rehearsal task add TITLE --session {session}")),
-        LoopEnd::AllDone | LoopEnd::BudgetReached { .. } => Vec::new(),
-        LoopEnd::Complete { .. } => next(format!("rehearsal task list --session {session}")),
-        LoopEnd::Blocked { .. } => next(format!("rehearsal task list --session {session} --status blocked")),
-        LoopEnd::NeedsHuman { waiting } => {
+        WorkEnd::NothingToDo | WorkEnd::Idle | WorkEnd::Once => {
+            next(format!("rehearsal task add TITLE --session {session}"))
+        }
+        WorkEnd::AllDone | WorkEnd::BudgetReached { .. } => Vec::new(),
+        WorkEnd::Complete { .. } => next(format!("rehearsal task list --session {session}")),
+        WorkEnd::Blocked { .. } => next(format!("rehearsal task list --session {session} --status blocked")),
+        WorkEnd::NeedsHuman { waiting } => {
             let mut lines: Vec<String> =
                 waiting.iter().take(TASKS_NAMED).map(|task| format!("- {}", harmless(task))).collect();
             lines.extend(next("rehearsal why TASK".into()));
             lines
         }
-        LoopEnd::SomeFailed { .. } => {
+        WorkEnd::SomeFailed { .. } => {
             next(format!("rehearsal task list --session {session} --status failed"))
         }
-        LoopEnd::TooManyFailures { .. } => {
+        WorkEnd::TooManyFailures { .. } => {
             summary.runs.last().map(|run| next(format!("rehearsal runs show {run}"))).unwrap_or_default()
         }
-        LoopEnd::LineStopped { cause } => {
+        WorkEnd::LineStopped { cause } => {
             vec!["no task lost an attempt".into(), format!("hint: {}", cure(cause))]
         }
-        LoopEnd::MaxIterations | LoopEnd::WaitTooLong { .. } | LoopEnd::Interrupted => {
+        WorkEnd::MaxIterations | WorkEnd::WaitTooLong { .. } | WorkEnd::Interrupted => {
             next(format!("rehearsal run {session}"))
         }
     }
+}
+
+fn session_of(summary: &WorkSummary) -> &str {
+    summary.session.as_ref().map_or("", SessionName::as_str)
 }
 
 /// More are in the listings.

@@ -1,184 +1,53 @@
-//! A loop, live: one line that changes on a terminal, a line an event elsewhere.
+//! The lines that a loop prints, an event each.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::{Activity, Blame, Timestamp, Tokens};
-use rehearsal_engine::{LoopEvent, Reporter};
+use rehearsal_core::{Blame, Timestamp};
+use rehearsal_engine::{SessionStart, WorkEvent};
 
-use crate::context::Context;
-use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Ui, harmless, one_line, styled};
+use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled};
 use crate::words;
 
-/// Tells people what happens, on standard error.
-pub(crate) fn live(context: &Context) -> Reporter {
-    let view = Mutex::new(View::new(context.ui));
-    let clock = Arc::clone(&context.clock);
-    Arc::new(move |event| {
-        if let Ok(mut view) = view.lock() {
-            view.show(&event, clock.now());
-        }
-    })
-}
-
-struct View {
-    ui: Ui,
-    bar: Option<ProgressBar>,
-    iteration: u32,
-    iterations: u32,
-    title: String,
-    doing: String,
-    tokens: Option<Tokens>,
-    cost: Option<f64>,
-}
-
 const TITLE_WIDTH: usize = 50;
-const REDRAW: Duration = Duration::from_millis(120);
 
-impl View {
-    fn new(ui: Ui) -> Self {
-        let bar = ui.is_live().then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
-        Self {
-            ui,
-            bar,
-            iteration: 0,
-            iterations: 0,
-            title: String::new(),
-            doing: String::new(),
-            tokens: None,
-            cost: None,
+/// The line for an event, in a loop of at most this many iterations; none for what only a moving line shows.
+pub(crate) fn in_words(event: &WorkEvent, iterations: u32, now: Timestamp) -> Option<String> {
+    Some(match event {
+        WorkEvent::WorkStarted { session: Some(SessionStart { session, agent, open_tasks, .. }), .. } => {
+            let open = words::count(*open_tasks, "open task");
+            format!("{} session {session}, {open}, agent {agent}", styled(BOLD, "loop"))
         }
-    }
-
-    fn show(&mut self, event: &LoopEvent, now: Timestamp) {
-        match event {
-            LoopEvent::LoopStarted { iterations, .. } => self.iterations = *iterations,
-            LoopEvent::IterationStarted { iteration, title, .. } => {
-                self.iteration = *iteration;
-                self.title = one_line(title, TITLE_WIDTH);
-                self.doing = "starting".into();
-            }
-            LoopEvent::AgentActed { activity, .. } => self.act(activity),
-            LoopEvent::IterationEnded { .. } => self.still(),
-            _ => {}
+        WorkEvent::Recovered { run, task, outcome } => {
+            let text = format!("run {run} of task {task} was left by a dead worker: {outcome}");
+            styled(ODD, harmless(&text))
         }
-        if let Some(text) = self.in_words(event, now) {
-            self.line(&text);
+        WorkEvent::Claimed { iteration: Some(iteration), task, title, .. } => {
+            let place = styled(BOLD, format!("{iteration}/{iterations}"));
+            format!("{place} {task} {}", one_line(title, TITLE_WIDTH))
         }
-        if matches!(event, LoopEvent::IterationStarted { .. } | LoopEvent::AgentActed { .. }) {
-            self.redraw();
+        WorkEvent::RunEnded { outcome, commits, files_changed, cost_usd, duration_ms, .. } => {
+            let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };
+            format!(
+                "    {} in {}, {}, {}, cost {}",
+                styled(style, harmless(&outcome.to_string())),
+                words::duration(Duration::from_millis(*duration_ms)),
+                words::count(*commits as u64, "commit"),
+                words::count(*files_changed as u64, "changed file"),
+                words::cost(*cost_usd),
+            )
         }
-    }
-
-    /// The line for an event; none for what only the moving line shows.
-    fn in_words(&self, event: &LoopEvent, now: Timestamp) -> Option<String> {
-        Some(match event {
-            LoopEvent::AgentActed { .. } => return None,
-            LoopEvent::LoopStarted { session, agent, open_tasks, .. } => {
-                let open = words::count(*open_tasks, "open task");
-                format!("{} session {session}, {open}, agent {agent}", styled(BOLD, "loop"))
-            }
-            LoopEvent::Recovered { run, task, outcome } => {
-                let text = format!("run {run} of task {task} was left by a dead worker: {outcome}");
-                styled(ODD, harmless(&text))
-            }
-            LoopEvent::IterationStarted { task, .. } => {
-                format!("{} {task} {}", styled(BOLD, self.place()), self.title)
-            }
-            LoopEvent::IterationEnded { .. } => ended_in_words(event)?,
-            LoopEvent::TaskReported { task, title, status } => {
-                format!("    {task} {} is now {}", one_line(title, TITLE_WIDTH), styled(BOLD, status))
-            }
-            LoopEvent::CompleteRefused { open_tasks } => {
-                let open = words::count(*open_tasks, "task");
-                styled(ODD, format!("    COMPLETE is refused: {open} not done"))
-            }
-            LoopEvent::Waiting { reason, until, .. } => {
-                let when = words::relative(*until, now);
-                styled(ODD, format!("    waiting: {}, going on {when}", harmless(reason)))
-            }
-            LoopEvent::Warning { message } => styled(ODD, format!("    note: {}", harmless(message))),
-        })
-    }
-
-    fn place(&self) -> String {
-        format!("{}/{}", self.iteration, self.iterations)
-    }
-
-    fn act(&mut self, activity: &Activity) {
-        match activity {
-            Activity::ToolCalled { tool, detail, .. } => {
-                self.doing = format!("{} {}", harmless(tool), one_line(detail, 60))
-            }
-            Activity::Text { text } => self.doing = one_line(text.trim(), 70),
-            Activity::Retrying { message } => self.doing = format!("retrying: {}", one_line(message, 60)),
-            Activity::Usage { tokens, cost_usd } => {
-                self.tokens = Some(*tokens);
-                self.cost = cost_usd.or(self.cost);
-            }
-            Activity::Started { .. } => self.doing = "working".into(),
-            Activity::Turn { .. } | Activity::ToolReturned { .. } | Activity::Unreadable { .. } => {}
+        WorkEvent::TaskReported { task, title, status } => {
+            format!("    {task} {} is now {}", one_line(title, TITLE_WIDTH), styled(BOLD, status))
         }
-    }
-
-    fn redraw(&self) {
-        let Some(bar) = &self.bar else { return };
-        let tokens =
-            self.tokens.map_or_else(String::new, |tokens| format!(" · {}", words::tokens(Some(tokens))));
-        let cost = self.cost.map_or_else(String::new, |cost| format!(" · {}", words::cost(Some(cost))));
-        bar.enable_steady_tick(REDRAW);
-        bar.set_message(format!(
-            "{} {} · {}{}",
-            self.iteration,
-            self.title,
-            self.doing,
-            styled(DIM, format!("{tokens}{cost}"))
-        ));
-    }
-
-    /// Nothing moves until the next iteration.
-    fn still(&self) {
-        if let Some(bar) = &self.bar {
-            bar.disable_steady_tick();
-            bar.set_message("");
+        WorkEvent::CompleteRefused { open_tasks } => {
+            let open = words::count(*open_tasks, "task");
+            styled(ODD, format!("    COMPLETE is refused: {open} not done"))
         }
-    }
-
-    fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| self.ui.aside(text)),
-            None => self.ui.aside(text),
+        WorkEvent::Waiting { reason: Some(reason), until: Some(until) } => {
+            let when = words::relative(*until, now);
+            styled(ODD, format!("    waiting: {}, going on {when}", harmless(reason)))
         }
-    }
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn ended_in_words(event: &LoopEvent) -> Option<String> {
-    let LoopEvent::IterationEnded { outcome, commits, files_changed, cost_usd, duration_ms, .. } = event
-    else {
-        return None;
-    };
-    let style = if outcome.blame() == Blame::Nobody { GOOD } else { BAD };
-    Some(format!(
-        "    {} in {}, {}, {}, cost {}",
-        styled(style, harmless(&outcome.to_string())),
-        words::duration(Duration::from_millis(*duration_ms)),
-        words::count(*commits as u64, "commit"),
-        words::count(*files_changed as u64, "changed file"),
-        words::cost(*cost_usd),
-    ))
+        WorkEvent::Warning { message } => styled(ODD, format!("    note: {}", harmless(message))),
+        _ => return None,
+    })
 }

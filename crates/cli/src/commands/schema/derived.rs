@@ -2,7 +2,7 @@
 //!
 //! After a change: `UPDATE_SCHEMAS=1 cargo test -p rehearsal --features schema schemas`.
 
-use rehearsal_agent::driver::CrewLine;
+use rehearsal_agent::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
@@ -10,7 +10,7 @@ use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
-use rehearsal_engine::{LoopEvent, LoopSummary, WorkEvent, why::Why};
+use rehearsal_engine::{WorkEvent, WorkSummary, why::Why};
 use rehearsal_eval::case::EvalFile;
 use rehearsal_eval::summary::Record;
 use rehearsal_scenario::Scenario;
@@ -59,8 +59,8 @@ const DERIVED: &[(&str, Derive)] = &[
     ("task-import", document::<task::ImportDocument>),
     ("plan", || schema_for!(PlanFile)),
     ("plan-document", document::<plan::PlanDocument>),
-    ("run", document::<LoopSummary>),
-    ("run-event", document::<LoopEvent>),
+    ("run", document::<WorkSummary>),
+    ("run-event", document::<WorkEvent>),
     ("run-dry", document::<run::DryRun>),
     ("work", document::<work::WorkDocument>),
     ("work-event", document::<WorkEvent>),

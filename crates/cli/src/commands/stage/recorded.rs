@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_llm::cassette::{AgentPack, Normaliser, Place, Player, Recorder, Written};
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_llm::cassette::{Normaliser, Place, Player, Recorder, Rule, Written};
 use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
 use serde::Serialize;
 
@@ -44,7 +45,7 @@ pub(super) async fn record(
     let path = path_of(context, cassette)?;
     let internal = |error: &dyn std::error::Error| CliError::of(Exit::Internal, error);
     let secrets = secrets();
-    let rules = AgentPack::named(&args.agent).rules();
+    let rules = Rule::for_client(KNOWN.of_program(&args.agent).requests.as_ref());
     let normaliser = Normaliser::new(&rules, &here(context), &secrets).map_err(|error| internal(&error))?;
     let recorder = Recorder::create(path.as_std_path(), &args.agent, None, normaliser, &secrets)
         .map_err(|error| CliError::of(Exit::Usage, &error))?;
@@ -72,7 +73,7 @@ pub(super) async fn replay(
 ) -> Done {
     let secrets = secrets();
     let cassette = open_to_play(context, cassette, &secrets)?;
-    let player = Player::new(cassette, args.how.matching(), &here(context), &secrets)
+    let player = Player::new(cassette, args.how.matching(), &KNOWN.model_clients(), &here(context), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
     perform(Arc::clone(&play) as _, address, context.ui).await?;

@@ -3,8 +3,8 @@
 use clap::Args;
 use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Budget, Standing, TaskEdit};
-use rehearsal_store::{Change, Committed};
+use rehearsal_core::{Budget, Lane, Standing, Task, TaskEdit, Wait, WaitFor};
+use rehearsal_store::{Change, Committed, RunQuery, Scope, Store};
 
 use super::add::{PriorityArg, whole_ids};
 use super::{Done, TaskDocument, TaskReport};
@@ -75,7 +75,14 @@ pub(super) async fn block(args: BlockArgs, context: &Context) -> Done {
 }
 
 pub(super) async fn unblock(args: OneTask, context: &Context) -> Done {
-    change(&args.task, TaskInput::Unblock, "goes on", context).await
+    let store = context.store().await?;
+    let task = store.find_task(&args.task).await?;
+    let resume = vendor_limit(&*store, &task).await?;
+    let done = change(&args.task, TaskInput::Unblock, "goes on", context).await?;
+    if let Some(lane) = resume {
+        context.commit(&*store, vec![Change::FreeLane { lane }]).await?;
+    }
+    Ok(done)
 }
 
 pub(crate) async fn cancel(args: OneTask, context: &Context) -> Done {
@@ -109,6 +116,16 @@ pub(super) async fn edit(args: EditArgs, context: &Context) -> Done {
         touches: args.touches,
     };
     change(&args.task, TaskInput::Edit { edit }, "is changed", context).await
+}
+
+/// The agent that stands still because this task met a limit of its vendor: who lets the task go on wants it to be tried.
+async fn vendor_limit(store: &dyn Store, task: &Task) -> Result<Option<Lane>, CliError> {
+    let Standing::Waiting(Wait { wait_for: WaitFor::System(limit), .. }) = &task.standing else {
+        return Ok(None);
+    };
+    let last = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(1) };
+    let agent = store.runs(&last).await?.into_iter().next().map(|run| run.start.agent);
+    Ok(agent.filter(|_| limit.passes_with_time()).map(Lane::Agent))
 }
 
 /// From inside a run the command reports; from outside it acts.

@@ -34,7 +34,7 @@ pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
     let tester = tester(args.choices(), context).await?;
     let request = tester.request(&wanted(args))?;
     let wanted = wanted(args);
-    let tree = WorkingTree::read(&tester.root).ok();
+    let tree = WorkingTree::read(&tester.root).await.ok();
     let cancel = CancellationToken::new();
     let Choice { projects, not_run, notes } =
         tester.choose(&request, wanted.affected.as_ref(), tree.as_ref(), &cancel).await?;

@@ -81,8 +81,8 @@ pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
     let stop = Stop::listen()?;
     loop {
         // What changes while the tests run is for the next run.
-        let before = args.watch.then(|| WorkingTree::read(&tester.root)).transpose();
-        let before = before.map_err(|error| CliError::of(Exit::Git, &error))?;
+        let before = if args.watch { Some(WorkingTree::read(&tester.root).await) } else { None };
+        let before = before.transpose().map_err(|error| CliError::of(Exit::Git, &error))?;
         let exit = once(&tester, args, &stop.now, context).await?;
         if let Some(exit) = stop.exit() {
             return Ok(exit);
@@ -107,7 +107,7 @@ async fn once(tester: &Tester, args: &TestArgs, stop: &CancellationToken, contex
 async fn changed(tester: &Tester, before: &WorkingTree, stop: &CancellationToken) -> bool {
     const LOOK_EVERY: Duration = Duration::from_millis(500);
     loop {
-        if WorkingTree::read(&tester.root).is_ok_and(|tree| tree.hash != before.hash) {
+        if WorkingTree::read(&tester.root).await.is_ok_and(|tree| tree.hash != before.hash) {
             return true;
         }
         tokio::select! {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
-    FlowName, Hold, HoldCause, Lane, OutcomeName, PullRequestRef, SessionName, Standing, StateName, Task,
-    TaskId, Timestamp, WaitFor,
+    FlowName, Hold, HoldCause, Lane, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName,
+    Task, TaskId, Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
@@ -26,7 +26,7 @@ use crate::words;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WorkDocument {
     /// Why it ended.
-    end: WorkEnd,
+    end: EndName,
     /// The tasks that it worked on, as they are now.
     tasks: Vec<WorkedTask>,
     /// Runs that it made.
@@ -51,6 +51,33 @@ pub(crate) struct WorkDocument {
     duration_ms: u64,
 }
 
+/// Why a worker for tasks of any flow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum EndName {
+    /// There was nothing more to do, or only what waits for a person.
+    Idle,
+    /// It was told to do one task.
+    Once,
+    /// Its runs have cost what they may cost.
+    BudgetReached,
+    /// It was told to stop.
+    Interrupted,
+}
+
+impl EndName {
+    /// The other ends are those of a session.
+    fn of(end: &WorkEnd) -> Self {
+        match end {
+            WorkEnd::Once => Self::Once,
+            WorkEnd::BudgetReached { .. } => Self::BudgetReached,
+            WorkEnd::Interrupted => Self::Interrupted,
+            _ => Self::Idle,
+        }
+    }
+}
+
 /// A task, and what came of it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -65,7 +92,7 @@ struct WorkedTask {
     branch: Option<String>,
     pull_request: Option<PullRequestRef>,
     /// The commit of the base that has the work.
-    merged: Option<String>,
+    merged: Option<Oid>,
     /// How many runs it had in all.
     runs: u64,
     /// What they cost, where they told it.
@@ -109,10 +136,10 @@ pub(crate) async fn document(
     let is_merged = tasks.iter().any(|task| task.merged.is_some());
     let held = summary.held.iter();
     Ok(WorkDocument {
-        end: summary.end,
+        end: EndName::of(&summary.end),
         tasks,
-        runs: summary.runs,
-        cost_usd: (summary.runs > summary.runs_without_cost).then_some(summary.cost_usd),
+        runs: u32::try_from(summary.runs.len()).unwrap_or(u32::MAX),
+        cost_usd: summary.cost_usd,
         runs_without_cost: summary.runs_without_cost,
         held: held.map(|(lane, hold)| HeldLane { lane: lane.clone(), hold: hold.clone() }).collect(),
         open: counts.open,
@@ -259,7 +286,7 @@ fn row(task: &WorkedTask) -> Vec<String> {
         task.status.clone(),
         task.branch.as_ref().map_or_else(dash, |branch| one_line(branch, 40)),
         task.pull_request.as_ref().map_or_else(dash, shown),
-        task.merged.as_ref().map_or_else(dash, |commit| commit.chars().take(10).collect()),
+        task.merged.as_ref().map_or_else(dash, |commit| format!("{commit:.10}")),
         task.runs.to_string(),
         words::cost(task.cost_usd),
         one_line(&task.title, 60),
@@ -276,16 +303,16 @@ fn what_happened(document: &WorkDocument) -> String {
     let failed = document.tasks.iter().filter(|task| task.end == Some(End::Failure)).count() as u64;
     let done = document.tasks.iter().filter(|task| task.end == Some(End::Success)).count() as u64;
     let (style, text) = match document.end {
-        WorkEnd::Interrupted => (ODD, "stopped on request; nothing is lost".to_owned()),
-        WorkEnd::BudgetReached => {
+        EndName::Interrupted => (ODD, "stopped on request; nothing is lost".to_owned()),
+        EndName::BudgetReached => {
             (ODD, format!("{done} done; nothing more is begun: that was all that it may cost"))
         }
-        WorkEnd::Idle if document.open == 0 && document.tasks.is_empty() => {
+        EndName::Idle if document.open == 0 && document.tasks.is_empty() => {
             (ODD, "there is nothing to do".to_owned())
         }
-        WorkEnd::Idle if failed > 0 => (BAD, format!("{} failed, {done} done", words::count(failed, "task"))),
-        WorkEnd::Idle if document.open == 0 => (GOOD, format!("{} done", words::count(done, "task"))),
-        WorkEnd::Idle => {
+        EndName::Idle if failed > 0 => (BAD, format!("{} failed, {done} done", words::count(failed, "task"))),
+        EndName::Idle if document.open == 0 => (GOOD, format!("{} done", words::count(done, "task"))),
+        EndName::Idle => {
             let human = match document.blocked {
                 0 => String::new(),
                 1 => ", 1 of them needs a human".to_owned(),
@@ -293,7 +320,7 @@ fn what_happened(document: &WorkDocument) -> String {
             };
             (ODD, format!("{done} done; nothing more can be done now: {} open{human}", document.open))
         }
-        WorkEnd::Once => (GOOD, "one task was worked on, as asked".to_owned()),
+        EndName::Once => (GOOD, "one task was worked on, as asked".to_owned()),
     };
     styled(style, text)
 }
@@ -330,10 +357,10 @@ const COMMANDS_NAMED: usize = 5;
 
 /// What the end of a worker means for a script.
 pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
-    if document.end == WorkEnd::Interrupted {
+    if document.end == EndName::Interrupted {
         return interrupted;
     }
-    if document.end == WorkEnd::BudgetReached {
+    if document.end == EndName::BudgetReached {
         return Exit::Budget;
     }
     if document.tasks.iter().any(|task| task.end == Some(End::Failure)) {
@@ -348,8 +375,8 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
         };
     }
     let needs_human = match document.end {
-        WorkEnd::Once => document.tasks.iter().any(|task| task.waits_for == Some(WaitFor::Human)),
-        WorkEnd::Idle | WorkEnd::BudgetReached | WorkEnd::Interrupted => {
+        EndName::Once => document.tasks.iter().any(|task| task.waits_for == Some(WaitFor::Human)),
+        EndName::Idle | EndName::BudgetReached | EndName::Interrupted => {
             document.blocked > 0 || !document.stuck.is_empty()
         }
     };

@@ -9,6 +9,7 @@ use rehearsal_core::{Activity, Blame, Outcome, StepFailure, TaskId, Timestamp};
 use rehearsal_engine::why::gist;
 use rehearsal_engine::{WorkEvent, WorkReporter};
 
+use crate::commands::run;
 use crate::context::Context;
 use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Ui, harmless, one_line, styled};
 use crate::words;
@@ -29,11 +30,15 @@ struct View {
     /// On a terminal.
     bars: Option<MultiProgress>,
     in_work: BTreeMap<TaskId, InWork>,
+    /// How many iterations there are, in the loop of a session.
+    iterations: Option<u32>,
 }
 
 /// A task in work, as its line shows it.
 struct InWork {
     title: String,
+    /// Its tokens and its cost.
+    usage: String,
     bar: Option<ProgressBar>,
 }
 
@@ -43,16 +48,34 @@ const REDRAW: Duration = Duration::from_millis(120);
 impl View {
     fn new(ui: Ui) -> Self {
         let bars = ui.is_live().then(MultiProgress::new);
-        Self { ui, bars, in_work: BTreeMap::new() }
+        Self { ui, bars, in_work: BTreeMap::new(), iterations: None }
     }
 
     fn show(&mut self, event: &WorkEvent, now: Timestamp) {
-        if let WorkEvent::Claimed { task, title, .. } | WorkEvent::Adopted { task, title, .. } = event {
-            let bar = self.bars.as_ref().map(|bars| bars.add(spinner()));
-            self.in_work.insert(task.clone(), InWork { title: one_line(title, TITLE_WIDTH), bar });
+        match event {
+            WorkEvent::WorkStarted { session: Some(session), .. } => {
+                self.iterations = Some(session.iterations);
+            }
+            WorkEvent::Claimed { task, title, .. } | WorkEvent::Adopted { task, title, .. } => {
+                let bar = self.bars.as_ref().map(|bars| bars.add(spinner()));
+                let title = format!("{} {}", styled(BOLD, task), one_line(title, TITLE_WIDTH));
+                self.in_work.insert(task.clone(), InWork { title, usage: String::new(), bar });
+            }
+            WorkEvent::AgentActed { task, activity: Activity::Usage { tokens, cost_usd }, .. } => {
+                if let Some(task) = self.in_work.get_mut(task) {
+                    let cost =
+                        cost_usd.map_or_else(String::new, |cost| format!(" · {}", words::cost(Some(cost))));
+                    task.usage = format!(" · {}{cost}", words::tokens(Some(*tokens)));
+                }
+            }
+            _ => {}
         }
         self.redraw(event);
-        if let Some(text) = in_words(event, now) {
+        let text = match self.iterations {
+            Some(iterations) => run::view::in_words(event, iterations, now),
+            None => in_words(event, now),
+        };
+        if let Some(text) = text {
             self.line(&text);
         }
         if let WorkEvent::Moved { task, .. } | WorkEvent::Lost { task, .. } = event
@@ -76,8 +99,8 @@ impl View {
             },
             _ => return,
         };
-        if let Some(InWork { title, bar: Some(bar) }) = self.in_work.get(task) {
-            bar.set_message(format!("{} {title} · {doing}", styled(BOLD, task)));
+        if let Some(InWork { title, usage, bar: Some(bar) }) = self.in_work.get(task) {
+            bar.set_message(format!("{title} · {doing}{}", styled(DIM, usage)));
         }
     }
 
@@ -102,9 +125,11 @@ impl Drop for View {
 fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
     let of = |task: &TaskId, text: String| format!("{}  {text}", styled(BOLD, task));
     Some(match event {
-        WorkEvent::AgentActed { .. } | WorkEvent::StepStarted { .. } | WorkEvent::Prepared { .. } => {
-            return None;
-        }
+        WorkEvent::AgentActed { .. }
+        | WorkEvent::StepStarted { .. }
+        | WorkEvent::Prepared { .. }
+        | WorkEvent::TaskReported { .. }
+        | WorkEvent::CompleteRefused { .. } => return None,
         WorkEvent::WorkStarted { at_once, .. } => {
             format!("{} at most {} at once", styled(BOLD, "work"), words::count(u64::from(*at_once), "task"))
         }
@@ -117,7 +142,7 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
             let title = one_line(title, TITLE_WIDTH);
             of(task, format!("{state}: {who} goes on (run {run}), though its worker died  {title}"))
         }
-        WorkEvent::Claimed { task, title, state, agent, run, taken_from } => {
+        WorkEvent::Claimed { task, title, state, agent, run, taken_from, .. } => {
             let who = agent.as_ref().map_or_else(|| "steps".to_owned(), ToString::to_string);
             let from =
                 taken_from.as_ref().map_or_else(String::new, |run| format!(", taken over from run {run}"));
@@ -163,7 +188,7 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
                 hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
             styled(ODD, format!("{lane} is held: {}{until}", harmless(&hold.reason)))
         }
-        WorkEvent::Waiting { until } => waiting_in_words(*until, now),
+        WorkEvent::Waiting { until, .. } => waiting_in_words(*until, now),
         WorkEvent::Warning { message } => styled(ODD, format!("note: {}", harmless(message))),
     })
 }

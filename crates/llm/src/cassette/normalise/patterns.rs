@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rehearsal_core::{Bounds, Keep, Rewrite};
+
 use super::edge::Edges;
 use super::place::Place;
 use super::rule::Rule;
@@ -110,7 +112,7 @@ const WEEKDAY: &str = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*";
 
 fn fixed(rule: Rule) -> Vec<Pattern> {
     match rule {
-        Rule::Paths | Rule::Opencode => Vec::new(),
+        Rule::Paths => Vec::new(),
         Rule::Ids => vec![Pattern {
             needs_digit: true,
             ..pattern(
@@ -134,26 +136,20 @@ fn fixed(rule: Rule) -> Vec<Pattern> {
             pattern(r"(?:\x1b|\\u001[bB])\[[0-9;:?]*[A-Za-z]", Edges::Any, Becomes::Nothing),
             pattern(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", Edges::Any, Becomes::Nothing),
         ],
-        Rule::Claude => vec![
-            // Three digits that depend on the prompt.
-            pattern(
-                r"cc_version=\d+\.\d+\.\d+\.[0-9a-f]{3}",
-                Edges::Word(b"", b""),
-                after_last(".", "⟦hex⟧"),
-            ),
-            pattern(r"OS Version: [^\n\\]+", Edges::Any, after_first(": ", "⟦os⟧")),
-        ],
-        Rule::Codex => vec![
-            pattern(r"Chunk ID: [0-9a-f]{6}", Edges::Word(b"", b""), after_first(": ", "⟦chunk⟧")),
-            // It counts the letters of paths, too.
-            pattern(r"Original token count: \d+", Edges::Word(b"", b""), after_first(": ", "⟦count⟧")),
-            pattern("<timezone>[^<]{1,64}", Edges::Any, after_first(">", "⟦timezone⟧")),
-        ],
-        Rule::Gemini => vec![
-            pattern(r"Process Group PGID: \d+", Edges::Word(b"", b""), after_first(": ", "⟦pgid⟧")),
-            pattern(r"\.gemini/tmp/[A-Za-z0-9_-]+", Edges::Any, after_last("/", "⟦project⟧")),
-        ],
+        Rule::Client(client) => client.rewrites.iter().map(of_rewrite).collect(),
     }
+}
+
+fn of_rewrite(rewrite: &Rewrite) -> Pattern {
+    let edges = match rewrite.bounds {
+        Bounds::Any => Edges::Any,
+        Bounds::Word => Edges::Word(b"", b""),
+    };
+    let becomes = match rewrite.keep {
+        Keep::UpToFirst(mark) => after_first(mark, rewrite.put),
+        Keep::UpToLast(mark) => after_last(mark, rewrite.put),
+    };
+    pattern(rewrite.find, edges, becomes)
 }
 
 fn after_first(mark: &'static str, word: &'static str) -> Becomes {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rehearsal_core::ModelClient;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A normaliser.
@@ -24,17 +25,12 @@ pub enum Rule {
     Ports,
     /// Colours and other escape sequences of a terminal.
     Colours,
-    /// What Claude Code varies besides.
-    Claude,
-    /// What Codex varies besides.
-    Codex,
-    /// What Gemini CLI varies besides.
-    Gemini,
-    /// What opencode varies besides.
-    Opencode,
+    /// What one agent CLI varies besides.
+    Client(&'static ModelClient),
 }
 
-const ALL: &[Rule] = &[
+/// The rules for every program.
+const GENERAL: [Rule; 8] = [
     Rule::Paths,
     Rule::Ids,
     Rule::Uuids,
@@ -43,56 +39,12 @@ const ALL: &[Rule] = &[
     Rule::Durations,
     Rule::Ports,
     Rule::Colours,
-    Rule::Claude,
-    Rule::Codex,
-    Rule::Gemini,
-    Rule::Opencode,
 ];
 
-/// The rules for one agent CLI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentPack {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// opencode.
-    Opencode,
-    /// Any other program.
-    Plain,
-}
-
-impl AgentPack {
-    /// By the name of a program or a driver.
-    pub fn named(name: &str) -> Self {
-        match name {
-            "claude" => Self::Claude,
-            "codex" => Self::Codex,
-            "gemini" => Self::Gemini,
-            "opencode" => Self::Opencode,
-            _ => Self::Plain,
-        }
-    }
-
-    /// All of its rules.
-    pub fn rules(self) -> Vec<Rule> {
-        let own = match self {
-            Self::Claude => Some(Rule::Claude),
-            Self::Codex => Some(Rule::Codex),
-            Self::Gemini => Some(Rule::Gemini),
-            Self::Opencode => Some(Rule::Opencode),
-            Self::Plain => None,
-        };
-        ALL.iter().copied().filter(|rule| *rule < Rule::Claude || Some(*rule) == own).collect()
-    }
-}
-
 impl Rule {
-    /// All that there are.
-    pub fn all() -> &'static [Self] {
-        ALL
+    /// All rules for this agent CLI; without one, for any program.
+    pub fn for_client(client: Option<&'static ModelClient>) -> Vec<Self> {
+        GENERAL.into_iter().chain(client.map(Self::Client)).collect()
     }
 
     /// Its name.
@@ -106,27 +58,22 @@ impl Rule {
             Self::Durations => "durations",
             Self::Ports => "ports",
             Self::Colours => "colours",
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
+            Self::Client(client) => client.name,
         }
     }
 
     /// Its version: it grows with every change of what the rule makes of a text, for a cassette of the old one would not match.
     pub fn version(self) -> u32 {
-        1
+        match self {
+            Self::Client(client) => client.version,
+            _ => 1,
+        }
     }
 
     /// The field of a request that is never the same, and what stands in its place.
     pub(crate) fn whole_field(self, field: &str) -> Option<&'static str> {
-        match (self, field) {
-            // `{"user_id": …}`: a device, an account and a session.
-            (Self::Claude, "metadata") => Some("⟦metadata⟧"),
-            // Ids of everything, the time, and facts of the git repository that appear or not.
-            (Self::Codex, "client_metadata") => Some("⟦client⟧"),
-            _ => None,
-        }
+        let Self::Client(client) = self else { return None };
+        client.varying_fields.iter().find(|(name, _)| *name == field).map(|(_, placeholder)| *placeholder)
     }
 }
 
@@ -152,46 +99,70 @@ pub enum RuleError {
         /// What was asked for.
         theirs: String,
     },
+    /// In no version.
+    #[error("the normaliser `{0}` has no version")]
+    NoVersion(String),
 }
 
-impl FromStr for Rule {
+/// A rule as a cassette names it: `paths@1`. One for every program is checked when it is read; that of an agent CLI when it
+/// is looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleName {
+    name: String,
+    version: String,
+}
+
+impl RuleName {
+    /// The rule of this name, with those of these agent CLIs.
+    pub fn rule(&self, clients: &[&'static ModelClient]) -> Result<Rule, RuleError> {
+        let rule = GENERAL
+            .into_iter()
+            .chain(clients.iter().copied().map(Rule::Client))
+            .find(|rule| rule.name() == self.name);
+        let rule = rule.ok_or_else(|| RuleError::Unknown(self.name.escape_debug().to_string()))?;
+        if self.version == rule.version().to_string() {
+            return Ok(rule);
+        }
+        let theirs = self.version.escape_debug().to_string();
+        Err(RuleError::Version { name: rule.name(), ours: rule.version(), theirs })
+    }
+}
+
+impl From<Rule> for RuleName {
+    fn from(rule: Rule) -> Self {
+        Self { name: rule.name().to_owned(), version: rule.version().to_string() }
+    }
+}
+
+impl fmt::Display for RuleName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}@{}", self.name, self.version)
+    }
+}
+
+impl FromStr for RuleName {
     type Err = RuleError;
 
-    /// `paths` or `paths@1`.
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let (name, version) =
-            text.split_once('@').map_or((text, None), |(name, version)| (name, Some(version)));
-        let rule = ALL
-            .iter()
-            .copied()
-            .find(|rule| rule.name() == name)
-            .ok_or_else(|| RuleError::Unknown(name.escape_debug().to_string()))?;
-        match version {
-            Some(theirs) if theirs != rule.version().to_string() => Err(RuleError::Version {
-                name: rule.name(),
-                ours: rule.version(),
-                theirs: theirs.escape_debug().to_string(),
-            }),
-            _ => Ok(rule),
+        let Some((name, version)) = text.split_once('@') else {
+            return Err(RuleError::NoVersion(text.escape_debug().to_string()));
+        };
+        let named = Self { name: name.to_owned(), version: version.to_owned() };
+        match named.rule(&[]) {
+            Err(error @ RuleError::Version { .. }) => Err(error),
+            _ => Ok(named),
         }
     }
 }
 
-impl Serialize for Rule {
+impl Serialize for RuleName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Rule {
+impl<'de> Deserialize<'de> for RuleName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if !text.contains('@') {
-            return Err(serde::de::Error::custom(format!(
-                "the normaliser `{}` has no version",
-                text.escape_debug()
-            )));
-        }
-        text.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

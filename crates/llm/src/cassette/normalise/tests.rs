@@ -2,6 +2,7 @@ use std::sync::LazyLock;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
+use rehearsal_agent::clis::KNOWN;
 use serde_json::json;
 
 use super::*;
@@ -14,13 +15,17 @@ fn place() -> Place {
     }
 }
 
-fn normalised(pack: AgentPack, text: &str) -> String {
-    let normaliser = Normaliser::new(&pack.rules(), &place(), &Secrets::default()).unwrap();
+fn rules_of(cli: &str) -> Vec<Rule> {
+    Rule::for_client(KNOWN.named(cli).and_then(|cli| cli.requests.as_ref()))
+}
+
+fn normalised(cli: &str, text: &str) -> String {
+    let normaliser = Normaliser::new(&rules_of(cli), &place(), &Secrets::default()).unwrap();
     normaliser.text(&mut Names::default(), text).into_owned()
 }
 
 fn plain(text: &str) -> String {
-    normalised(AgentPack::Plain, text)
+    normalised("sh", text)
 }
 
 #[test]
@@ -90,22 +95,22 @@ fn ports_commits_and_colours() {
 
 #[test]
 fn every_agent_has_its_own_oddities() {
-    assert_snapshot!(normalised(AgentPack::Claude, " - OS Version: Linux 6.18.44\ncc_version=2.1.325.9af"), @"
+    assert_snapshot!(normalised("claude", " - OS Version: Linux 6.18.44\ncc_version=2.1.325.9af"), @"
      - OS Version: ⟦os⟧
     cc_version=2.1.325.⟦hex⟧
     ");
-    assert_snapshot!(normalised(AgentPack::Codex, "Chunk ID: e511d5\nOriginal token count: 48\n<timezone>Etc/UTC</timezone>"), @"
+    assert_snapshot!(normalised("codex", "Chunk ID: e511d5\nOriginal token count: 48\n<timezone>Etc/UTC</timezone>"), @"
     Chunk ID: ⟦chunk⟧
     Original token count: ⟦count⟧
     <timezone>⟦timezone⟧</timezone>
     ");
-    assert_snapshot!(normalised(AgentPack::Gemini, "Process Group PGID: 4711, /tmp/run-1/home/.gemini/tmp/work"), @"Process Group PGID: ⟦pgid⟧, ⟦home⟧/.gemini/tmp/⟦project⟧");
+    assert_snapshot!(normalised("gemini", "Process Group PGID: 4711, /tmp/run-1/home/.gemini/tmp/work"), @"Process Group PGID: ⟦pgid⟧, ⟦home⟧/.gemini/tmp/⟦project⟧");
     assert_eq!(plain("Chunk ID: e511d5"), "Chunk ID: e511d5");
 }
 
 #[test]
 fn results_of_parallel_tools_are_put_into_the_order_of_their_calls() {
-    let normaliser = Normaliser::new(&AgentPack::Claude.rules(), &place(), &Secrets::default()).unwrap();
+    let normaliser = Normaliser::new(&rules_of("claude"), &place(), &Secrets::default()).unwrap();
     let result = |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});
     let uuids = ["01a1e2ae-d336-7242-b95f-9019eaa7fad2", "75b15841-278a-5630-b55f-02183de4a6ca"];
     let turn = |results: Value| {
@@ -129,7 +134,7 @@ fn results_of_parallel_tools_are_put_into_the_order_of_their_calls() {
 
 #[test]
 fn signatures_stay_as_they_are_in_requests_and_answers() {
-    let normaliser = Normaliser::new(&AgentPack::Claude.rules(), &place(), &Secrets::default()).unwrap();
+    let normaliser = Normaliser::new(&rules_of("claude"), &place(), &Secrets::default()).unwrap();
     let signature = "sk-ant-abcdefghijkl 01a1e2ae-d336-7242-b95f-9019eaa7fad2";
     let mut value = json!({"type": "thinking", "thinking": "/tmp/run-1/work", "signature": signature});
     normaliser.value(&mut Names::default(), &mut value);
@@ -157,10 +162,18 @@ fn a_word_of_a_hundred_thousand_digits_stays_as_it_is() {
 
 #[test]
 fn rules_have_names_and_versions() {
-    assert_eq!("paths".parse::<Rule>().unwrap(), Rule::Paths);
-    assert_eq!("paths@1".parse::<Rule>().unwrap().to_string(), "paths@1");
-    assert_snapshot!("paths@9".parse::<Rule>().unwrap_err(), @"the normaliser `paths` is of version 1 here, and not of version 9");
-    assert_snapshot!("path".parse::<Rule>().unwrap_err(), @"there is no normaliser `path`");
+    let named = |text: &str| text.parse::<RuleName>();
+    let clients = KNOWN.model_clients();
+    assert_eq!(named("paths@1").unwrap().rule(&clients), Ok(Rule::Paths));
+    assert_eq!(named("claude@1").unwrap().rule(&clients).unwrap().to_string(), "claude@1");
+    assert_snapshot!(named("paths@9").unwrap_err(), @"the normaliser `paths` is of version 1 here, and not of version 9");
+    assert_snapshot!(named("paths").unwrap_err(), @"the normaliser `paths` has no version");
+    assert_snapshot!(named("path@1").unwrap().rule(&clients).unwrap_err(), @"there is no normaliser `path`");
+    assert_snapshot!(named("claude@9").unwrap().rule(&clients).unwrap_err(), @"the normaliser `claude` is of version 1 here, and not of version 9");
+}
+
+fn all_rules() -> Vec<Rule> {
+    Rule::for_client(None).into_iter().chain(KNOWN.model_clients().into_iter().map(Rule::Client)).collect()
 }
 
 fn other_place() -> Place {
@@ -169,9 +182,9 @@ fn other_place() -> Place {
 }
 
 static HERE: LazyLock<Normaliser> =
-    LazyLock::new(|| Normaliser::new(Rule::all(), &place(), &Secrets::default()).unwrap());
+    LazyLock::new(|| Normaliser::new(&all_rules(), &place(), &Secrets::default()).unwrap());
 static THERE: LazyLock<Normaliser> =
-    LazyLock::new(|| Normaliser::new(Rule::all(), &other_place(), &Secrets::default()).unwrap());
+    LazyLock::new(|| Normaliser::new(&all_rules(), &other_place(), &Secrets::default()).unwrap());
 
 proptest! {
     #[test]

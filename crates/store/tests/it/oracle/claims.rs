@@ -45,6 +45,7 @@ impl Ask {
             run: run_id(&format!("c{number}")),
             lease: LEASE,
             agents: self.agent.map(|agent| [AgentName::new(agent).unwrap()].into()),
+            stand_in: None,
             session: self.session.map(|number| session_name(SESSIONS[number])),
             limits: self.limits(),
             may_take_over: self.may_take_over,

@@ -19,6 +19,7 @@ fn asking(worker: &str, run: &str) -> ClaimRequest {
         run: run_id(run),
         lease: LEASE,
         agents: None,
+        stand_in: None,
         session: None,
         limits: Limits::default(),
         may_take_over: true,
@@ -210,6 +211,10 @@ pub(crate) async fn a_held_lane_rests_until_it_is_freed_or_its_time_is_over(benc
     assert_eq!(next(bench, "w", "r1").await, None);
     let why = bench.store.hindrance(&bench.task("t").await, &Limits::default(), bench.now()).await.unwrap();
     assert_eq!(why.unwrap().to_string(), "agent `implementer` is held: the fair");
+    // Another agent that would work on it is not held.
+    let stand_in = AgentName::new("second").ok();
+    let task = claim(bench, ClaimRequest { stand_in, ..asking("w", "r0") }).await.unwrap().task;
+    finish(bench, &task, Outcome::Cancelled).await.unwrap();
 
     let until = bench.now().plus(LEASE);
     bench.commit(vec![Change::HoldLane { lane: lane.clone(), hold: hold(Some(until)) }]).await.unwrap();

@@ -1,0 +1,73 @@
+//! A failure of the system is not the task's: what passes with time holds the agent's lane until then; what only a
+//! hand can mend holds it after the second time in a row, and says what to do.
+
+use rehearsal_core::{AgentName, Hold, HoldCause, Lane, Outcome, OutcomeName, Standing, Task};
+use rehearsal_store::{Change, CommitError};
+
+use super::slot::is_system;
+use super::{Policy, WorkEvent, WorkerState};
+
+/// The same failure of the system so often in a row stops the line.
+const STOP_THE_LINE_AFTER: u32 = 2;
+
+impl WorkerState {
+    /// What the end of a run means for others of the same agent; whether a session cannot be helped by going on.
+    pub(super) async fn after_run(
+        &self,
+        agent: &AgentName,
+        outcome: &Outcome,
+        task: &Task,
+    ) -> Result<bool, CommitError> {
+        let name = outcome.name();
+        if !is_system(outcome) {
+            self.count_setback(agent.as_str(), None);
+            return Ok(false);
+        }
+        let lane = Lane::Agent(agent.clone());
+        if name.passes_with_time() {
+            if let Standing::Waiting(wait) = &task.standing {
+                let (cause, reason) = (HoldCause::System(name), outcome.to_string());
+                self.hold(lane, Hold { cause, reason, until: wait.until }).await?;
+            }
+            return Ok(false);
+        }
+        if self.count_setback(agent.as_str(), Some(name)) < STOP_THE_LINE_AFTER {
+            return Ok(false);
+        }
+        // Whoever runs a session is there to fix it, and says so by the next `run`.
+        if matches!(self.worker.options.policy, Policy::Session(_)) {
+            return Ok(true);
+        }
+        let reason = format!("{outcome} (mend it, then `rehearsal resume {lane}`)");
+        self.hold(lane, Hold { cause: HoldCause::System(name), reason, until: None }).await?;
+        Ok(true)
+    }
+
+    /// Steps that fail for everyone stop all work after the second time.
+    pub(super) async fn stop_the_line_after_steps(
+        &self,
+        outcome: OutcomeName,
+        reason: String,
+    ) -> Result<(), CommitError> {
+        if self.count_setback("steps", Some(outcome)) < STOP_THE_LINE_AFTER {
+            return Ok(());
+        }
+        let reason = format!("{reason} (mend it, then `rehearsal resume`)");
+        self.hold(Lane::All, Hold { cause: HoldCause::System(outcome), reason, until: None }).await
+    }
+
+    async fn hold(&self, lane: Lane, hold: Hold) -> Result<(), CommitError> {
+        self.commit(vec![Change::HoldLane { lane: lane.clone(), hold: hold.clone() }]).await?;
+        self.tell(WorkEvent::Held { lane, hold });
+        Ok(())
+    }
+
+    /// Counts hard failures in a row; none begins anew.
+    pub(super) fn count_setback(&self, whose: &str, failure: Option<OutcomeName>) -> u32 {
+        self.tally(|tally| {
+            let count = tally.hard_setbacks.entry(whose.to_owned()).or_default();
+            *count = if failure.is_some() { *count + 1 } else { 0 };
+            *count
+        })
+    }
+}

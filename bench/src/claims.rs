@@ -112,6 +112,7 @@ async fn claim_and_complete(store: &Arc<dyn Store>, client: usize) -> Option<Dur
         lease: Duration::from_secs(90),
         agents: None,
         session: None,
+        stand_in: None,
         limits: Limits::default(),
         may_take_over: true,
     };

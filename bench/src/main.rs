@@ -1,4 +1,4 @@
-//! How fast it is. Run it with `cargo run --release -p rehearsal-bench`; `bench/README.md` explains the figures.
+//! How fast it is. Run it with `cargo run --profile dist -p rehearsal-bench`; `bench/README.md` explains the figures.
 #![expect(clippy::disallowed_methods, reason = "benchmarks start the programs that they measure")]
 #![expect(clippy::print_stdout, reason = "its output is a table on a terminal")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot be set up has nothing to say")]
@@ -77,7 +77,7 @@ const PARTS_OF_THE_PROGRAM: [(&str, Measure); 7] = [
 /// The release binary next to this one.
 fn program() -> PathBuf {
     let program = std::env::current_exe().unwrap().with_file_name("rehearsal");
-    assert!(program.exists(), "build it first: cargo build --release");
+    assert!(program.exists(), "build it first: cargo build --profile dist");
     program
 }
 

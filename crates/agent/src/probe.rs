@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use tokio::io::AsyncReadExt;
 
-use crate::clis::AgentCli;
+use crate::clis::{AgentCli, KNOWN};
 use crate::driver::Capabilities;
 use crate::environment::Variables;
 use rehearsal_process::{Launcher, SpawnError, SpawnSpec, Supervised, find_program};
@@ -36,9 +36,10 @@ pub async fn probe(
     let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
     let found =
         find_program(program, ours.get("PATH").map(String::as_str), working_dir).ok_or_else(missing)?;
-    // Any program is taken as it is, and our own is known.
+    // Any program is taken as it is, although it may be one of these CLIs; and our own is known.
     if cli.install.is_none() {
-        return Ok(Probed { program: found, capabilities: None });
+        let program = KNOWN.of_program(found.file_name().unwrap_or_default()).native_binary(&found);
+        return Ok(Probed { program, capabilities: None });
     }
     let program = cli.native_binary(&found);
     let ask = |question: &[&str]| {

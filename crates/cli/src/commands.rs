@@ -90,7 +90,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Replay(args) => wait_for(replay::run(args, &context)),
         Command::Cassette(command) => wait_for(cassette::run(command, &context)),
         Command::Config(command) => config::run(&command, &context),
-        Command::Flow(command) => flow::run(&command, &context),
+        Command::Flow(command) => flow::run(command, &context),
         Command::MockAgent(_)
         | Command::MockGh(_)
         | Command::Schema(_)

@@ -1,23 +1,31 @@
 //! What every command has at hand.
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use rehearsal_core::{Actor, Clock, Timestamp};
+use rehearsal_agent::environment::Variables;
+use rehearsal_app::caller::Caller;
+use rehearsal_app::file::read_input;
+use rehearsal_app::project::Project;
 use rehearsal_engine::SystemClock;
-use rehearsal_store::{Change, Committed, Store};
 
 use crate::error::CliError;
-use crate::project::Project;
 use crate::ui::Ui;
 
-/// One call's surroundings.
+/// One call: who asks, and how they want to be answered.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) ui: Ui,
-    pub(crate) directory: Utf8PathBuf,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) caller: Caller,
+}
+
+impl Deref for Context {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.caller
+    }
 }
 
 impl Context {
@@ -30,29 +38,13 @@ impl Context {
         if !directory.is_dir() {
             return Err(CliError::usage(format!("there is no directory `{directory}`")));
         }
-        Ok(Self { ui, directory, clock: Arc::new(SystemClock) })
+        let caller = Caller { directory, environment: variables(), clock: Arc::new(SystemClock) };
+        Ok(Self { ui, caller })
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
+    /// The repository around.
     pub(crate) fn project(&self) -> Result<Project, CliError> {
-        Project::around(&self.directory)
-    }
-
-    /// The store of the repository around.
-    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, CliError> {
-        self.project()?.store().await
-    }
-
-    /// Writes as the user.
-    pub(crate) async fn commit(
-        &self,
-        store: &dyn Store,
-        changes: Vec<Change>,
-    ) -> Result<Vec<Committed>, CliError> {
-        Ok(store.commit(Actor::User, self.now(), changes).await?)
+        Ok(Project::open(self)?)
     }
 }
 
@@ -63,8 +55,18 @@ pub(crate) fn own_program() -> Result<Utf8PathBuf, CliError> {
 }
 
 /// Our environment, as far as it is text; what is not cannot be handed on by name.
-pub(crate) fn variables() -> BTreeMap<String, String> {
+pub(crate) fn variables() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
+}
+
+/// A text from standard input.
+pub(crate) fn read_stdin() -> Result<String, CliError> {
+    Ok(read_input(std::io::stdin(), "standard input")?)
+}
+
+/// The text that an argument stands for: `-` is standard input.
+pub(crate) fn text_of(argument: String) -> Result<String, CliError> {
+    if argument == "-" { read_stdin() } else { Ok(argument) }
 }

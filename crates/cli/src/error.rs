@@ -1,5 +1,10 @@
 //! What went wrong, in words: first what, then where, then what to do. Made once, here, from typed errors.
 
+mod crew;
+mod outlet;
+mod project;
+mod recording;
+
 use std::fmt::Write as _;
 
 use rehearsal_core::{IdError, SourceError};
@@ -87,6 +92,11 @@ impl CliError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// What was meant, if that can be guessed.
+    pub(crate) fn did_you_mean(self, near: Option<String>, otherwise: impl FnOnce() -> String) -> Self {
+        self.hint(near.map_or_else(otherwise, |near| format!("did you mean `{near}`?")))
     }
 
     /// An error in a file that a person wrote.

@@ -5,11 +5,7 @@ mod commands;
 mod context;
 mod error;
 mod exit;
-mod inside;
 mod interruption;
-mod outlet;
-mod places;
-mod project;
 mod ui;
 mod words;
 

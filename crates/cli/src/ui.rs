@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
+pub(crate) use rehearsal_app::text::{harmless, one_line};
 use serde::Serialize;
 
 /// The version of every `--json` document. It grows when a field changes its meaning or goes away.
@@ -133,18 +134,4 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut lines = vec![styled(BOLD, line(&mut headings.iter().copied()))];
     lines.extend(rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
     lines.join("\n")
-}
-
-/// A text of unknown origin on a terminal: control characters could move the cursor or change the title.
-pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
-}
-
-/// The first line, cut to a width.
-pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let line = harmless(text.lines().next().unwrap_or_default());
-    if line.chars().count() <= width {
-        return line;
-    }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }

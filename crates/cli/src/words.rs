@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rehearsal_app::outlet::Diverged;
+use rehearsal_app::testing::FoundTests;
 use rehearsal_core::{Timestamp, Tokens};
 
 /// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
@@ -45,6 +47,24 @@ fn thousands(number: u64) -> String {
 /// `1 task`, `2 tasks`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// Which tests there are, in a line; nothing if there are none.
+pub(crate) fn tests(tests: &[FoundTests]) -> Option<String> {
+    let words = |test: &FoundTests| {
+        let what = test.command.as_deref().unwrap_or(test.framework.name());
+        let place = if test.root == "." { String::new() } else { format!(" in {}", test.root) };
+        let by = test.found_by.as_deref().map_or_else(String::new, |file| format!(" ({file})"));
+        format!("{what}{place}{by}")
+    };
+    let all: Vec<String> = tests.iter().map(words).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// What to do about two base branches that have diverged.
+pub(crate) fn diverged(diverged: &Diverged) -> String {
+    let Diverged { base, pull } = diverged;
+    format!("your `{base}` and the one that work goes to have gone apart; `{pull}` joins them")
 }
 
 /// How long ago, or in how long.

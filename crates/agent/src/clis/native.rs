@@ -8,8 +8,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::AgentCli;
 
 impl AgentCli {
-    /// The native binary behind this launcher, if it is installed next to it as npm does; else what was given.
+    /// The native binary behind this launcher, if it is installed next to it as npm does; else what was given. A program of
+    /// another name is not its launcher.
     pub fn native_binary(&self, program: &Utf8Path) -> Utf8PathBuf {
+        if program.file_name() != Some(self.name) {
+            return program.to_owned();
+        }
         let launcher = program.canonicalize_utf8().unwrap_or_else(|_| program.to_owned());
         node_module_dirs(&launcher)
             .flat_map(|modules| self.platform_binaries().map(move |binary| modules.join(binary)))
@@ -129,5 +133,9 @@ mod tests {
     fn other_programs_stay_as_they_are() {
         assert_eq!(cli("sh").native_binary(Utf8Path::new("/bin/sh")), "/bin/sh");
         assert_eq!(cli("claude").native_binary(Utf8Path::new("/nowhere/claude")), "/nowhere/claude");
+        let prefix = Prefix::new();
+        let wrapper = prefix.bin("my-claude", "lib/node_modules/my-claude/run.sh");
+        prefix.executable(&format!("lib/node_modules/{}", first_of("claude")));
+        assert_eq!(cli("claude").native_binary(&wrapper), wrapper);
     }
 }

@@ -5,10 +5,7 @@ mod explain;
 mod offline;
 
 use clap::Subcommand;
-use rehearsal_core::AgentName;
-use rehearsal_core::config::{Overrides, Profile};
-use rehearsal_engine::program_of;
-use serde::Serialize;
+use rehearsal_app::agents::{self, AgentView};
 
 use super::Done;
 use crate::context::Context;
@@ -29,29 +26,6 @@ pub(crate) enum AgentCommand {
     Explain(explain::ExplainArgs),
 }
 
-/// `agent list --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct AgentList {
-    agents: Vec<AgentView>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct AgentView {
-    name: String,
-    driver: String,
-    model: Option<String>,
-    /// Its role in the crew.
-    role: Option<String>,
-    /// Where its program is, if it was found.
-    program: Option<String>,
-    /// Whether it is there without being configured.
-    built_in: bool,
-    /// Whether `run` uses it.
-    used: bool,
-}
-
 #[cfg(all(test, feature = "schema"))]
 pub(crate) use check::CheckDocument;
 
@@ -63,24 +37,8 @@ pub(crate) async fn run(command: AgentCommand, context: &Context) -> Done {
     }
 }
 
-fn found_program(profile: &Profile) -> Option<String> {
-    let found = which::which(program_of(profile).ok()?).ok()?;
-    Some(found.display().to_string())
-}
-
 fn list(context: &Context) -> Done {
-    let settings = context.project()?.settings(Overrides::default())?;
-    let view = |name: &AgentName, profile: &Profile| AgentView {
-        name: name.to_string(),
-        driver: profile.driver.to_string(),
-        model: profile.model.clone(),
-        role: profile.role.clone(),
-        program: found_program(profile),
-        built_in: !settings.agents.contains_key(name),
-        used: *name == settings.agent,
-    };
-    let all = settings.agents.iter().chain(&settings.built_in);
-    let agents: Vec<AgentView> = all.map(|(name, profile)| view(name, profile)).collect();
+    let list = agents::list(&context.project()?)?;
     let row = |agent: &AgentView| {
         vec![
             format!("{}{}", agent.name, if agent.used { " *" } else { "" }),
@@ -92,9 +50,10 @@ fn list(context: &Context) -> Done {
             agent.program.clone().unwrap_or_else(|| "not found".into()),
         ]
     };
-    context
-        .ui
-        .say(table(&["AGENT", "DRIVER", "MODEL", "PROGRAM"], &agents.iter().map(row).collect::<Vec<_>>()));
-    context.ui.document(AgentList { agents });
+    context.ui.say(table(
+        &["AGENT", "DRIVER", "MODEL", "PROGRAM"],
+        &list.agents.iter().map(row).collect::<Vec<_>>(),
+    ));
+    context.ui.document(list);
     Ok(Exit::Ok)
 }

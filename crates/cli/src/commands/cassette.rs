@@ -6,27 +6,15 @@ mod lint;
 mod redact;
 mod show;
 
-use camino::{Utf8Path, Utf8PathBuf};
 use clap::Subcommand;
-use rehearsal_llm::cassette::{Cassette, Difference, ReadError, Secrets};
+use rehearsal_llm::cassette::Difference;
 
 use super::Done;
-use crate::context::{Context, variables};
-use crate::error::CliError;
-use crate::exit::Exit;
-use crate::project::DIRECTORY;
+use crate::context::Context;
 use crate::ui::harmless;
 
 #[cfg(all(test, feature = "schema"))]
-pub(crate) use diff::DiffDocument;
-#[cfg(all(test, feature = "schema"))]
 pub(crate) use doctor::CassetteDoctorDocument;
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use lint::LintDocument;
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use redact::RedactDocument;
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use show::ShowDocument;
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
@@ -54,60 +42,6 @@ pub(crate) async fn run(command: CassetteCommand, context: &Context) -> Done {
         CassetteCommand::Redact(args) => redact::run(args, context),
         CassetteCommand::Doctor(args) => doctor::run(args, context).await,
     }
-}
-
-/// Where a cassette is: a file by its path, or a name among those of the repository.
-pub(crate) fn path_of(context: &Context, name: &Utf8Path) -> Result<Utf8PathBuf, CliError> {
-    if name.extension() == Some("jsonl") {
-        return Ok(context.directory.join(name));
-    }
-    if name.as_str().split('/').any(|part| part.is_empty() || part == "..") {
-        return Err(CliError::usage(format!("`{name}` is no name of a cassette"))
-            .hint("a name is like `greeting` or `agents/greeting`; a file ends in `.jsonl`"));
-    }
-    Ok(context.project()?.root.join(DIRECTORY).join("cassettes").join(format!("{name}.jsonl")))
-}
-
-/// Opens a cassette, or says in words why not.
-pub(crate) fn open(context: &Context, name: &Utf8Path) -> Result<Cassette, CliError> {
-    let path = path_of(context, name)?;
-    Cassette::open(path.as_std_path()).map_err(|error| refused(&path, &error))
-}
-
-/// Opens a cassette that is to be played, or says in words why not. One that holds a secret which is known here is not played:
-/// what differs from it is shown, and so would the secret be.
-pub(crate) fn open_to_play(
-    context: &Context,
-    name: &Utf8Path,
-    secrets: &Secrets,
-) -> Result<Cassette, CliError> {
-    let path = path_of(context, name)?;
-    Cassette::open_without(secrets, path.as_std_path()).map_err(|error| match error {
-        ReadError::Secret(_) => CliError::of(Exit::Usage, &error)
-            .at(path.as_str())
-            .hint(format!("take it out with `rehearsal cassette redact {name}`")),
-        error => refused(&path, &error),
-    })
-}
-
-pub(crate) fn refused(path: &Utf8Path, error: &ReadError) -> CliError {
-    let this = match error {
-        ReadError::Open { .. } => CliError::of(Exit::Usage, error),
-        error => CliError::of(Exit::Usage, error).at(path.as_str()),
-    };
-    match error {
-        ReadError::Open { .. } => this.hint("record it with `rehearsal record NAME -- COMMAND…`"),
-        ReadError::Incomplete => {
-            this.hint("record it again; a recording that was broken off cannot be played")
-        }
-        _ => this.hint("record it again, or bring back the file as it was written"),
-    }
-}
-
-/// The secrets that are known here.
-pub(crate) fn secrets() -> Secrets {
-    let variables = variables();
-    Secrets::of(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
 /// A difference as people read it.

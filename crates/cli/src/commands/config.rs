@@ -1,7 +1,6 @@
 //! `config show`.
 
 use clap::{Args, Subcommand};
-use rehearsal_core::config::Overrides;
 use serde::Serialize;
 
 use super::Done;
@@ -57,7 +56,8 @@ impl SettingView {
 
 pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Done {
     let ConfigCommand::Show(args) = command;
-    let settings = context.project()?.settings(Overrides::default())?;
+    let project = context.project()?;
+    let settings = project.settings()?;
     let settings: Vec<SettingView> = settings
         .lines()
         .into_iter()

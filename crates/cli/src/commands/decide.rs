@@ -1,12 +1,11 @@
 //! `approve` and `reject`: a person's decision on a task that waits for one.
 
 use clap::Args;
-use rehearsal_core::transition::TaskInput;
+use rehearsal_app::tasks;
 
 use super::Done;
-use super::task::change::change;
+use super::task::change::changed;
 use crate::context::Context;
-use crate::error::CliError;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal approve k3f --comment 'well done'
@@ -33,14 +32,11 @@ pub(crate) struct RejectArgs {
 }
 
 pub(crate) async fn approve(args: ApproveArgs, context: &Context) -> Done {
-    let input = TaskInput::Decide { approve: true, comment: args.comment };
-    change(&args.task, input, "is approved", context).await
+    let task = tasks::approve(&context.project()?, &args.task, args.comment).await?;
+    Ok(changed(task, "is approved", context))
 }
 
 pub(crate) async fn reject(args: RejectArgs, context: &Context) -> Done {
-    if args.comment.trim().is_empty() {
-        return Err(CliError::usage("a rejection needs a comment: it is all that the next run is told"));
-    }
-    let input = TaskInput::Decide { approve: false, comment: args.comment };
-    change(&args.task, input, "is rejected", context).await
+    let task = tasks::reject(&context.project()?, &args.task, args.comment).await?;
+    Ok(changed(task, "is rejected", context))
 }

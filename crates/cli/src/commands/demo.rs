@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
+use rehearsal_app::caller::Caller;
+use rehearsal_app::project::Project;
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
 use rehearsal_engine::WorkSummary;
 use rehearsal_store::{Change, RunQuery, Store};
@@ -18,8 +20,7 @@ use super::run::{RunArgs, exit_of, run_loop};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
-use crate::ui::{BOLD, GOOD, Ui, styled, table};
+use crate::ui::{BOLD, GOOD, styled, table};
 use crate::words;
 use rehearsal_git::scratch::{commit_all, init_repository};
 
@@ -103,13 +104,13 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
         return pull_request::run(wanted.as_deref().unwrap_or(scratch), wanted.is_some(), context).await;
     }
     let root = wanted.unwrap_or_else(|| scratch.join("greet"));
-    let project = prepare(&root).await?;
-    let quiet = Context { ui: Ui { json: false }, directory: root.clone(), clock: context.clock.clone() };
+    let project = prepare(&root, context).await?;
     let before = run_tests(&root).await?;
     context.ui.say(format!("a scratch repository with a failing test: {}", in_words(before)));
     let store = project.store().await?;
-    add_tasks(&*store, &quiet, &project).await?;
-    let loop_context = Context { ui: context.ui, ..quiet };
+    add_tasks(&project).await?;
+    let caller = Caller { directory: root.clone(), ..context.caller.clone() };
+    let loop_context = Context { ui: context.ui, caller };
     let (summary, interrupted) = run_loop(&RunArgs::default(), &project, &loop_context).await?;
     let after = run_tests(&root).await?;
     show(&summary, &*store, before, after, &args, context).await?;
@@ -120,7 +121,7 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
 }
 
 /// A tiny real repository, and a configuration whose agent is the stand-in.
-async fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
+async fn prepare(root: &Utf8Path, context: &Context) -> Result<Project, CliError> {
     fs_err::create_dir_all(root.join(".rehearsal"))?;
     fs_err::write(root.join("greet.sh"), GREET)?;
     fs_err::write(root.join("run-tests"), TESTS)?;
@@ -134,10 +135,10 @@ async fn prepare(root: &Utf8Path) -> Result<Project, CliError> {
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;
     init_repository(root).await?;
     commit_all(root, "A greeting to be").await?;
-    Ok(Project::at(root))
+    Ok(Project::at(root, context))
 }
 
-async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> Result<(), CliError> {
+async fn add_tasks(project: &Project) -> Result<(), CliError> {
     let name = SessionName::new(SESSION)?;
     let flow = Arc::new(project.loop_flow()?);
     let tasks = TASKS.iter().map(|(title, criterion)| {
@@ -156,7 +157,7 @@ async fn add_tasks(store: &dyn Store, context: &Context, project: &Project) -> R
         criteria: Vec::new(),
     };
     let changes = vec![Change::AddSession(session), Change::AddTasks { tasks: tasks.collect(), flow }];
-    context.commit(store, changes).await?;
+    project.commit(changes).await?;
     Ok(())
 }
 

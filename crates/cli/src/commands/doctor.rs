@@ -7,8 +7,11 @@ mod store;
 use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::cli_of;
+use rehearsal_app::crew::check_role;
+use rehearsal_app::project::Project;
+use rehearsal_app::testing;
 use rehearsal_core::AgentName;
-use rehearsal_core::config::{DriverKind, Overrides, Profile, Settings, without_password};
+use rehearsal_core::config::{DriverKind, Profile, Settings, without_password};
 use rehearsal_crew::any_vendor;
 use rehearsal_engine::left_runs;
 use rehearsal_sandbox::SandboxReport;
@@ -16,12 +19,9 @@ use rehearsal_store::{OpenError, StoreError, StoreLocation};
 use serde::Serialize;
 
 use super::Done;
-use super::crew::check_role;
-use super::test::{found_tests, in_words};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, harmless, styled};
 use crate::words;
 
@@ -34,9 +34,6 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     store: bool,
 }
-
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use store::StoreDocument;
 
 /// `doctor --json`.
 #[derive(Debug, Serialize)]
@@ -126,7 +123,7 @@ async fn check_project(
     checks: &mut Vec<Check>,
 ) -> Option<SandboxReport> {
     checks.push(Check::ok("repository", project.root.to_string()));
-    let settings = project.settings(Overrides::default());
+    let settings = project.settings().map_err(CliError::from);
     match &settings {
         Ok(settings) => {
             let found = if project.config_path().exists() {
@@ -150,11 +147,11 @@ async fn check_project(
     }
     check_store(project, context, checks).await;
     check_disk(&project.root, checks);
-    sandbox::check(&project.root, settings.as_ref().ok(), checks)
+    sandbox::check(&project.root, settings.ok(), checks)
 }
 
 fn check_tests(root: &Utf8Path) -> Check {
-    match in_words(&found_tests(root)) {
+    match words::tests(&testing::found(root)) {
         Some(found) => Check::ok("tests", found),
         None => Check::note("tests", "none found", "set `command:` under `testing:` in the configuration"),
     }
@@ -233,7 +230,7 @@ fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>)
 fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
     let what = format!("agent {name}");
     if let Err(error) = check_role(profile, project) {
-        return Check::bad(&what, error.in_a_line(), "`rehearsal crew list` shows the roles");
+        return Check::bad(&what, CliError::from(error).in_a_line(), "`rehearsal crew list` shows the roles");
     }
     let role = profile.role.as_deref().unwrap_or_default();
     if any_vendor(|name| std::env::var(name).ok()) {
@@ -261,10 +258,15 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
     let names = match project.own_flows() {
         Ok(names) => names,
         Err(error) => {
-            return checks.push(Check::bad("flows", error.in_a_line(), "check the directory's mode"));
+            return checks.push(Check::bad(
+                "flows",
+                CliError::from(error).in_a_line(),
+                "check the directory's mode",
+            ));
         }
     };
-    let broken: Vec<CliError> = names.iter().filter_map(|name| project.flow(name).err()).collect();
+    let broken: Vec<CliError> =
+        names.iter().filter_map(|name| project.flow(name).err()).map(CliError::from).collect();
     match broken.first() {
         Some(error) => {
             checks.push(Check::bad("flows", error.in_a_line(), "`rehearsal flow check` shows it whole"))

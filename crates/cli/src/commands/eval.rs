@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::AgentName;
-use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_core::config::Settings;
 use rehearsal_core::flow::Flow;
 use rehearsal_eval::attempt::{AgentTrials, Mode, TrialContext};
 use rehearsal_eval::case::{Eval, parse};
@@ -28,7 +30,6 @@ use super::Done;
 use crate::context::{Context, own_program, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 use crate::ui::Document;
 #[cfg(all(test, feature = "schema"))]
 pub(crate) use import::ImportDocument;
@@ -225,7 +226,7 @@ struct Found {
 
 /// The evals that are asked for.
 fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Found>, CliError> {
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?;
     let mut all = Vec::new();
     for path in files(names, project, context)? {
         let shown = project.shown(&path);
@@ -235,7 +236,7 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
         let eval = parse(&text, settings.agent.as_str()).map_err(|error| {
             CliError::in_file(error, &shown).hint("`rehearsal schema eval` has the form of the file")
         })?;
-        check_names(&eval, &settings)?;
+        check_names(&eval, settings)?;
         all.push(Found { eval, text, path });
     }
     let is_file = |name: &&String| name.ends_with(".yaml") || name.ends_with(".yml");
@@ -376,7 +377,7 @@ async fn trial_context(
     project: &Project,
     context: &Context,
 ) -> Result<TrialContext, CliError> {
-    let settings = project.settings(Overrides::default())?;
+    let settings = project.settings()?.clone();
     let mut templates = BTreeMap::new();
     if !flows.is_empty() {
         for name in settings.agent_names() {
@@ -444,7 +445,7 @@ fn show(run: &EvalRun, files: &ReportFiles, context: &Context) -> Done {
 /// The eval of a run as it was then, and its trials.
 fn read(run: &EvalRun, context: &Context) -> Result<(Eval, Vec<Record>), CliError> {
     let project = context.project()?;
-    let agent = project.settings(Overrides::default())?.agent;
+    let agent = project.settings()?.agent.clone();
     let path = run.eval_file();
     let text = read_text(&path)?.unwrap_or_default();
     let eval = parse(&text, agent.as_str())

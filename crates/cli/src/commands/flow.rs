@@ -1,17 +1,13 @@
 //! `flow list|check|graph`.
 
-use camino::Utf8PathBuf;
 use clap::Subcommand;
-use rehearsal_core::AgentName;
-use rehearsal_core::config::Overrides;
-use rehearsal_core::flow::{self, Flow, SHIPPED};
-use serde::Serialize;
+use rehearsal_app::flows::{self, ListedFlow};
+use rehearsal_app::project::Project;
 
 use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 use crate::ui::table;
 
 #[derive(Debug, Subcommand)]
@@ -39,110 +35,22 @@ pub(crate) enum FlowCommand {
     },
 }
 
-/// `flow list --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct FlowList {
-    flows: Vec<ListedFlow>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct ListedFlow {
-    name: String,
-    /// Whether new tasks go this way if nothing else is said.
-    is_default: bool,
-    /// Whether it is the repository's own.
-    own: bool,
-    /// Whether `run` can take tasks through it; `work` can with all.
-    fits_a_loop: bool,
-    agents: Vec<String>,
-    states: Vec<String>,
-    /// Why no task can go this way.
-    mistake: Option<String>,
-}
-
-impl ListedFlow {
-    fn broken(name: String, mistake: &CliError) -> Self {
-        let mistake = Some(mistake.in_a_line());
-        let (agents, states) = (Vec::new(), Vec::new());
-        Self { name, is_default: false, own: true, fits_a_loop: false, agents, states, mistake }
-    }
-}
-
-/// `flow check --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct FlowCheck {
-    flows: Vec<FlowView>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct FlowView {
-    name: String,
-    version: String,
-    states: Vec<String>,
-}
-
-/// `flow graph --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct FlowGraph {
-    name: String,
-    /// The diagram.
-    mermaid: String,
-}
-
-pub(crate) fn run(command: &FlowCommand, context: &Context) -> Done {
+pub(crate) fn run(command: FlowCommand, context: &Context) -> Done {
     let project = context.project()?;
     match command {
         FlowCommand::List => list(&project, context),
         FlowCommand::Check { flows } => check(flows, &project, context),
         FlowCommand::Graph { flow } => {
-            let flow = find(flow, &project, context)?;
-            let mermaid = flow::mermaid(&flow);
-            context.ui.say(mermaid.trim_end());
-            context.ui.document(FlowGraph { name: flow.name.to_string(), mermaid });
+            let graph = flows::graph(&project, &flow)?;
+            context.ui.say(graph.mermaid.trim_end());
+            context.ui.document(graph);
             Ok(Exit::Ok)
         }
     }
 }
 
-/// The repository's own, then the shipped ones that none of them stands in for.
-fn all_names(project: &Project) -> Result<Vec<String>, CliError> {
-    let mut names = project.own_flows()?;
-    for (name, _) in SHIPPED {
-        if !names.iter().any(|own| own == name) {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
 fn list(project: &Project, context: &Context) -> Done {
-    let set = project.settings(Overrides::default())?.flow;
-    let mut flows = Vec::new();
-    for name in all_names(project)? {
-        let flow = match project.flow(&name) {
-            Ok(flow) => flow,
-            Err(mistake) => {
-                flows.push(ListedFlow::broken(name, &mistake));
-                continue;
-            }
-        };
-        let mut agents: Vec<String> = flow.agents.iter().map(|(agent, _)| agent.to_string()).collect();
-        agents.dedup();
-        flows.push(ListedFlow {
-            is_default: name == set,
-            own: project.flow_path(&name).exists(),
-            fits_a_loop: flow.fits_a_loop().is_ok(),
-            states: flow.states.keys().map(ToString::to_string).collect(),
-            agents,
-            name,
-            mistake: None,
-        });
-    }
+    let list = flows::list(project)?;
     let row = |flow: &ListedFlow| {
         let mark = if flow.is_default { " (default)" } else { "" };
         let whose = if flow.own { "yours" } else { "shipped" };
@@ -154,60 +62,22 @@ fn list(project: &Project, context: &Context) -> Done {
         let states = flow.mistake.clone().unwrap_or_else(|| flow.states.join(", "));
         vec![format!("{}{mark}", flow.name), whose.into(), by.into(), flow.agents.join(", "), states]
     };
-    let rows: Vec<Vec<String>> = flows.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = list.flows.iter().map(row).collect();
     context.ui.say(table(&["FLOW", "FROM", "WORKED ON BY", "AGENTS", "STATES"], &rows));
-    context.ui.document(FlowList { flows });
+    context.ui.document(list);
     Ok(Exit::Ok)
 }
 
-fn check(names: &[String], project: &Project, context: &Context) -> Done {
-    let mut names = names.to_vec();
-    if names.is_empty() {
-        names = all_names(project)?;
+fn check(names: Vec<String>, project: &Project, context: &Context) -> Done {
+    let mut checked = flows::check(project, names)?;
+    for flow in &checked.flows {
+        let (name, count) = (&flow.asked_as, flow.states.len());
+        context.ui.say(format!("{name}: ok, {count} states, version {}", flow.version));
     }
-    let settings = project.settings(Overrides::default())?;
-    let known: Vec<AgentName> = settings.agent_names().collect();
-    let (mut flows, mut mistakes) = (Vec::new(), Vec::new());
-    for name in &names {
-        let checked = find(name, project, context).and_then(|flow| match flow.unknown_agent(&known.iter()) {
-            Some(error) => Err(CliError::in_file(error, &place_of(name, project))),
-            None => Ok(flow),
-        });
-        let flow = match checked {
-            Ok(flow) => flow,
-            Err(mistake) => {
-                mistakes.push(mistake);
-                continue;
-            }
-        };
-        context.ui.say(format!("{name}: ok, {} states, version {}", flow.states.len(), flow.version));
-        flows.push(FlowView {
-            name: flow.name.to_string(),
-            version: flow.version,
-            states: flow.states.keys().map(ToString::to_string).collect(),
-        });
-    }
+    let mistakes: Vec<CliError> = checked.mistakes.drain(..).map(CliError::from).collect();
     if !mistakes.is_empty() {
         return Err(CliError::together(format!("{} flows have mistakes", mistakes.len()), mistakes));
     }
-    context.ui.document(FlowCheck { flows });
+    context.ui.document(checked);
     Ok(Exit::Ok)
-}
-
-/// What looks like a file is one.
-fn is_file(name: &str) -> bool {
-    name.contains('/') || name.ends_with(".yaml") || name.ends_with(".yml")
-}
-
-fn place_of(name: &str, project: &Project) -> String {
-    if is_file(name) { name.to_owned() } else { project.place_of_flow(name) }
-}
-
-fn find(name: &str, project: &Project, context: &Context) -> Result<Flow, CliError> {
-    if !is_file(name) {
-        return project.flow(name);
-    }
-    let path: Utf8PathBuf = context.directory.join(name);
-    let text = read_text(&path)?.ok_or_else(|| CliError::usage(format!("there is no file `{name}`")))?;
-    flow::parse(&text).map_err(|error| CliError::in_file(error, name))
 }

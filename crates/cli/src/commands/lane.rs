@@ -1,17 +1,14 @@
 //! `pause` and `resume`: lanes that stand still.
 
 use clap::Args;
-use rehearsal_core::config::{HumanDuration, Overrides, Settings};
-use rehearsal_core::{Hold, HoldCause, Lane, Timestamp};
-use rehearsal_store::{Change, Store};
-use serde::Serialize;
+use rehearsal_app::lanes;
+use rehearsal_core::config::HumanDuration;
+use rehearsal_core::{Lane, Timestamp};
 
 use super::Done;
-use super::work::{HeldLane, check_agent};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 use crate::ui::harmless;
 use crate::words;
 
@@ -43,80 +40,34 @@ pub(crate) struct ResumeArgs {
     lane: Lane,
 }
 
-/// `pause --json` and `resume --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct LaneDocument {
-    /// Which lane was paused or goes on.
-    lane: Lane,
-    /// All that is held now.
-    held: Vec<HeldLane>,
-}
-
 pub(crate) async fn pause(args: PauseArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
-    let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
-    let store = project.store().await?;
-    check_lane(&args.lane, &settings, &*store).await?;
     let now = context.now();
     let until = args.until.as_deref().map(|text| moment(text, now)).transpose()?;
-    let hold = Hold { cause: HoldCause::Person, reason: args.reason, until };
-    context.commit(&*store, vec![Change::HoldLane { lane: args.lane.clone(), hold }]).await?;
-    let what = in_words(&args.lane);
+    let document = lanes::pause(&context.project()?, args.lane, args.reason, until).await?;
+    let what = in_words(&document.lane);
     context.ui.say(match until {
         Some(until) => {
             format!("{what} is paused until {} ({})", words::moment(until), words::relative(until, now))
         }
         None => format!("{what} is paused"),
     });
-    context.ui.say(format!("next: rehearsal resume{}", argument(&args.lane)));
-    answer(args.lane, &settings, &*store, context).await
-}
-
-pub(crate) async fn resume(args: ResumeArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
-    let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
-    let store = project.store().await?;
-    check_lane(&args.lane, &settings, &*store).await?;
-    let before = held(&settings, &*store, context.now()).await?;
-    context.commit(&*store, vec![Change::FreeLane { lane: args.lane.clone() }]).await?;
-    let what = in_words(&args.lane);
-    match before.iter().find(|held| held.lane == args.lane) {
-        Some(held) => context.ui.say(format!("{what} goes on; it was held: {}", harmless(&held.hold.reason))),
-        None => context.ui.say(format!("{what} was not held")),
-    }
-    for other in before.iter().filter(|held| held.lane != args.lane) {
-        context.ui.say(format!("{} is still held: {}", other.lane, harmless(&other.hold.reason)));
-    }
-    answer(args.lane, &settings, &*store, context).await
-}
-
-async fn answer(lane: Lane, settings: &Settings, store: &dyn Store, context: &Context) -> Done {
-    let held = held(settings, store, context.now()).await?;
-    context.ui.document(LaneDocument { lane, held });
+    context.ui.say(format!("next: rehearsal resume{}", argument(&document.lane)));
+    context.ui.document(document);
     Ok(Exit::Ok)
 }
 
-/// All lanes that stand still.
-pub(crate) async fn held(
-    settings: &Settings,
-    store: &dyn Store,
-    now: Timestamp,
-) -> Result<Vec<HeldLane>, CliError> {
-    let situation = store.situation(&settings.limits(), now).await?;
-    let holds = situation.holds.into_iter().filter(|(_, hold)| hold.holds_at(now));
-    Ok(holds.map(|(lane, hold)| HeldLane { lane, hold }).collect())
-}
-
-/// A lane that nobody is in would hold nothing.
-async fn check_lane(lane: &Lane, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
-    match lane {
-        Lane::All => Ok(()),
-        Lane::Agent(name) => check_agent(name, settings),
-        Lane::Session(name) => Ok(store.session(name).await.map(drop)?),
+pub(crate) async fn resume(args: ResumeArgs, context: &Context) -> Done {
+    let document = lanes::resume(&context.project()?, args.lane).await?;
+    let what = in_words(&document.lane);
+    match &document.before {
+        Some(hold) => context.ui.say(format!("{what} goes on; it was held: {}", harmless(&hold.reason))),
+        None => context.ui.say(format!("{what} was not held")),
     }
+    for other in &document.held {
+        context.ui.say(format!("{} is still held: {}", other.lane, harmless(&other.hold.reason)));
+    }
+    context.ui.document(document);
+    Ok(Exit::Ok)
 }
 
 fn in_words(lane: &Lane) -> String {

@@ -1,16 +1,11 @@
 //! `logs RUN [--follow]`.
 
-use std::io::{BufRead, BufReader, Read};
-use std::time::Duration;
-
-use camino::Utf8Path;
 use clap::Args;
-use rehearsal_core::{Activity, Run};
-use serde::Serialize;
+use rehearsal_app::logs::{self, LOOK_EVERY, LogKind, LogLine};
+use rehearsal_core::Activity;
 
 use super::Done;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BOLD, DIM, ODD, Ui, harmless, one_line, styled};
 
@@ -33,38 +28,18 @@ pub(crate) struct LogsArgs {
     stderr: bool,
 }
 
-/// A line of `logs --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct LogLine {
-    /// What the agent did.
-    activity: Activity,
-}
-
-/// How often `--follow` looks for more.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Lines longer than this were not written by us.
-const LONGEST_LINE: u64 = 1 << 20;
-
 pub(crate) async fn run(args: LogsArgs, context: &Context) -> Done {
-    let project = context.project()?;
-    let store = project.store().await?;
-    let run = store.find_run(&args.run).await?;
-    let directory = project.runs_dir().join(run.start.id.as_str());
-    let file = match (args.raw, args.stderr) {
-        (true, _) => "stdout.log",
-        (_, true) => "stderr.log",
-        _ => "activity.jsonl",
+    let kind = match (args.raw, args.stderr) {
+        (true, _) => LogKind::Stdout,
+        (_, true) => LogKind::Stderr,
+        _ => LogKind::Activity,
     };
-    let path = directory.join(file);
-    let mut reader = open(&path, &run, args.follow).await?;
+    let mut log = logs::open(&context.project()?, &args.run, kind, args.follow).await?;
     loop {
-        // Whether it is over must be known before the rest is read, or its last lines could be missed.
-        let over = !args.follow || store.find_run(run.start.id.as_str()).await?.end.is_some();
-        if args.raw || args.stderr {
-            copy(&mut reader)?
-        } else {
-            show_new(&mut reader, context.ui)?
+        let over = !args.follow || log.is_over().await?;
+        match kind {
+            LogKind::Activity => log.activities(|activity| show(activity, context.ui))?,
+            LogKind::Stdout | LogKind::Stderr => log.copy(&mut std::io::stdout().lock())?,
         }
         if over {
             return Ok(Exit::Ok);
@@ -79,37 +54,9 @@ pub(crate) async fn run(args: LogsArgs, context: &Context) -> Done {
     }
 }
 
-async fn open(path: &Utf8Path, run: &Run, follow: bool) -> Result<BufReader<fs_err::File>, CliError> {
-    loop {
-        match fs_err::File::open(path) {
-            Ok(file) => return Ok(BufReader::new(file)),
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            Err(_) if follow && run.end.is_none() => tokio::time::sleep(LOOK_EVERY).await,
-            Err(_) => {
-                return Err(CliError::usage(format!("run `{}` has no log of this kind", run.start.id))
-                    .hint(format!("`rehearsal runs show {}` says how it ended", run.start.id)));
-            }
-        }
-    }
-}
-
-fn copy(reader: &mut BufReader<fs_err::File>) -> Result<(), CliError> {
-    std::io::copy(reader, &mut std::io::stdout().lock())?;
-    Ok(())
-}
-
-fn show_new(reader: &mut BufReader<fs_err::File>, ui: Ui) -> Result<(), CliError> {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
-        if let Ok(activity) = serde_json::from_slice::<Activity>(&line) {
-            ui.say(in_words(&activity));
-            ui.document(LogLine { activity });
-        }
-    }
+fn show(activity: Activity, ui: Ui) {
+    ui.say(in_words(&activity));
+    ui.document(LogLine { activity });
 }
 
 /// An activity in a line.

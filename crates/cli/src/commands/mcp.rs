@@ -27,7 +27,7 @@ use server::Server;
 pub(crate) use {
     check::{Arguments as CheckArguments, CheckAnswer},
     run_tests::Arguments as RunTestsArguments,
-    test_history::{Arguments as TestHistoryArguments, TestHistoryDocument},
+    test_history::Arguments as TestHistoryArguments,
 };
 
 #[derive(Debug, Args)]

@@ -279,7 +279,7 @@ pub(crate) fn scripted(
     context: &Context,
     script: &Utf8Path,
 ) -> Result<rehearsal_stage::ScriptedPlay, CliError> {
-    let text = crate::project::read_text(&context.directory.join(script))?
+    let text = rehearsal_app::file::read_text(&context.directory.join(script))?
         .ok_or_else(|| CliError::usage(format!("there is no file `{script}`")))?;
     let script_read =
         rehearsal_stage::Script::parse(&text).map_err(|error| CliError::in_file(error, script.as_str()))?;

@@ -1,25 +1,22 @@
 //! `plan`: a wish becomes tasks for the crew, once someone has approved them.
 
 mod approval;
-mod ask;
-mod members;
-mod tasks;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_core::config::Overrides;
-use rehearsal_core::{AgentName, FlowName, SessionName, TaskId, Tokens};
+use rehearsal_app::file::{FileError, read_text};
+use rehearsal_app::plan::{self, AddedTask, Planner};
+use rehearsal_app::project::Project;
+use rehearsal_core::{SessionName, Tokens};
 use rehearsal_crew::plan::{Member, Plan, PlanFile};
-use rehearsal_crew::planner::Reply;
+use rehearsal_crew::planner::{Planned, Reply};
 use serde::Serialize;
 
 use super::Done;
 use super::work::{self, WorkDocument};
-use crate::context::Context;
+use crate::context::{Context, read_stdin, text_of};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
-use crate::project::{Project, read_stdin, read_text};
 use crate::ui::{BOLD, harmless, one_line, styled, table};
 use crate::words;
 use approval::Decision;
@@ -83,33 +80,17 @@ pub(crate) struct PlanDocument {
     work: Option<WorkDocument>,
 }
 
-/// A task that was added.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct AddedTask {
-    /// Its id in the plan.
-    planned: String,
-    /// Its id.
-    id: TaskId,
-    agent: AgentName,
-    flow: FlowName,
-}
-
 pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
-    let members = members::of(&settings, &project)?;
-    let wish = match args.wish.as_deref() {
-        Some("-") => Some(read_stdin()?),
-        wish => wish.map(ToOwned::to_owned),
-    };
+    let members = plan::members(&project)?;
+    let wish = args.wish.clone().map(text_of).transpose()?;
     let mut document = PlanDocument::default();
     let plan = match (&args.from, &wish) {
         (Some(file), _) => read_plan(file, &members, context)?,
         (None, wish) => {
-            let wish = wish.as_deref().unwrap_or_default();
-            let planned = ask::ask(wish, &args, &members, &project, context).await?;
+            let planned =
+                ask(wish.as_deref().unwrap_or_default(), &args, &members, &project, context).await?;
             document.tokens = planned.usage.tokens();
             match planned.reply {
                 Reply::Answer(answer) => {
@@ -134,7 +115,7 @@ pub(crate) async fn run(args: PlanArgs, context: &Context) -> Done {
     };
     document.plan = Some(plan.file());
     if !is_approved {
-        let kept = approval::keep(&plan, &project)?;
+        let kept = plan::keep(&project, &plan)?;
         context.ui.say(format!(
             "\nthe plan waits for your approval: nothing was added\nnext: {}",
             approve(&kept, &args)
@@ -154,11 +135,11 @@ async fn add_and_work(
     project: &Project,
     context: &Context,
 ) -> Done {
-    let added = tasks::add(plan, wish, args.session.as_ref(), project, context).await?;
+    let added = plan::add(project, plan, wish, args.session.as_ref()).await?;
     let count = words::count(added.tasks.len() as u64, "task");
     context.ui.say(format!("\n{count} added to session {}", styled(BOLD, format!("`{}`", added.session))));
     if let Some(file) = &args.from {
-        approval::forget(&context.directory.join(file), project);
+        plan::forget(project, &context.directory.join(file));
     }
     document.approved = true;
     document.session = Some(added.session.clone());
@@ -174,24 +155,30 @@ async fn add_and_work(
     Ok(exit)
 }
 
+/// Asks the model that plans.
+async fn ask(
+    wish: &str,
+    args: &PlanArgs,
+    members: &[Member],
+    project: &Project,
+    context: &Context,
+) -> Result<Planned, CliError> {
+    plan::check_goal(wish)?;
+    let planner = Planner::new(project, args.model.as_deref())?;
+    if context.ui.is_live() {
+        context.ui.aside(format!("asking {} for a plan …", planner.model));
+    }
+    Ok(planner.plan(wish, members).await?)
+}
+
 /// A plan that is there already.
 fn read_plan(file: &Utf8PathBuf, members: &[Member], context: &Context) -> Result<Plan, CliError> {
     let text = if file == "-" {
         read_stdin()?
     } else {
-        read_text(&context.directory.join(file))?
-            .ok_or_else(|| CliError::usage(format!("there is no file `{file}`")))?
+        read_text(&context.directory.join(file))?.ok_or_else(|| FileError::Missing(file.clone()))?
     };
-    checked(&text, members).map_err(|error| error.at(file.as_str()))
-}
-
-/// A plan that a person wrote.
-fn checked(text: &str, members: &[Member]) -> Result<Plan, CliError> {
-    let plan = PlanFile::read(text).map_err(Into::into).and_then(|file| Plan::check(file, members));
-    plan.map_err(|errors| {
-        CliError::usage(format!("the plan cannot be used: {errors}"))
-            .hint("`rehearsal schema plan` has its form, and `rehearsal crew list` the agents")
-    })
+    plan::read(&text, members).map_err(|error| CliError::from(error).at(file.as_str()))
 }
 
 /// The plan as people look at it: each task after all that it depends on.

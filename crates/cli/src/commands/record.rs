@@ -6,13 +6,13 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_agent::clis::VendorApi;
+use rehearsal_app::cassettes::{path_of, secrets};
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
 use rehearsal_stage::{RecordError, RecordingPlay, Stage, Upstreams};
 use serde::Serialize;
 
 use super::Done;
-use super::cassette::{path_of, secrets};
 use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed, scripted};
 use crate::context::Context;
 use crate::error::CliError;
@@ -72,7 +72,7 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
         (None, Some(url)) => (url.clone(), KeysOf::User),
         (None, None) => (vendor_of(&performance)?.to_owned(), KeysOf::User),
     };
-    let recording = Arc::new(recording(&performance, &path, &upstream).await?);
+    let recording = Arc::new(recording(&performance, &path, &upstream, context).await?);
     let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
     let ended = performance.run(stage.address(), keys, Input::Ours, Printed::Shown, context.ui).await?;
     stage.close().await;
@@ -91,8 +91,9 @@ async fn recording(
     performance: &Performance,
     path: &Utf8Path,
     upstream: &str,
+    context: &Context,
 ) -> Result<RecordingPlay, CliError> {
-    let secrets = secrets();
+    let secrets = secrets(context);
     let normaliser = Normaliser::new(&performance.rules(), &performance.place(), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;
     let version = performance.version().await;

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::Args;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
+use rehearsal_app::scenarios;
 use rehearsal_scenario::{Rehearsed, Scenario, parse};
 use serde::Serialize;
 
@@ -16,9 +19,6 @@ use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
-
-pub(crate) use starter::write_starter;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -180,7 +180,7 @@ fn paths(
         return Ok(args.files.iter().map(|file| context.directory.join(file)).collect());
     }
     let project = project.cloned().map_or_else(|| context.project(), Ok)?;
-    let directory = scenarios_dir(&project);
+    let directory = scenarios::directory(&project);
     let mut paths = Vec::new();
     if directory.is_dir() {
         for entry in directory.read_dir_utf8()? {
@@ -196,13 +196,4 @@ fn paths(
             .hint("`rehearsal rehearse --init` writes a few to begin with"));
     }
     Ok(paths)
-}
-
-fn scenarios_dir(project: &Project) -> Utf8PathBuf {
-    project.directory().join("scenarios")
-}
-
-/// The name of a file for a scenario.
-pub(crate) fn scenario_path(project: &Project, name: &str) -> Utf8PathBuf {
-    scenarios_dir(project).join(format!("{name}.yaml"))
 }

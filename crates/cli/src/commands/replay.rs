@@ -6,13 +6,14 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 use rehearsal_agent::clis::KNOWN;
+use rehearsal_app::cassettes::{open_to_play, secrets};
 use rehearsal_core::Exit as ProcessExit;
 use rehearsal_llm::cassette::{Difference, Matching, Miss, PlayReport, Player, RelaxedUse, Rung};
 use rehearsal_stage::{ReplaySpeed, ReplayingPlay, Stage};
 use serde::Serialize;
 
 use super::Done;
-use super::cassette::{open_to_play, secrets, told};
+use super::cassette::told;
 use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed};
 use super::record::number;
 use crate::context::Context;
@@ -218,7 +219,7 @@ fn tell_all(differences: &[Difference], ui: Ui) {
 }
 
 pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
-    let secrets = secrets();
+    let secrets = secrets(context);
     let cassette = open_to_play(context, &args.name, &secrets)?;
     let performance = Performance::prepare(&args.command, &context.directory)?;
     let player =

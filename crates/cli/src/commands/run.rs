@@ -9,6 +9,9 @@ use async_trait::async_trait;
 use clap::Args;
 use rehearsal_agent::cli_of;
 use rehearsal_agent::environment::Variables;
+use rehearsal_app::crew::check_role;
+use rehearsal_app::project::Project;
+use rehearsal_app::sessions::the_session;
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, TestingSettings};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName};
 use rehearsal_engine::{
@@ -19,14 +22,10 @@ use rehearsal_process::SpawnError;
 use serde::Serialize;
 
 use super::Done;
-use super::crew::check_role;
-use super::session::the_session;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 use crate::interruption::{self, Manners};
-use crate::project::Project;
 use crate::ui::{Document, emit, harmless};
 
 #[derive(Debug, Default, Args)]
@@ -96,7 +95,7 @@ pub(crate) struct DryRun {
 }
 
 pub(crate) async fn run(args: RunArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
     if args.dry_run {
         let (worker, session, setup) = prepare(&args, &project, context).await?;
@@ -149,7 +148,7 @@ async fn prepare(
     project: &Project,
     context: &Context,
 ) -> Result<(Worker, SessionName, AgentSetup), CliError> {
-    let settings = project.settings(overrides(args))?;
+    let settings = project.settings_with(overrides(args))?;
     let store = project.store().await?;
     let session = the_session(&*store, args.session.clone()).await?;
     let profile = settings.profile().cloned().ok_or_else(|| CliError::usage("no agent is configured"))?;

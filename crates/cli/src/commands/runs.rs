@@ -1,12 +1,8 @@
 //! `runs list|show`.
 
-use std::io::{Read, Seek, SeekFrom};
-
-use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
-use rehearsal_core::{Blame, Run, SessionName, Timestamp};
-use rehearsal_store::{RunQuery, Scope};
-use serde::Serialize;
+use rehearsal_app::runs::{self, RunsOf};
+use rehearsal_core::{Run, SessionName, Timestamp};
 
 use super::Done;
 use crate::context::Context;
@@ -46,24 +42,6 @@ pub(crate) struct ShowArgs {
     run: String,
 }
 
-/// `runs list --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct RunList {
-    /// Newest first.
-    runs: Vec<Run>,
-}
-
-/// `runs show --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct RunDocument {
-    /// The run.
-    run: Run,
-    /// Where its files are: prompt, output, activity, result.
-    directory: String,
-}
-
 pub(crate) async fn run(command: RunsCommand, context: &Context) -> Done {
     match command {
         RunsCommand::List(args) => list(args, context).await,
@@ -72,19 +50,18 @@ pub(crate) async fn run(command: RunsCommand, context: &Context) -> Done {
 }
 
 async fn list(args: ListArgs, context: &Context) -> Done {
-    let store = context.store().await?;
-    let scope = match (args.session, args.task) {
-        (Some(session), _) => Scope::Session(store.session(&session).await?.name),
-        (None, Some(task)) => Scope::Task(store.find_task(&task).await?.id),
-        (None, None) => Scope::All,
+    let of = match (args.session, args.task) {
+        (Some(session), _) => RunsOf::Session(session),
+        (None, Some(task)) => RunsOf::Task(task),
+        (None, None) => RunsOf::All,
     };
-    let runs = store.runs(&RunQuery { scope, limit: Some(args.limit) }).await?;
-    if runs.is_empty() {
+    let list = runs::list(&context.project()?, of, args.limit).await?;
+    if list.runs.is_empty() {
         context.ui.say("no runs yet; `rehearsal run SESSION` makes some");
     } else {
-        context.ui.say(table_of(&runs, context.now()));
+        context.ui.say(table_of(&list.runs, context.now()));
     }
-    context.ui.document(RunList { runs });
+    context.ui.document(list);
     Ok(Exit::Ok)
 }
 
@@ -107,38 +84,10 @@ pub(crate) fn table_of(runs: &[Run], now: Timestamp) -> String {
     table(&["RUN", "TASK", "AGENT", "OUTCOME", "COMMITS", "TOOK", "COST", "STARTED"], &rows)
 }
 
-/// How much of standard error is looked at, and how many lines of that are shown.
-const TAIL_BYTES: u64 = 4 << 10;
-const TAIL_LINES: usize = 5;
-
-/// The end of standard error, where a run that went wrong often says why.
-fn last_words(run: &Run, directory: &Utf8Path) -> Vec<String> {
-    let went_wrong = run.outcome().is_some_and(|outcome| outcome.blame() != Blame::Nobody);
-    if !went_wrong {
-        return Vec::new();
-    }
-    let tail = tail_of(&directory.join("stderr.log")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&tail);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| (*line).to_owned()).collect()
-}
-
-fn tail_of(path: &Utf8Path) -> std::io::Result<Vec<u8>> {
-    let mut file = fs_err::File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
-    let mut tail = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
-    Ok(tail)
-}
-
 async fn show(args: ShowArgs, context: &Context) -> Done {
-    let project = context.project()?;
-    let store = project.store().await?;
-    let run = store.find_run(&args.run).await?;
-    let directory: Utf8PathBuf = project.runs_dir().join(run.start.id.as_str());
+    let document = runs::show(&context.project()?, &args.run).await?;
     let ui = context.ui;
-    let start = &run.start;
+    let start = &document.run.start;
     ui.say(format!(
         "{}  task {}, agent {} ({})",
         styled(BOLD, &start.id),
@@ -151,7 +100,7 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
         words::moment(start.started_at),
         words::relative(start.started_at, context.now())
     ));
-    match &run.end {
+    match &document.run.end {
         None => {
             ui.say("running, or its worker died; the next `rehearsal run` or `rehearsal work` sees to that")
         }
@@ -175,15 +124,13 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
             }
         }
     }
-    let last_words = last_words(&run, &directory);
-    if !last_words.is_empty() {
+    if !document.last_words.is_empty() {
         ui.say("\nlast on its standard error:");
     }
-    for line in last_words {
-        ui.say(format!("  {}", one_line(&line, 160)));
+    for line in &document.last_words {
+        ui.say(format!("  {}", one_line(line, 160)));
     }
-    let shown = project.shown(&directory);
-    ui.say(format!("\nfiles: {shown}"));
-    ui.document(RunDocument { run, directory: shown });
+    ui.say(format!("\nfiles: {}", document.directory));
+    ui.document(document);
     Ok(Exit::Ok)
 }

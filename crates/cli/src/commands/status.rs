@@ -3,19 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use rehearsal_core::config::{Overrides, Settings};
-use rehearsal_core::{Run, Standing, Task, Timestamp};
-use rehearsal_engine::LoopLock;
-use rehearsal_store::{Counts, Scope, Store};
-use serde::Serialize;
+use rehearsal_app::status::{SessionStatus, Status, status};
 
 use super::Done;
-use super::lane::held;
-use super::work::HeldLane;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BOLD, DIM, harmless, one_line, styled, table};
 use crate::words;
 
@@ -29,68 +21,12 @@ pub(crate) struct StatusArgs {
     watch: bool,
 }
 
-/// `status --json`.
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Status {
-    /// The process of the loop that runs here now.
-    loop_process: Option<String>,
-    sessions: Vec<SessionStatus>,
-    /// Tasks of no session.
-    without_session: Option<SessionStatus>,
-    /// Tasks in work under a lease, in this process or in others.
-    in_work: Vec<InWork>,
-    /// Runs without an end that are under no lease: a loop's.
-    running: Vec<RunningView>,
-    /// Lanes that stand still.
-    held: Vec<HeldLane>,
-    /// What all runs cost, where they told it.
-    cost_usd: Option<f64>,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct SessionStatus {
-    name: String,
-    open: u64,
-    done: u64,
-    total: u64,
-    by_status: std::collections::BTreeMap<String, u64>,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct InWork {
-    task: String,
-    title: String,
-    state: String,
-    /// Who works on it; none: its steps are done.
-    agent: Option<String>,
-    run: String,
-    worker: String,
-    since: Timestamp,
-    /// Until when it is the worker's, unless that says again that it is alive.
-    lease_until: Timestamp,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct RunningView {
-    run: String,
-    task: String,
-    title: String,
-    agent: String,
-    started_at: Timestamp,
-}
-
 /// How often `--watch` looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
     let project = context.project()?;
-    let store = project.store().await?;
-    let settings = project.settings(Overrides::default())?;
-    let mut shown = status(&project, &settings, &*store, context.now()).await?;
+    let mut shown = status(&project).await?;
     show(&shown, context);
     context.ui.document(&shown);
     if !args.watch {
@@ -104,7 +40,7 @@ pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
             }
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        let now = status(&project, &settings, &*store, context.now()).await?;
+        let now = status(&project).await?;
         if now != shown {
             if context.ui.is_live() {
                 // Home, and clear to the end of the screen.
@@ -114,84 +50,6 @@ pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
             context.ui.document(&now);
             shown = now;
         }
-    }
-}
-
-async fn status(
-    project: &Project,
-    settings: &Settings,
-    store: &dyn Store,
-    now: Timestamp,
-) -> Result<Status, CliError> {
-    let sessions = store.sessions().await?;
-    let sessions: Vec<SessionStatus> = sessions
-        .into_iter()
-        .map(|summary| SessionStatus::of(summary.session.name.to_string(), summary.counts))
-        .collect();
-    let rest = rest(store.count_tasks(None).await?, &sessions);
-    let in_work: Vec<InWork> = store.leases().await?.iter().filter_map(in_work).collect();
-    let mut running = Vec::new();
-    let is_leased = |run: &Run| in_work.iter().any(|task| task.run == run.start.id.as_str());
-    for run in store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
-        let title = store.task(&run.start.task).await?.map_or_else(String::new, |task| task.title);
-        running.push(view(&run, title));
-    }
-    let cost = store.cost_of(&Scope::All).await?;
-    Ok(Status {
-        loop_process: LoopLock::holder(&project.state_dir()),
-        sessions,
-        without_session: (rest.total > 0).then(|| SessionStatus::of("-".to_owned(), rest)),
-        in_work,
-        running,
-        held: held(settings, store, now).await?,
-        cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
-    })
-}
-
-impl SessionStatus {
-    fn of(name: String, counts: Counts) -> Self {
-        let Counts { by_status, open, done, total } = counts;
-        Self { name, open, done, total, by_status }
-    }
-}
-
-/// What is left of all tasks without those of the sessions.
-fn rest(mut all: Counts, sessions: &[SessionStatus]) -> Counts {
-    for session in sessions {
-        all.open = all.open.saturating_sub(session.open);
-        all.done = all.done.saturating_sub(session.done);
-        all.total = all.total.saturating_sub(session.total);
-        for (status, count) in &session.by_status {
-            if let Some(left) = all.by_status.get_mut(status) {
-                *left = left.saturating_sub(*count);
-            }
-        }
-    }
-    all.by_status.retain(|_, count| *count > 0);
-    all
-}
-
-fn in_work((task, lease_until): &(Task, Timestamp)) -> Option<InWork> {
-    let Standing::Claimed(claim) = &task.standing else { return None };
-    Some(InWork {
-        task: task.id.to_string(),
-        title: task.title.clone(),
-        state: task.state.to_string(),
-        agent: task.next_agent().map(ToString::to_string),
-        run: claim.run.to_string(),
-        worker: claim.worker.to_string(),
-        since: claim.since,
-        lease_until: *lease_until,
-    })
-}
-
-fn view(run: &Run, title: String) -> RunningView {
-    RunningView {
-        run: run.start.id.to_string(),
-        task: run.start.task.to_string(),
-        title,
-        agent: run.start.agent.to_string(),
-        started_at: run.start.started_at,
     }
 }
 

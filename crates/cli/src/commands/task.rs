@@ -6,8 +6,6 @@ mod import;
 mod list;
 
 use clap::Subcommand;
-use rehearsal_core::Task;
-use serde::Serialize;
 
 use super::Done;
 use crate::context::Context;
@@ -44,39 +42,6 @@ pub(crate) enum TaskCommand {
     /// Add tasks from a Markdown checklist or JSON lines
     Import(import::ImportArgs),
 }
-
-/// A task as an answer: what commands that change one print with `--json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct TaskDocument {
-    /// The task as it is now.
-    task: Task,
-    /// The word that listings show.
-    status: String,
-    /// Whether the change was only reported, because an agent asked for it.
-    reported: bool,
-}
-
-/// What an agent reported of a task that cannot be looked at from inside its run.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct TaskReport {
-    /// As it was given.
-    id: String,
-    /// That it was reported.
-    reported: bool,
-}
-
-impl TaskDocument {
-    fn new(task: Task) -> Self {
-        Self { status: task.status().to_owned(), task, reported: false }
-    }
-}
-
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use import::ImportDocument;
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use list::{TaskDetails, TaskList};
 
 pub(crate) async fn run(command: TaskCommand, context: &Context) -> Done {
     match command {

@@ -5,17 +5,16 @@ mod answer;
 mod counts;
 mod explain;
 mod for_model;
-mod found;
 mod from;
 mod history;
 mod live;
-mod setup;
 mod stop;
 
 use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
+use rehearsal_app::testing::Choices;
 use rehearsal_core::config::{HumanDuration, SandboxLevel, check_timeout};
 use rehearsal_core::nearest;
 use rehearsal_testing::Framework;
@@ -28,12 +27,8 @@ pub(crate) use counts::Counts;
 #[cfg(all(test, feature = "schema"))]
 pub(crate) use explain::ExplainDocument;
 pub(crate) use for_model::{LISTED_FOR_MODEL, shorten};
-pub(crate) use found::{FoundTests, found_tests, in_words};
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use history::{HistoryDocument, TestsDocument};
 #[cfg(all(test, feature = "schema"))]
 pub(crate) use live::TestEvent;
-pub(crate) use setup::{Choices, sandbox_refused, tester, tester_with, unless_refused};
 
 #[derive(Debug, Args)]
 #[command(

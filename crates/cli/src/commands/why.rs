@@ -1,9 +1,7 @@
 //! `why TASK`.
 
 use clap::Args;
-use rehearsal_core::config::Overrides;
-use rehearsal_engine::LoopLock;
-use rehearsal_engine::why::{Surroundings, why};
+use rehearsal_app::runs;
 
 use super::Done;
 use crate::context::Context;
@@ -22,14 +20,8 @@ pub(crate) struct WhyArgs {
 }
 
 pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
-    let project = context.project()?;
-    let store = project.store().await?;
-    let task = store.find_task(&args.task).await?;
-    let (state_dir, now) = (project.state_dir(), context.now());
-    let holder = LoopLock::holder(&state_dir);
-    let limits = project.settings(Overrides::default())?.limits();
-    let around = Surroundings { now, limits: &limits, loop_holder: holder.as_deref(), state_dir: &state_dir };
-    let why = why(&*store, &task, &around).await?;
+    let why = runs::why(&context.project()?, &args.task).await?;
+    let now = context.now();
     let ui = context.ui;
     ui.say(format!("{}  {} is {}", styled(BOLD, &why.task), harmless(&why.title), why.status));
     for reason in &why.reasons {

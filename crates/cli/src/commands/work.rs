@@ -10,29 +10,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rehearsal_app::outlet::Destination;
+use rehearsal_app::places::open_worktrees;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::{Overrides, Settings};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{
     Moments, Policy, QueuePolicy, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary,
     Worker, Workspace, open_patiently,
 };
-use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
 use rehearsal_store::Store;
 
 use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
 use crate::interruption::{self, Manners};
-use crate::outlet::Destination;
-use crate::places;
-use crate::project::Project;
 use crate::ui::{Document, emit};
+use crate::words;
 use die_at::DieAt;
 use roles::ConfiguredRoles;
 
-pub(crate) use summary::{HeldLane, WorkDocument, document, exit_of, shown as shown_pull_request};
+pub(crate) use summary::{WorkDocument, document, exit_of, shown as shown_pull_request};
 
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -96,7 +95,7 @@ const MANNERS: Manners = Manners {
 };
 
 pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
+    context.may_change()?;
     let project = context.project()?;
     let worked = work(&args, &project, context, reporter(&args, context)).await?;
     let document = summary::document(&worked, args.session.as_ref(), &project, context).await?;
@@ -126,18 +125,18 @@ pub(crate) async fn work(
     reporter: WorkReporter,
 ) -> Result<Worked, CliError> {
     let overrides = Overrides::default().set("work.workers", args.workers);
-    let settings = project.settings(overrides)?;
+    let settings = project.settings_with(overrides)?;
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
     let store = open_store(project, &stop, &reporter)
         .await
         .map_err(|error| if stop.is_thrown() { error.exiting(interruption.exit()) } else { error })?;
-    check_wishes(args, &settings, &*store).await?;
+    check_wishes(args, &settings, project, &*store).await?;
     let roles = ConfiguredRoles::new(settings.clone(), args.trust, project, context)?;
     let destination = Destination::choose(&settings, project).await?;
     let (outlet, note) = destination.open().await?;
-    if let Some(message) = note {
-        reporter(WorkEvent::Warning { message });
+    if let Some(diverged) = note {
+        reporter(WorkEvent::Warning { message: words::diverged(&diverged) });
     }
     let worker = Worker {
         store: Arc::clone(&store),
@@ -200,50 +199,24 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
 }
 
 /// A name that nobody has would be waited for without end.
-async fn check_wishes(args: &WorkArgs, settings: &Settings, store: &dyn Store) -> Result<(), CliError> {
+async fn check_wishes(
+    args: &WorkArgs,
+    settings: &Settings,
+    project: &Project,
+    store: &dyn Store,
+) -> Result<(), CliError> {
     if settings.work.workers == 0 {
         let origin = settings.origins.get("work.workers");
         return Err(CliError::usage(format!("`work.workers` is 0 ({origin}): nothing would be done"))
             .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
     }
     for name in &args.agents {
-        check_agent(name, settings)?;
+        project.check_agent(name)?;
     }
     if let Some(session) = &args.session {
         store.session(session).await?;
     }
     Ok(())
-}
-
-/// An agent that a flow may name.
-pub(crate) fn check_agent(name: &AgentName, settings: &Settings) -> Result<(), CliError> {
-    let known: Vec<AgentName> = settings.agent_names().collect();
-    if known.contains(name) {
-        return Ok(());
-    }
-    let error = CliError::usage(format!("unknown agent `{name}`"));
-    Err(match rehearsal_core::nearest(name.as_str(), known.iter().map(AgentName::as_str)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`rehearsal agent list` shows those that there are"),
-    })
-}
-
-/// The worktrees of a repository, where its settings want them.
-pub(crate) async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Worktrees, CliError> {
-    let under = places::worktrees(settings, project)?;
-    let wishes = WorktreeSettings {
-        setup: settings.worktrees.setup.clone(),
-        keep_warm: settings.worktrees.keep_warm as usize,
-    };
-    Worktrees::open(&project.root, &under, wishes).await.map_err(|error| {
-        let this = CliError::of(Exit::Git, &error);
-        match error {
-            WorktreeError::Inside { .. } => {
-                this.hint("set `directory:` under `worktrees:` to a directory outside of the repository")
-            }
-            _ => this,
-        }
-    })
 }
 
 fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {

@@ -228,6 +228,11 @@ impl WorkerState {
     }
 }
 
+/// Whether a claim is that of a `run` of this machine: an agent in the user's checkout.
+pub fn is_in_checkout(claim: &Claim, state_dir: &Utf8Path) -> bool {
+    Presence::kind_of(state_dir, &claim.worker) == WorkerKind::Run
+}
+
 /// The runs of dead workers of this machine that have no end yet, of `run` only: a `work` has agents that may go on.
 pub async fn left_runs(store: &dyn Store, state_dir: &Utf8Path) -> Result<Vec<Run>, StoreError> {
     let is_left = |run: &Run| {

@@ -74,7 +74,7 @@ struct CheckRow {
 pub(super) async fn run(args: CheckArgs, context: &Context) -> Done {
     let project = context.project()?;
     let flags = Overrides::default().set("agent", Some(&args.agent));
-    let settings = project.settings(flags)?;
+    let settings = project.settings_with(flags)?;
     let profile =
         settings.profile().ok_or_else(|| CliError::usage(format!("unknown agent `{}`", args.agent)))?;
     let scratch = tempfile::Builder::new().prefix("rehearsal-check-").tempdir()?;

@@ -21,7 +21,7 @@ use crate::words;
 
 An exit below zero is a signal: --exit -9 is a process that SIGKILL ended.")]
 pub(crate) struct ExplainArgs {
-    /// Whose output it is: claude, codex, gemini, opencode, crew, command
+    #[arg(help = driver_help())]
     driver: DriverKind,
     /// The file with its standard output; `-` is standard input
     #[arg(long, value_name = "FILE")]
@@ -41,6 +41,11 @@ pub(crate) struct ExplainArgs {
     /// The run was only to look
     #[arg(long)]
     read_only: bool,
+}
+
+fn driver_help() -> String {
+    let names: Vec<&str> = DriverKind::all().map(DriverKind::as_str).collect();
+    format!("Whose output it is: {}", names.join(", "))
 }
 
 /// More of standard error decides nothing.

@@ -2,10 +2,10 @@
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_llm::cassette::{CassetteChange, ChangeKind, compare};
-use serde::Serialize;
+use rehearsal_app::cassettes;
+use rehearsal_llm::cassette::ChangeKind;
 
-use super::{Done, open, told};
+use super::{Done, told};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::ui::{BOLD, styled};
@@ -21,17 +21,9 @@ pub(crate) struct DiffArgs {
     second: Utf8PathBuf,
 }
 
-/// `cassette diff --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct DiffDocument {
-    same: bool,
-    changes: Vec<CassetteChange>,
-}
-
 pub(super) fn run(args: &DiffArgs, context: &Context) -> Done {
-    let changes = compare(&open(context, &args.first)?, &open(context, &args.second)?);
-    for change in &changes {
+    let document = cassettes::diff(context, &args.first, &args.second)?;
+    for change in &document.changes {
         let what = match change.change {
             ChangeKind::Added => "is new",
             ChangeKind::Removed => "is gone",
@@ -44,10 +36,10 @@ pub(super) fn run(args: &DiffArgs, context: &Context) -> Done {
             context.ui.say(told(difference));
         }
     }
-    let same = changes.is_empty();
-    if same {
+    if document.same {
         context.ui.say("the same requests and answers");
     }
-    context.ui.document(DiffDocument { same, changes });
-    Ok(if same { Exit::Ok } else { Exit::Red })
+    let exit = if document.same { Exit::Ok } else { Exit::Red };
+    context.ui.document(document);
+    Ok(exit)
 }

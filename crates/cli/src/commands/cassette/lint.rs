@@ -2,12 +2,11 @@
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_llm::cassette::{Finding, LintError, Severity, lint};
-use serde::Serialize;
+use rehearsal_app::cassettes::{self, LintedView};
+use rehearsal_llm::cassette::Severity;
 
-use super::{Done, path_of, refused, secrets};
+use super::Done;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BAD, DIM, ODD, harmless, styled};
 
@@ -23,31 +22,10 @@ pub(crate) struct LintArgs {
     cassettes: Vec<Utf8PathBuf>,
 }
 
-/// `cassette lint --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct LintDocument {
-    clean: bool,
-    cassettes: Vec<LintedView>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct LintedView {
-    cassette: String,
-    findings: Vec<Finding>,
-}
-
 pub(super) fn run(args: &LintArgs, context: &Context) -> Done {
-    let secrets = secrets();
-    let mut cassettes = Vec::new();
-    for name in &args.cassettes {
-        let path = path_of(context, name)?;
-        let findings = lint(path.as_std_path(), &secrets).map_err(|error| match error {
-            LintError::Read(error) => refused(&path, &error),
-            LintError::Pattern(error) => CliError::of(Exit::Internal, &error),
-        })?;
-        for finding in &findings {
+    let document = cassettes::lint(context, &args.cassettes)?;
+    for LintedView { cassette: name, findings } in &document.cassettes {
+        for finding in findings {
             let (style, word) = match finding.severity {
                 Severity::Error => (BAD, "error"),
                 Severity::Warning => (ODD, "warning"),
@@ -56,13 +34,11 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Done {
             let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
             context.ui.say(format!("{name}{line}: {} {}", styled(style, word), harmless(&finding.message)));
         }
-        cassettes.push(LintedView { cassette: name.to_string(), findings });
     }
-    let all = || cassettes.iter().flat_map(|cassette| &cassette.findings);
-    let clean = all().all(|finding| finding.severity != Severity::Error);
-    if all().next().is_none() {
+    if document.cassettes.iter().all(|cassette| cassette.findings.is_empty()) {
         context.ui.say("nothing found");
     }
-    context.ui.document(LintDocument { clean, cassettes });
-    Ok(if clean { Exit::Ok } else { Exit::Red })
+    let exit = if document.clean { Exit::Ok } else { Exit::Red };
+    context.ui.document(document);
+    Ok(exit)
 }

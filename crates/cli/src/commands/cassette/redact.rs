@@ -2,12 +2,10 @@
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_llm::cassette::redacted;
-use serde::Serialize;
+use rehearsal_app::cassettes;
 
-use super::{Done, open, path_of, secrets};
+use super::Done;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]
@@ -19,25 +17,13 @@ pub(crate) struct RedactArgs {
     cassette: Utf8PathBuf,
 }
 
-/// `cassette redact --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct RedactDocument {
-    /// Different secrets that were replaced now.
-    replaced: u32,
-}
-
 pub(super) fn run(args: &RedactArgs, context: &Context) -> Done {
-    let cassette = open(context, &args.cassette)?;
-    let path = path_of(context, &args.cassette)?;
-    let written = redacted(&cassette, path.as_std_path(), &secrets())
-        .map_err(|error| CliError::of(Exit::Internal, &error))?;
-    let replaced = written.secrets.saturating_sub(cassette.secrets);
-    match replaced {
+    let document = cassettes::redact(context, &args.cassette)?;
+    match document.replaced {
         0 => context.ui.say("no secret found"),
         1 => context.ui.say("replaced 1 secret"),
         more => context.ui.say(format!("replaced {more} secrets")),
     }
-    context.ui.document(RedactDocument { replaced });
+    context.ui.document(document);
     Ok(Exit::Ok)
 }

@@ -2,12 +2,11 @@
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_llm::cassette::{Body, Cassette, Ended, Entry, Header};
-use serde::Serialize;
+use rehearsal_app::cassettes::{self, ExchangeView, ShowDocument};
+use rehearsal_llm::cassette::Ended;
 
-use super::{Done, open};
+use super::Done;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BOLD, harmless, styled, table};
 
@@ -24,95 +23,21 @@ pub(crate) struct ShowArgs {
     request: Option<u32>,
 }
 
-/// `cassette show --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct ShowDocument {
-    header: Header,
-    exchanges: Vec<ExchangeView>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct ExchangeView {
-    number: u32,
-    lane: String,
-    method: String,
-    target: String,
-    model: Option<String>,
-    /// Elements of the conversation so far.
-    messages: usize,
-    status: u16,
-    ended: Ended,
-    /// Frames, if the answer was a stream.
-    frames: Option<usize>,
-    /// Milliseconds from the request to the end of the answer.
-    took_ms: u64,
-    /// The request's body, normalised; only with `--request`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body: Option<String>,
-    /// The answer; only with `--request`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<String>,
-}
-
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Done {
-    let cassette = open(context, &args.cassette)?;
-    let exchanges = match args.request {
-        None => cassette.entries.iter().map(|entry| view(entry, Detail::Row)).collect(),
-        Some(number) => vec![view(find(&cassette, number)?, Detail::All)],
-    };
-    show(&cassette, &exchanges, args.request.is_some(), context);
-    context.ui.document(ShowDocument { header: cassette.header, exchanges });
+    let document = cassettes::show(context, &args.cassette, args.request)?;
+    show(&document, args.request.is_some(), context);
+    context.ui.document(document);
     Ok(Exit::Ok)
 }
 
-fn find(cassette: &Cassette, number: u32) -> Result<&Entry, CliError> {
-    cassette.entries.iter().find(|entry| entry.number == number).ok_or_else(|| {
-        CliError::usage(format!("the cassette has no request {number}"))
-            .hint(format!("it has {}: `rehearsal cassette show` lists them", cassette.entries.len()))
-    })
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Row,
-    All,
-}
-
-fn view(entry: &Entry, detail: Detail) -> ExchangeView {
-    let response = &entry.response;
-    let (frames, took_ms, answer) = match &response.body {
-        Body::Whole(text) => (None, response.at_ms, text.clone()),
-        Body::Frames(frames) => {
-            let text = frames.iter().map(|frame| frame.text.as_str()).collect();
-            (Some(frames.len()), frames.last().map_or(response.at_ms, |frame| frame.at_ms), text)
-        }
-    };
-    ExchangeView {
-        number: entry.number,
-        lane: entry.lane.to_string(),
-        method: entry.key.method().to_owned(),
-        target: entry.key.target().to_owned(),
-        model: entry.key.model(),
-        messages: entry.key.messages(),
-        status: response.status,
-        ended: response.ended,
-        frames,
-        took_ms,
-        body: (detail == Detail::All).then(|| entry.key.body()),
-        answer: (detail == Detail::All).then_some(answer),
-    }
-}
-
-fn show(cassette: &Cassette, exchanges: &[ExchangeView], is_whole: bool, context: &Context) {
+fn show(document: &ShowDocument, is_whole: bool, context: &Context) {
     let ui = context.ui;
-    let header = &cassette.header;
+    let ShowDocument { header, exchanges } = document;
     let version = header.agent_version.as_deref().unwrap_or("of an unknown version");
     ui.say(format!("recorded with {} {}", harmless(&header.agent), harmless(version)));
     let rules: Vec<String> = header.normalisers.iter().map(ToString::to_string).collect();
     ui.say(format!("normalised: {}", rules.join(" ")));
-    if let [exchange] = exchanges
+    if let [exchange] = exchanges.as_slice()
         && is_whole
     {
         ui.say(format!(

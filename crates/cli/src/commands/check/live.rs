@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rehearsal_core::config::{Overrides, SandboxLevel, check_timeout};
+use rehearsal_app::testing::{self, Choices};
 use rehearsal_engine::{CheckWanted, Checker, Wanted};
 use rehearsal_testing::{Progress, RunEvent, RunWatcher};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use super::CheckArgs;
 use super::answer::answer;
 use crate::commands::Done;
-use crate::commands::test::{sandbox_refused, tester_with};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -20,18 +19,9 @@ use crate::ui::one_line;
 
 /// The checker as the command line wants it.
 pub(super) async fn checker(args: &CheckArgs, context: &Context) -> Result<Checker, CliError> {
-    let project = context.project()?;
-    let mut settings = project.settings(Overrides::default())?;
-    let testing = &mut settings.testing;
-    if let Some(timeout) = args.timeout {
-        check_timeout(timeout).map_err(CliError::usage)?;
-        testing.timeout = timeout;
-    }
-    if let Some(level) = args.sandbox {
-        testing.sandbox.level = level.into();
-    }
-    let check = settings.check.clone();
-    Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
+    let sandbox = args.sandbox.map(Into::into);
+    let choices = Choices { timeout: args.timeout, sandbox, ..Choices::default() };
+    Ok(testing::checker(&context.project()?, choices).await?)
 }
 
 pub(super) fn wanted(args: &CheckArgs) -> CheckWanted {
@@ -48,15 +38,10 @@ pub(super) async fn run(args: &CheckArgs, context: &Context) -> Done {
         }
     });
     let bar = bar(context);
-    let checked = checker.check(&wanted(args), &showing(bar.clone()), &cancel).await;
+    let checked = testing::check(&checker, &wanted(args), &showing(bar.clone()), &cancel).await;
     interrupted.abort();
     bar.finish_and_clear();
-    let report = checked?;
-    let required = checker.tester.settings.sandbox.level == SandboxLevel::Required;
-    if let Some(why) = report.sandbox_refused().filter(|_| required) {
-        return Err(sandbox_refused(why));
-    }
-    let exit = answer(report, &args.form, context);
+    let exit = answer(checked?, &args.form, context);
     Ok(if cancel.is_cancelled() { Exit::Interrupted } else { exit })
 }
 

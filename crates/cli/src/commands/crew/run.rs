@@ -1,28 +1,25 @@
 //! `crew run`: a member of the crew at work. It is started like any other agent, by the driver `crew`, and speaks our own types.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_agent::CrewLine;
 use rehearsal_agent::redact::Redactor;
+use rehearsal_app::crew::{CrewError, Member, MemberRequest, Work};
+use rehearsal_app::testing::Choices;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Activity, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
-use rehearsal_crew::{
-    Assignment, CONTEXT, Limits, ModelChoice, Permissions, Role, SYSTEM_BUDGET, Surroundings, Witness,
-    system_prompt,
-};
-use rehearsal_llm::clients::{Client, Settings};
+use rehearsal_crew::Witness;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::workplace::{Tools, tools};
-use super::{Done, agents_dir, choice_error, role_error, roles_in};
-use crate::context::{Context, variables};
+use super::Done;
+use crate::commands::test::ActionTests;
+use crate::context::{Context, read_stdin, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::read_stdin;
 use crate::ui::{DIM, ODD, Ui, harmless, one_line, raw_out, styled};
 
 #[derive(Debug, Args)]
@@ -62,8 +59,8 @@ pub(crate) struct RunArgs {
 
 pub(super) async fn run(args: RunArgs, context: &Context) -> Done {
     let stdout = Stdout::new(context.ui);
-    let report = match prepare(&args, context).await {
-        Ok(work) => work.done(&stdout).await?,
+    let report = match prepare(args, context).await {
+        Ok(work) => done(work, &stdout).await?,
         Err(error) => {
             // Who started it as an agent reads the report; who started it by hand, the error.
             if context.ui.json {
@@ -83,43 +80,27 @@ struct NotBegun {
     kind: WireErrorKind,
 }
 
-impl From<CliError> for NotBegun {
-    fn from(told: CliError) -> Self {
-        Self { told, kind: WireErrorKind::Permission }
+impl<E: Into<CliError>> From<E> for NotBegun {
+    fn from(error: E) -> Self {
+        Self { told: error.into(), kind: WireErrorKind::Permission }
     }
 }
 
-/// All that is needed to begin.
-struct Work {
-    assignment: Assignment,
-    client: Client,
-    tools: Tools,
-}
-
-async fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
-    let directory = args.agents_dir.clone().unwrap_or_else(|| {
-        let root = context.project().map_or_else(|_| context.directory.clone(), |project| project.root);
-        agents_dir(&root)
-    });
-    let roles = roles_in(&directory)?;
-    let mut role = roles.get(&args.role).map_err(role_error)?.clone();
-    if args.read_only {
-        only_look(&mut role);
-    }
-    let variables = variables();
-    let choice = ModelChoice::new(args.model.as_deref(), &role, |name| variables.get(name).cloned());
-    let choice =
-        choice.map_err(|error| NotBegun { told: choice_error(&error), kind: WireErrorKind::Auth })?;
-    let client = Client::new(choice.endpoint, Settings::default(), std::sync::Arc::clone(&context.clock))
-        .map_err(|error| CliError::of(Exit::Internal, &error))?;
-    let known = Surroundings::of(&context.directory);
-    let system = system_prompt(&role, args.append_system_prompt.as_deref(), &known, SYSTEM_BUDGET).text;
-    let limits = Limits {
-        time: role.time_limit(args.timeout.map(|limit| limit.0)),
-        turns: args.max_turns.unwrap_or(role.turns),
-        tokens: args.max_tokens,
-        context: CONTEXT,
+async fn prepare(args: RunArgs, context: &Context) -> Result<Work, NotBegun> {
+    let request = MemberRequest {
+        role: args.role,
+        model: args.model,
+        agents_dir: args.agents_dir,
+        timeout: args.timeout.map(|limit| limit.0),
+        max_turns: args.max_turns,
+        max_tokens: args.max_tokens,
+        append_system_prompt: args.append_system_prompt,
+        read_only: args.read_only,
     };
+    let member = Member::new(context, request).map_err(|error| match error {
+        CrewError::NoModel(_) => NotBegun { told: error.into(), kind: WireErrorKind::Auth },
+        error => error.into(),
+    })?;
     let task = read_stdin()?;
     if task.trim().is_empty() {
         let error = CliError::usage("there is no task on standard input");
@@ -127,35 +108,32 @@ async fn prepare(args: &RunArgs, context: &Context) -> Result<Work, NotBegun> {
             .hint("for example: echo 'Where is main?' | rehearsal crew run --role search")
             .into());
     }
-    let assignment = Assignment { model: choice.model, system, task, limits };
-    Ok(Work { assignment, client, tools: tools(&role, context).await? })
-}
-
-/// Nothing that changes anything.
-fn only_look(role: &mut Role) {
-    role.permissions = Permissions { write: false, execute: false, ..role.permissions };
-}
-
-impl Work {
-    async fn done(self, stdout: &Stdout) -> Result<WireReport, CliError> {
-        let cancel = CancellationToken::new();
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let listening = async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            cancel.cancel();
-            std::future::pending().await
-        };
-        let working =
-            rehearsal_crew::run(self.assignment, &self.client, &self.tools.toolbox, stdout, &cancel);
-        Ok(tokio::select! {
-            report = working => report,
-            report = listening => report,
-        })
+    let tests = ActionTests { choices: Choices::default(), context: context.clone() };
+    let work = member.with_task(context, task, Arc::new(tests)).await?;
+    for note in work.toolbox.notes() {
+        context.ui.aside(format!("warning: {note}"));
     }
+    Ok(work)
+}
+
+/// Works until it is done or interrupted.
+async fn done(work: Work, stdout: &Stdout) -> Result<WireReport, CliError> {
+    let cancel = CancellationToken::new();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let listening = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        cancel.cancel();
+        std::future::pending().await
+    };
+    let working = rehearsal_crew::run(work.assignment, &work.client, &work.toolbox, stdout, &cancel);
+    Ok(tokio::select! {
+        report = working => report,
+        report = listening => report,
+    })
 }
 
 fn not_begun(error: &CliError, kind: WireErrorKind) -> WireReport {

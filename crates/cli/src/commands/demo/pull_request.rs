@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use rehearsal_core::{FlowName, NewTask, TaskId};
+use rehearsal_app::project::Project;
+use rehearsal_app::tasks::{self, TaskRequest};
+use rehearsal_core::FlowName;
 use rehearsal_git::Git;
-use rehearsal_store::{Change, EventQuery, Store};
+use rehearsal_store::{EventQuery, Store};
 use serde::Serialize;
 
 use super::timeline::{Moment, timeline};
@@ -15,8 +17,6 @@ use crate::commands::work::{WorkArgs, WorkDocument, Worked, document, exit_of, l
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::outlet::git_error;
-use crate::project::Project;
 use crate::ui::{BAD, BOLD, GOOD, harmless, styled};
 use crate::words;
 use rehearsal_git::scratch::{commit_all, init_repository};
@@ -46,11 +46,11 @@ pub(crate) struct PullRequestDemo {
 pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> Done {
     let ui = context.ui;
     let directory = directory.canonicalize_utf8()?;
-    let project = prepare(&directory).await?;
+    let project = prepare(&directory, context).await?;
     let before = run_tests(&project.root).await?;
     ui.say(format!("a scratch repository with failing tests, and a local forge: {}", in_words(before)));
     let store = project.store().await?;
-    add_task(&*store, &project, context).await?;
+    add_task(&project).await?;
     let worked = work(&WorkArgs::until_idle(), &project, context, live(context)).await?;
     let landed = landed(&project).await?;
     let after = run_tests(&project.root).await?;
@@ -69,7 +69,7 @@ pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> 
 }
 
 /// A tiny real repository, a bare one that it is pushed to, and a configuration with two stand-ins.
-async fn prepare(directory: &Utf8Path) -> Result<Project, CliError> {
+async fn prepare(directory: &Utf8Path, context: &Context) -> Result<Project, CliError> {
     let (root, origin) = (directory.join("greet"), directory.join("origin.git"));
     fs_err::create_dir_all(root.join(".rehearsal"))?;
     fs_err::write(root.join("greet.sh"), GREET)?;
@@ -95,12 +95,12 @@ async fn prepare(directory: &Utf8Path) -> Result<Project, CliError> {
     fs_err::create_dir_all(&origin)?;
     let init =
         Git::at(&origin).run(&["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]).await;
-    init.map_err(|error| git_error(&error))?;
+    init?;
     let git = Git::at(&root);
     for args in [["remote", "add", "origin", origin.as_str()], ["push", "--quiet", "origin", "main"]] {
-        git.run(&args).await.map_err(|error| git_error(&error))?;
+        git.run(&args).await?;
     }
-    Ok(Project::at(&root))
+    Ok(Project::at(&root, context))
 }
 
 /// As YAML has it; JSON is a part of that.
@@ -108,15 +108,14 @@ fn quoted(text: &str) -> Result<String, CliError> {
     Ok(serde_json::to_string(text).map_err(std::io::Error::other)?)
 }
 
-async fn add_task(store: &dyn Store, project: &Project, context: &Context) -> Result<(), CliError> {
-    let flow = project.flow_for_tasks(Some(&FlowName::new("pull-request")?))?;
-    let task = NewTask {
+async fn add_task(project: &Project) -> Result<(), CliError> {
+    let request = TaskRequest {
         title: "Greet by name".into(),
         criteria: vec!["`sh greet.sh Ada` says Hello, Ada!".into()],
-        ..NewTask::default()
+        flow: Some(FlowName::new("pull-request")?),
+        ..TaskRequest::default()
     };
-    let id = TaskId::from_random(rehearsal_engine::random_bits());
-    context.commit(store, vec![Change::AddTask { task: Box::new(task), id, flow: flow.into() }]).await?;
+    tasks::add(project, request).await?;
     Ok(())
 }
 
@@ -128,10 +127,10 @@ async fn events_of(store: &dyn Store) -> Result<Vec<Moment>, CliError> {
 /// Brings what was merged into the checkout; its commits, newest first.
 async fn landed(project: &Project) -> Result<Vec<String>, CliError> {
     let git = Git::at(&project.root);
-    let before = git.line(&["rev-parse", "HEAD"]).await.map_err(|error| git_error(&error))?;
-    git.run(&["pull", "--quiet", "--ff-only", "origin", "main"]).await.map_err(|error| git_error(&error))?;
+    let before = git.line(&["rev-parse", "HEAD"]).await?;
+    git.run(&["pull", "--quiet", "--ff-only", "origin", "main"]).await?;
     let range = format!("{before}..HEAD");
-    let log = git.line(&["log", "--format=%h %s", &range]).await.map_err(|error| git_error(&error))?;
+    let log = git.line(&["log", "--format=%h %s", &range]).await?;
     Ok(log.lines().map(str::to_owned).collect())
 }
 

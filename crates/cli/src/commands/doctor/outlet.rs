@@ -1,11 +1,12 @@
 //! Where work would be done, and where it would go.
 
+use rehearsal_app::outlet::{ChosenForge, Destination};
+use rehearsal_app::places;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::Settings;
 
 use super::Check;
-use crate::outlet::{ChosenForge, Destination};
-use crate::places;
-use crate::project::Project;
+use crate::error::CliError;
 
 /// Looks, and makes nothing.
 pub(super) async fn check(settings: &Settings, project: &Project, checks: &mut Vec<Check>) {
@@ -13,7 +14,7 @@ pub(super) async fn check(settings: &Settings, project: &Project, checks: &mut V
         Ok(directory) => Check::ok("worktrees", directory.to_string()),
         Err(error) => Check::note(
             "worktrees",
-            error.in_a_line(),
+            CliError::from(error).in_a_line(),
             "set `directory:` under `worktrees:`; `rehearsal work` needs a place",
         ),
     });
@@ -27,6 +28,6 @@ pub(super) async fn check(settings: &Settings, project: &Project, checks: &mut V
             ),
             _ => Check::ok("forge", destination.to_string()),
         },
-        Err(error) => Check::note("forge", error.in_a_line(), what),
+        Err(error) => Check::note("forge", CliError::from(error).in_a_line(), what),
     });
 }

@@ -1,6 +1,6 @@
 //! `doctor --store`: all that is wrong with the store, one finding a line.
 
-use serde::Serialize;
+use rehearsal_app::doctor::verify_store;
 
 use crate::commands::Done;
 use crate::context::Context;
@@ -8,36 +8,19 @@ use crate::exit::Exit;
 use crate::ui::{BAD, GOOD, harmless, styled};
 use crate::words;
 
-/// `doctor --store --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct StoreDocument {
-    /// Whether nothing was found.
-    healthy: bool,
-    /// The version of the database's layout.
-    schema_version_of_store: i64,
-    /// How many events were replayed.
-    events: i64,
-    /// What is wrong.
-    findings: Vec<String>,
-}
-
 pub(super) async fn verify(context: &Context) -> Done {
-    let store = context.store().await?;
-    let findings = store.verify().await?;
-    let events = store.last_event().await?;
-    for finding in &findings {
+    let document = verify_store(&context.project()?).await?;
+    for finding in &document.findings {
         context.ui.say(format!("{}  {}", styled(BAD, "bad "), harmless(finding)));
     }
-    let count = words::count(findings.len() as u64, "finding");
-    if findings.is_empty() {
-        let events = words::count(events.cast_unsigned(), "event");
+    if document.healthy {
+        let events = words::count(document.events.cast_unsigned(), "event");
         context.ui.say(format!("{}  every task is what its events say ({events})", styled(GOOD, "ok  ")));
     } else {
+        let count = words::count(document.findings.len() as u64, "finding");
         context.ui.say(format!("{count}; keep a copy of the store and report it"));
     }
-    let healthy = findings.is_empty();
-    let schema_version_of_store = store.schema_version().await?;
-    context.ui.document(StoreDocument { healthy, schema_version_of_store, events, findings });
-    Ok(if healthy { Exit::Ok } else { Exit::Red })
+    let exit = if document.healthy { Exit::Ok } else { Exit::Red };
+    context.ui.document(document);
+    Ok(exit)
 }

@@ -5,6 +5,8 @@ mod history;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
+use rehearsal_app::file::read_all;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_eval::import::{Format, Imported, Note, NoteKind, Wanted, promptfoo, safe_name, swe_bench};
 use rehearsal_eval::mining::MiningStats;
@@ -14,7 +16,6 @@ use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_all};
 use crate::ui::harmless;
 use crate::words;
 use beside::{Beside, Clones};
@@ -135,7 +136,7 @@ pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context)
 fn read(path: &Utf8Path) -> Result<String, CliError> {
     match fs_err::metadata(path) {
         Ok(metadata) if metadata.is_file() => {
-            read_all(fs_err::File::open(path)?, path.as_str(), LONGEST_IMPORT)
+            Ok(read_all(fs_err::File::open(path)?, path.as_str(), LONGEST_IMPORT)?)
         }
         Ok(_) => Err(CliError::usage(format!("`{path}` is not a regular file"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -1,5 +1,6 @@
 //! `eval mutate`: whether the assertions of cases are able to fail.
 
+use rehearsal_app::project::Project;
 use rehearsal_eval::attempt::Mode;
 use rehearsal_eval::mutation::Tooth;
 use rehearsal_eval::mutation_test::{Basis, MutateDocument, MutatedCase, check};
@@ -10,7 +11,6 @@ use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled};
 use crate::words;
 

@@ -1,5 +1,6 @@
 //! `eval oracle`: whether cases can tell good from bad.
 
+use rehearsal_app::project::Project;
 use rehearsal_eval::attempt::Mode;
 use rehearsal_eval::grade::Verdict;
 use rehearsal_eval::oracle::{CheckedCase, OracleDocument, check};
@@ -8,7 +9,6 @@ use super::{Found, stop_on_signal, trials};
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled};
 
 pub(super) async fn run(found: &[Found], project: &Project, context: &Context) -> Done {

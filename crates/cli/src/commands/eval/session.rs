@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_core::config::Overrides;
+use rehearsal_app::cassettes::path_of;
+use rehearsal_app::project::Project;
 use rehearsal_eval::grade::no_evidence;
 use rehearsal_eval::recorded_run::{self, RecordedTask, ReplayError, SessionDocument};
 use rehearsal_eval::run::TrialError;
@@ -15,12 +16,10 @@ use rehearsal_llm::cassette::Matching;
 
 use super::{stop_on_signal, trial_context};
 use crate::commands::Done;
-use crate::commands::cassette::path_of;
 use crate::commands::replay::RungName;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{harmless, one_line};
 
 #[derive(Debug, Args)]
@@ -68,7 +67,7 @@ pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Conte
     let cassette = path_of(context, &args.name)?;
     let agent = match &args.agent {
         Some(agent) => agent.clone(),
-        None => project.settings(Overrides::default())?.agent.to_string(),
+        None => project.settings()?.agent.to_string(),
     };
     let head = Git::at(project.root.clone()).line(&["rev-parse", "HEAD"]).await;
     let at = head.map_err(|error| CliError::of(Exit::Git, &error).hint("commit something first"))?;

@@ -1,7 +1,7 @@
 //! The tool `check`.
 
-use rehearsal_core::config::{Overrides, SandboxLevel};
-use rehearsal_engine::{CheckWanted, Checker, Wanted};
+use rehearsal_app::testing::{self, Choices};
+use rehearsal_engine::{CheckWanted, Wanted};
 use rehearsal_testing::{CheckReport, Stage, check_page_for_agents};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::service::{RequestContext, RoleServer};
@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{answer, arguments, cancelled, schema};
 use super::progress::watched;
 use super::server::Server;
-use crate::commands::test::{DEFAULT_BUDGET, LISTED_FOR_MODEL, sandbox_refused, shorten, tester_with};
-use crate::context::Context;
+use crate::commands::test::{DEFAULT_BUDGET, LISTED_FOR_MODEL, shorten};
 use crate::error::CliError;
 use crate::ui::harmless;
 
@@ -59,19 +58,15 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, CliError> {
     let asked: Arguments = arguments(NAME, given)?;
     let wanted = CheckWanted { stages: asked.stages(), tests: Wanted::default() };
-    let checker = checker(server.context()).await?;
+    let checker = testing::checker(&server.context().project()?, Choices::default()).await?;
     let _turn = server.my_turn(&request.ct).await?;
     let mut report = watched(request, |watcher| {
         let (checker, wanted) = (&checker, &wanted);
-        async move { checker.check(wanted, &watcher, &request.ct).await }
+        async move { testing::check(checker, wanted, &watcher, &request.ct).await }
     })
     .await?;
     if request.ct.is_cancelled() {
         return Err(cancelled());
-    }
-    let required = checker.tester.settings.sandbox.level == SandboxLevel::Required;
-    if let Some(why) = report.sandbox_refused().filter(|_| required) {
-        return Err(sandbox_refused(why));
     }
     let text = harmless(check_page_for_agents(&report, DEFAULT_BUDGET).trim_end());
     bound(&mut report);
@@ -89,13 +84,6 @@ impl Arguments {
         };
         Stage::ALL.into_iter().filter(wanted).collect()
     }
-}
-
-async fn checker(context: &Context) -> Result<Checker, CliError> {
-    let project = context.project()?;
-    let settings = project.settings(Overrides::default())?;
-    let check = settings.check.clone();
-    Ok(Checker { tester: tester_with(settings, &project, context).await?, settings: check })
 }
 
 /// What a model can use; the rest is counted, and is in the files that are named.

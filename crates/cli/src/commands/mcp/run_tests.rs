@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rehearsal_app::testing::{self, Choices};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_engine::{TesterError, Wanted};
 use rehearsal_testing::{AgentBudget, Framework};
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use super::answer::{answer, arguments, cancelled, schema};
 use super::progress::watched;
 use super::server::Server;
-use crate::commands::test::{Choices, DEFAULT_BUDGET, TestDocument, for_agent, tester, unless_refused};
+use crate::commands::test::{DEFAULT_BUDGET, TestDocument, for_agent};
 use crate::error::CliError;
 
 pub(super) const NAME: &str = "run_tests";
@@ -72,18 +73,17 @@ pub(super) async fn call(
         retries: asked.retries,
         ..Choices::default()
     };
-    let tester = tester(choices, server.context()).await?;
+    let tester = testing::tester(&server.context().project()?, choices).await?;
     let wanted = Wanted { patterns: asked.test_pattern.into_iter().collect(), ..Wanted::default() };
     let _turn = server.my_turn(&request.ct).await?;
     let tested = watched(request, |watcher| {
         let (tester, wanted) = (&tester, &wanted);
-        async move { tester.test(wanted, &watcher, &request.ct).await }
+        async move { testing::test(tester, wanted, &watcher, &request.ct).await }
     })
     .await?;
     if request.ct.is_cancelled() {
         return Err(cancelled());
     }
-    let tested = unless_refused(&tester, tested)?;
     // The model has not seen what the runner printed: the report of a terse one may be longer than that.
     let budget = AgentBudget { tokens: asked.budget.unwrap_or(DEFAULT_BUDGET), runner_text: None };
     let text = for_agent(&tested.projects, &tested.notes, |_| budget);

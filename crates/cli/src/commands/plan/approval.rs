@@ -2,16 +2,15 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::TaskId;
+use rehearsal_app::file::read_text;
+use rehearsal_app::plan;
+use rehearsal_app::project::Project;
 use rehearsal_crew::plan::{Member, Plan};
 use rehearsal_process::run_in_terminal;
 
-use super::{PlanArgs, checked, shown};
+use super::{PlanArgs, shown};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
-use crate::project::{Project, read_text};
 
 /// What was decided on a plan.
 pub(super) enum Decision {
@@ -83,7 +82,7 @@ fn ask() -> Result<Option<Word>, CliError> {
 
 /// Lets a person change the plan, and checks it again. What they wrote is kept also if it cannot be used.
 fn edit(plan: &Plan, members: &[Member], project: &Project) -> Result<Plan, CliError> {
-    let path = project.root.join(keep(plan, project)?);
+    let path = project.root.join(plan::keep(project, plan)?);
     let editor =
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
@@ -97,34 +96,12 @@ fn edit(plan: &Plan, members: &[Member], project: &Project) -> Result<Plan, CliE
     let shown = project.shown(&path);
     let text =
         read_text(&path)?.ok_or_else(|| CliError::usage(format!("`{shown}` is not there any more")))?;
-    let edited = checked(&text, members).map_err(|error| {
-        error.at(&shown).hint(format!("it is kept: mend it, then `rehearsal plan --from {shown}`"))
+    let edited = plan::read(&text, members).map_err(|error| {
+        CliError::from(error)
+            .at(&shown)
+            .hint(format!("it is kept: mend it, then `rehearsal plan --from {shown}`"))
     })?;
     // It is in the store, or kept anew.
     let _ = fs_err::remove_file(&path);
     Ok(edited)
-}
-
-/// Keeps a plan that nobody has approved yet; where, as seen from the repository's root.
-pub(super) fn keep(plan: &Plan, project: &Project) -> Result<String, CliError> {
-    let directory: Utf8PathBuf = project.state_dir().join("plans");
-    fs_err::create_dir_all(&directory)?;
-    let name = TaskId::from_random(rehearsal_engine::random_bits());
-    let path = directory.join(format!("{name}.json"));
-    let text = serde_json::to_string_pretty(&plan.file())
-        .map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
-    write_new(&path, &text)?;
-    Ok(project.shown(&path))
-}
-
-/// A plan that was kept until its approval is in the store now. A person's own file stays.
-pub(super) fn forget(path: &Utf8Path, project: &Project) {
-    if path.parent() == Some(&project.state_dir().join("plans")) {
-        let _ = fs_err::remove_file(path);
-    }
-}
-
-fn write_new(path: &Utf8Path, text: &str) -> Result<(), CliError> {
-    fs_err::write(path, format!("{text}\n"))?;
-    Ok(())
 }

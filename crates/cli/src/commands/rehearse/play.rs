@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::flow::Flow;
 use rehearsal_scenario::{
     Prepared, Rehearsal, RepositoryCache, ScenarioError, Suite, SuiteError, SuiteEvent,
@@ -14,7 +16,6 @@ use super::{Played, RehearseArgs, Written, report};
 use crate::context::{Context, own_program, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::{Project, read_text};
 
 /// Plays all of them.
 pub(super) fn all(
@@ -107,7 +108,7 @@ fn flows_of(written: &Written, project: Option<&Project>) -> Result<(Arc<Flow>, 
     let scenario = &written.scenario;
     let named = |name: &str, place: Option<rehearsal_core::Place>| {
         let found = match project {
-            Some(project) => project.flow(name),
+            Some(project) => project.flow(name).map_err(CliError::from),
             None => Flow::shipped(name).ok_or_else(|| CliError::usage(format!("there is no flow `{name}`"))),
         };
         let place = place.map_or_else(|| written.file.clone(), |place| format!("{}:{place}", written.file));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use rehearsal_agent::clis::KNOWN;
+use rehearsal_app::cassettes::{open_to_play, path_of, secrets};
 use rehearsal_llm::cassette::{Normaliser, Place, Player, Recorder, Rule, Written};
 use rehearsal_stage::{RecordingPlay, ReplayingPlay, Upstreams};
 use serde::Serialize;
 
 use super::{StageArgs, StageEvent, perform};
 use crate::commands::Done;
-use crate::commands::cassette::{open_to_play, path_of, secrets};
 use crate::commands::record::{failed, nothing_asked};
 use crate::commands::replay::ReplayReport;
 use crate::context::{Context, variables};
@@ -44,7 +44,7 @@ pub(super) async fn record(
     };
     let path = path_of(context, cassette)?;
     let internal = |error: &dyn std::error::Error| CliError::of(Exit::Internal, error);
-    let secrets = secrets();
+    let secrets = secrets(context);
     let rules = Rule::for_client(KNOWN.of_program(&args.agent).requests.as_ref());
     let normaliser = Normaliser::new(&rules, &here(context), &secrets).map_err(|error| internal(&error))?;
     let recorder = Recorder::create(path.as_std_path(), &args.agent, None, normaliser, &secrets)
@@ -71,7 +71,7 @@ pub(super) async fn replay(
     address: SocketAddr,
     context: &Context,
 ) -> Done {
-    let secrets = secrets();
+    let secrets = secrets(context);
     let cassette = open_to_play(context, cassette, &secrets)?;
     let player = Player::new(cassette, args.how.matching(), &KNOWN.model_clients(), &here(context), &secrets)
         .map_err(|error| CliError::of(Exit::Internal, &error))?;

@@ -1,21 +1,13 @@
 //! `task add`.
 
-use std::sync::Arc;
-
 use clap::{Args, ValueEnum};
-use rehearsal_core::config::Overrides;
-use rehearsal_core::flow::Flow;
-use rehearsal_core::{AgentName, Budget, FlowName, NewTask, Priority, SessionName, Task, TaskId};
-use rehearsal_store::{Change, CommitError, Committed, Store};
+use rehearsal_app::tasks::{self, TaskRequest};
+use rehearsal_core::{AgentName, FlowName, Priority, SessionName};
 
-use super::{Done, TaskDocument};
-use crate::commands::session::the_session;
-use crate::commands::work::check_agent;
-use crate::context::Context;
-use crate::error::CliError;
+use super::Done;
+use crate::context::{Context, text_of};
 use crate::exit::Exit;
-use crate::inside::InsideRun;
-use crate::project::read_stdin;
+use crate::ui::harmless;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -80,71 +72,22 @@ impl From<PriorityArg> for Priority {
 }
 
 pub(super) async fn run(args: AddArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
     let project = context.project()?;
-    let store = project.store().await?;
-    let body = if args.body == "-" { read_stdin()? } else { args.body };
-    let flow = Arc::new(project.flow_for_tasks(args.flow.as_ref())?);
-    if let Some(agent) = &args.agent {
-        check_agent(agent, &project.settings(Overrides::default())?)?;
-    }
-    let new = NewTask {
-        session: session_for(&*store, args.session, &flow).await?,
+    let request = TaskRequest {
         title: args.title,
-        body,
+        body: text_of(args.body)?,
+        session: args.session,
+        flow: args.flow,
+        agent: args.agent,
+        touches: args.touches,
         criteria: args.criteria,
         priority: args.priority.into(),
         labels: args.labels,
-        depends_on: whole_ids(&*store, &args.depends_on).await?,
-        touches: args.touches,
-        author: args.agent,
-        budget: Budget { usd: args.max_cost, ..Budget::default() },
+        depends_on: args.depends_on,
+        max_cost: args.max_cost,
     };
-    let task = add(context, &*store, new, &flow).await?;
-    context.ui.say(format!("{}  {}", task.id, crate::ui::harmless(&task.title)));
-    context.ui.document(TaskDocument::new(task));
+    let document = tasks::add(&project, request).await?;
+    context.ui.say(format!("{}  {}", document.task.id, harmless(&document.task.title)));
+    context.ui.document(document);
     Ok(Exit::Ok)
-}
-
-/// The session of new tasks. Only a loop needs one: a worker takes tasks with and without.
-pub(super) async fn session_for(
-    store: &dyn Store,
-    named: Option<SessionName>,
-    flow: &Flow,
-) -> Result<Option<SessionName>, CliError> {
-    if named.is_none() && flow.fits_a_loop().is_err() {
-        let mut sessions = store.sessions().await?;
-        let only = if sessions.len() == 1 { sessions.pop() } else { None };
-        return Ok(only.map(|only| only.session.name));
-    }
-    the_session(store, named).await.map(Some)
-}
-
-/// Short ids are drawn at random, so that one may be taken already.
-const DRAWS: usize = 8;
-
-async fn add(context: &Context, store: &dyn Store, new: NewTask, flow: &Arc<Flow>) -> Result<Task, CliError> {
-    let mut draws = 0;
-    loop {
-        draws += 1;
-        let id = TaskId::from_random(rehearsal_engine::random_bits());
-        let change = Change::AddTask { task: Box::new(new.clone()), id, flow: Arc::clone(flow) };
-        match store.commit(rehearsal_core::Actor::User, context.now(), vec![change]).await {
-            Err(CommitError::IdTaken { .. }) if draws < DRAWS => {}
-            Err(error) => return Err(error.into()),
-            Ok(committed) => {
-                let task = committed.into_iter().find_map(Committed::task);
-                return task.ok_or_else(|| CliError::new(Exit::Internal, "the store gave no task back"));
-            }
-        }
-    }
-}
-
-/// Ids from unique prefixes.
-pub(super) async fn whole_ids(store: &dyn Store, prefixes: &[String]) -> Result<Vec<TaskId>, CliError> {
-    let mut ids = Vec::new();
-    for prefix in prefixes {
-        ids.push(store.find_task(prefix).await?.id);
-    }
-    Ok(ids)
 }

@@ -1,22 +1,16 @@
 //! `task import`.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
-use rehearsal_core::import::{ImportedTask, json_lines, markdown};
-use rehearsal_core::{FlowName, NewTask, SessionName, TaskId};
-use rehearsal_store::{Change, Store};
-use serde::Serialize;
+use rehearsal_app::file::read_all;
+use rehearsal_app::tasks::{self, ImportRequest};
+use rehearsal_core::import::{json_lines, markdown};
+use rehearsal_core::{FlowName, SessionName};
 
 use super::Done;
-use super::add::session_for;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::inside::InsideRun;
-use crate::project::read_all;
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -50,21 +44,10 @@ enum Format {
     JsonLines,
 }
 
-/// `task import --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct ImportDocument {
-    /// The new tasks, in the order of the file.
-    added: Vec<TaskId>,
-    /// Items that were done already and left out.
-    left_out: usize,
-}
-
 /// More than any backlog, less than memory.
 const LARGEST_FILE: u64 = 16 << 20;
 
 pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
-    InsideRun::refuse_changes()?;
     let project = context.project()?;
     let format = args.format.or_else(|| format_of(&args.file)).ok_or_else(|| {
         CliError::usage(format!("cannot tell what `{}` is", args.file))
@@ -76,27 +59,18 @@ pub(super) async fn run(args: ImportArgs, context: &Context) -> Done {
         Format::JsonLines => json_lines(&text),
     };
     let tasks = parsed.map_err(|error| CliError::in_file(error, args.file.as_str()))?;
-    let store = project.store().await?;
-    let flow = Arc::new(project.flow_for_tasks(args.flow.as_ref())?);
-    let session = session_for(&*store, args.session, &flow).await?;
-    let all = tasks.len();
-    let open: Vec<ImportedTask> = tasks.into_iter().filter(|task| !task.done).collect();
-    let left_out = all - open.len();
-    if open.is_empty() {
-        return Err(CliError::usage(format!("`{}` has no open tasks", args.file))
-            .hint("in Markdown a task is a line `- [ ] title`; in JSON lines an object with a `title`"));
-    }
-    let tasks = with_ids(&*store, session.as_ref(), open).await?;
-    let added: Vec<TaskId> = tasks.iter().map(|(id, _)| id.clone()).collect();
-    context.commit(&*store, vec![Change::AddTasks { tasks, flow }]).await?;
-    let ignored = match left_out {
+    let request =
+        ImportRequest { file: args.file.to_string(), tasks, session: args.session, flow: args.flow };
+    let document = tasks::import(&project, request).await?;
+    let ignored = match document.left_out {
         0 => String::new(),
         1 => ", 1 that is done left out".to_owned(),
         more => format!(", {more} that are done left out"),
     };
-    let to = session.map_or_else(String::new, |session| format!(" to session `{session}`"));
-    context.ui.say(format!("{} added{to}{ignored}", words::count(added.len() as u64, "task")));
-    context.ui.document(ImportDocument { added, left_out });
+    let to = document.session.as_ref().map_or_else(String::new, |name| format!(" to session `{name}`"));
+    let count = words::count(document.added.len() as u64, "task");
+    context.ui.say(format!("{count} added{to}{ignored}"));
+    context.ui.document(document);
     Ok(Exit::Ok)
 }
 
@@ -110,53 +84,12 @@ fn format_of(file: &camino::Utf8Path) -> Option<Format> {
 
 fn read(file: &camino::Utf8Path, context: &Context) -> Result<String, CliError> {
     if file == "-" {
-        return read_all(std::io::stdin(), "standard input", LARGEST_FILE);
+        return Ok(read_all(std::io::stdin(), "standard input", LARGEST_FILE)?);
     }
     let opened = fs_err::File::open(context.directory.join(file))
         .map_err(|error| CliError::usage(error.to_string()))?;
     if opened.metadata()?.is_dir() {
         return Err(CliError::usage(format!("`{file}` is a directory")));
     }
-    read_all(opened, file.as_str(), LARGEST_FILE)
-}
-
-/// Draws ids, and turns the file's keys into them.
-async fn with_ids(
-    store: &dyn Store,
-    session: Option<&SessionName>,
-    imported: Vec<ImportedTask>,
-) -> Result<Vec<(TaskId, NewTask)>, CliError> {
-    let mut keys: HashMap<String, TaskId> = HashMap::new();
-    let ids: Vec<TaskId> =
-        imported.iter().map(|_| TaskId::from_random(rehearsal_engine::random_bits())).collect();
-    for (task, id) in imported.iter().zip(&ids) {
-        if let Some(key) = &task.key
-            && keys.insert(key.clone(), id.clone()).is_some()
-        {
-            return Err(CliError::usage(format!("the key `{key}` is used twice")));
-        }
-    }
-    let mut tasks = Vec::with_capacity(ids.len());
-    for (task, id) in imported.into_iter().zip(ids) {
-        let mut depends_on = Vec::new();
-        for name in &task.depends_on {
-            depends_on.push(match keys.get(name) {
-                Some(id) => id.clone(),
-                None => store.find_task(name).await?.id,
-            });
-        }
-        let new = NewTask {
-            session: session.cloned(),
-            title: task.title,
-            body: task.body,
-            criteria: task.criteria,
-            priority: task.priority,
-            labels: task.labels,
-            depends_on,
-            budget: task.budget,
-            ..NewTask::default()
-        };
-        tasks.push((id, new));
-    }
-    Ok(tasks)
+    Ok(read_all(opened, file.as_str(), LARGEST_FILE)?)
 }

@@ -1,20 +1,15 @@
 //! `task list` and `task show`.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
+use rehearsal_app::tasks::{self, FlowNow, TaskDetails, TaskFilter};
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, Wait};
+use rehearsal_core::{SessionName, Standing, StateName, Task, TaskId, Timestamp, Wait};
 use rehearsal_engine::why::next_step;
-use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
-use serde::Serialize;
 
 use super::Done;
 use crate::commands::work::shown_pull_request;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BOLD, DIM, harmless, one_line, styled, table};
 use crate::words;
 
@@ -58,92 +53,22 @@ pub(crate) struct ShowArgs {
     task: String,
 }
 
-/// `task list --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct TaskList {
-    /// Most urgent first.
-    tasks: Vec<Task>,
-    /// Whether there are more; ask for those after the last id with `--from`.
-    more: bool,
-}
-
-/// `task show --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct TaskDetails {
-    /// The task.
-    task: Task,
-    /// The word that listings show.
-    status: String,
-    /// Until when its worker holds it, unless that says again that it is alive.
-    lease_until: Option<Timestamp>,
-    /// Its runs, newest first.
-    runs: Vec<Run>,
-}
-
 pub(super) async fn list(args: ListArgs, context: &Context) -> Done {
-    let store = context.store().await?;
-    if let Some(session) = &args.session {
-        store.session(session).await?;
-    }
-    let status = match (args.statuses.is_empty(), args.all) {
-        (false, _) => StatusFilter::Words(args.statuses.clone()),
-        (true, true) => StatusFilter::All,
-        (true, false) => StatusFilter::Open,
-    };
-    let query = TaskQuery {
-        session: args.session.clone(),
-        status,
-        state: args.state.clone(),
-        label: args.label.clone(),
-        text: args.text.clone(),
-        after: args.after.clone(),
-        limit: Some(args.limit.saturating_add(1)),
-    };
-    let mut tasks = store.tasks(&query).await?;
-    let more = tasks.len() > args.limit as usize;
-    tasks.truncate(args.limit as usize);
-    if tasks.is_empty() {
-        check_words(&args, &context.project()?)?;
+    let ListArgs { session, statuses, state, label, text, all, limit, after } = args;
+    let filter = TaskFilter { session, statuses, state, label, text, all, limit, after };
+    let list = tasks::list(&context.project()?, filter).await?;
+    if list.tasks.is_empty() {
         context
             .ui
             .say("no tasks; add one with `rehearsal task add TITLE`, or see `--all` for those that are over");
     } else {
-        context.ui.say(table_of(&tasks));
+        context.ui.say(table_of(&list.tasks));
     }
-    if more {
-        context.ui.say(styled(DIM, format!("… more than {}; `--limit` shows more of them", args.limit)));
+    if list.more {
+        context.ui.say(styled(DIM, format!("… more than {limit}; `--limit` shows more of them")));
     }
-    context.ui.document(TaskList { tasks, more });
+    context.ui.document(list);
     Ok(Exit::Ok)
-}
-
-/// Nothing was found: was it asked for by a word that there is? Flows that tasks began with may have had other states, so what
-/// finds something is never refused.
-fn check_words(args: &ListArgs, project: &Project) -> Result<(), CliError> {
-    let shipped = rehearsal_core::flow::SHIPPED.iter().map(|(name, _)| (*name).to_owned());
-    let flows: Vec<Flow> =
-        shipped.chain(project.own_flows()?).filter_map(|name| project.flow(&name).ok()).collect();
-    let states = flows.iter().flat_map(|flow| flow.states.keys()).map(StateName::as_str);
-    let states: BTreeSet<&str> = states.collect();
-    let words: Vec<&str> = Task::STATUSES.into_iter().chain(["ready", "claimed"]).collect();
-    let known = |word: &str| states.contains(word);
-    let status = args.statuses.iter().find(|word| !known(word) && !words.contains(&word.as_str()));
-    let (what, word) = match (status, &args.state) {
-        (Some(word), _) => ("status", word.as_str()),
-        (None, Some(state)) if !known(state.as_str()) => ("state", state.as_str()),
-        (None, _) => return Ok(()),
-    };
-    let names: BTreeSet<&str> = match what {
-        "status" => words.into_iter().chain(states).collect(),
-        _ => states,
-    };
-    let hint = match rehearsal_core::nearest(word, names.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", ")),
-    };
-    Err(CliError::usage(format!("unknown {what} `{word}`")).hint(hint))
 }
 
 /// Where tasks are on their way is shown where there is a way: the states of a loop are what the status says.
@@ -172,23 +97,20 @@ fn table_of(tasks: &[Task]) -> String {
 }
 
 pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
-    let store = context.store().await?;
-    let task = store.find_task(&args.task).await?;
-    let query = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(20) };
-    let runs = store.runs(&query).await?;
+    let details = tasks::show(&context.project()?, &args.task).await?;
+    let task = &details.task;
     let ui = context.ui;
     ui.say(format!("{}  {}", styled(BOLD, &task.id), harmless(&task.title)));
-    ui.say(format!("{}, {} priority, {} attempts", describe_standing(&task), task.priority, task.attempts));
+    ui.say(format!("{}, {} priority, {} attempts", describe_standing(task), task.priority, task.attempts));
     let added = words::relative(task.created_at, context.now());
     match &task.session {
         Some(session) => ui.say(format!("session {session}, flow {}, added {added}", task.flow)),
         None => ui.say(format!("flow {}, added {added}", task.flow)),
     }
-    if let Some(line) = flow_since(&task, &context.project()?) {
+    if let Some(line) = flow_since(&details) {
         ui.say(line);
     }
-    let lease_until = lease_of(&task, &*store).await?;
-    for line in whereabouts(&task, &*store.flow(&task.flow_version).await?, lease_until, context.now()) {
+    for line in whereabouts(task, &details.flow, details.lease_until, context.now()) {
         ui.say(harmless(&line));
     }
     if !task.labels.is_empty() {
@@ -210,32 +132,23 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     if !task.body.is_empty() {
         ui.say(format!("\n{}", harmless(task.body.trim_end())));
     }
-    if !runs.is_empty() {
+    if !details.runs.is_empty() {
         ui.say("");
-        ui.say(crate::commands::runs::table_of(&runs, context.now()));
+        ui.say(crate::commands::runs::table_of(&details.runs, context.now()));
     }
-    ui.document(TaskDetails { status: task.status().to_owned(), task, lease_until, runs });
+    ui.document(details);
     Ok(Exit::Ok)
 }
 
-async fn lease_of(task: &Task, store: &dyn Store) -> Result<Option<Timestamp>, CliError> {
-    if !matches!(task.standing, Standing::Claimed(_)) {
-        return Ok(None);
-    }
-    let leases = store.leases().await?;
-    Ok(leases.into_iter().find(|(leased, _)| leased.id == task.id).map(|(_, until)| until))
-}
-
 /// What became of the flow that the task began with, if it is another one now.
-fn flow_since(task: &Task, project: &Project) -> Option<String> {
-    if task.is_ended() {
-        return None;
-    }
-    let stays = format!("the task stays with version {}", task.flow_version);
-    match project.flow(task.flow.as_str()) {
-        Ok(now) if now.version == task.flow_version => None,
-        Ok(now) => Some(format!("the flow has changed since (now version {}): {stays}", now.version)),
-        Err(_) => Some(format!("the flow cannot be read any more: {stays}")),
+fn flow_since(details: &TaskDetails) -> Option<String> {
+    let stays = format!("the task stays with version {}", details.task.flow_version);
+    match &details.flow_now {
+        FlowNow::Same => None,
+        FlowNow::Changed { version } => {
+            Some(format!("the flow has changed since (now version {version}): {stays}"))
+        }
+        FlowNow::Unreadable => Some(format!("the flow cannot be read any more: {stays}")),
     }
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use camino::Utf8Path;
+use rehearsal_app::file::read_text;
+use rehearsal_app::testing::{self, Choices};
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Place, SourceError};
 use rehearsal_crew::{TestRunError, TestRunner};
@@ -16,12 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::TestArgs;
 use super::answer::exit_of;
-use super::setup::{Choices, tester, unless_refused};
 use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
+use crate::context::read_stdin;
 use crate::error::CliError;
-use crate::project::{read_stdin, read_text};
 use crate::ui::{Document, emit};
 
 pub(super) async fn run(request: &Utf8Path, args: &TestArgs, context: &Context) -> Done {
@@ -58,8 +59,8 @@ impl ActionTests {
         };
         let wanted =
             Wanted { patterns: parameters.test_pattern.iter().cloned().collect(), ..Wanted::default() };
-        let tester = tester(choices, &self.context).await?;
-        let tested = unless_refused(&tester, tester.test(&wanted, &RunWatcher::none(), cancel).await?)?;
+        let tester = testing::tester(&self.context.project()?, choices).await?;
+        let tested = testing::test(&tester, &wanted, &RunWatcher::none(), cancel).await?;
         let report = TestReport::together(tested.projects.iter().map(|project| &project.report));
         let analysis = FailureAnalysis::together(tested.projects.iter().map(|project| &project.analysis));
         Ok(RunTestsAnswer::new(&report, &analysis))

@@ -1,6 +1,7 @@
 //! `test --explain`: what was found, from which file, and what would run.
 
 use camino::Utf8Path;
+use rehearsal_app::testing::tester;
 use rehearsal_engine::Choice;
 use rehearsal_testing::{Affected, Candidate, RunPlan, TestReport, WorkingTree};
 use serde::Serialize;
@@ -9,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::TestArgs;
 use super::answer::nothing_changed;
 use super::live::wanted;
-use super::setup::tester;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -31,7 +31,7 @@ pub(crate) struct ExplainDocument {
 }
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
-    let tester = tester(args.choices(), context).await?;
+    let tester = tester(&context.project()?, args.choices()).await?;
     let request = tester.request(&wanted(args))?;
     let wanted = wanted(args);
     let tree = WorkingTree::read(&tester.root).await.ok();

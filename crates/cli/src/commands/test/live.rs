@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rehearsal_app::testing;
 use rehearsal_engine::{ChangedSince, Tester, Wanted};
 use rehearsal_testing::{Problem, Progress, RunEvent, RunWatcher, TestCase, WorkingTree};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::TestArgs;
 use super::answer::answer;
 use super::counts::Counts;
-use super::setup::{tester, unless_refused};
 use super::stop::Stop;
 use crate::commands::Done;
 use crate::context::Context;
@@ -77,7 +77,7 @@ pub(super) fn wanted(args: &TestArgs) -> Wanted {
 
 pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
     args.form.check_files(context)?;
-    let tester = tester(args.choices(), context).await?;
+    let tester = testing::tester(&context.project()?, args.choices()).await?;
     let stop = Stop::listen()?;
     loop {
         // What changes while the tests run is for the next run.
@@ -96,7 +96,7 @@ pub(super) async fn run(args: &TestArgs, context: &Context) -> Done {
 
 async fn once(tester: &Tester, args: &TestArgs, stop: &CancellationToken, context: &Context) -> Done {
     let watcher = if args.follow { following() } else { showing(context) };
-    let tested = unless_refused(tester, tester.test(&wanted(args), &watcher, stop).await?)?;
+    let tested = testing::test(tester, &wanted(args), &watcher, stop).await?;
     // Who reads events reads the report as the last of them.
     let ui = crate::ui::Ui { json: context.ui.json || args.follow };
     let context = &Context { ui, ..context.clone() };

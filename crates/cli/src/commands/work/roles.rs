@@ -6,17 +6,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use rehearsal_agent::environment::Variables;
+use rehearsal_app::crew::check_role;
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 use rehearsal_core::config::{PermissionMode, Profile, Settings};
 use rehearsal_core::{AgentName, Clock};
 use rehearsal_engine::prompt::check_task_template;
 use rehearsal_engine::{AgentSetup, Reach, Role, Roles, SetupError};
 use tokio::sync::Mutex;
 
-use crate::commands::crew::check_role;
 use crate::commands::run::check_permission;
 use crate::context::{Context, variables};
 use crate::error::CliError;
-use crate::project::{Project, read_text};
 
 /// All agents that a flow may name.
 pub(super) struct ConfiguredRoles {

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use rehearsal_app::lanes::HeldLane;
+use rehearsal_app::project::Project;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
-    FlowName, Hold, HoldCause, Lane, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName,
-    Task, TaskId, Timestamp, WaitFor,
+    FlowName, HoldCause, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName, Task, TaskId,
+    Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
@@ -17,7 +19,6 @@ use super::Worked;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled, table};
 use crate::words;
 
@@ -110,14 +111,6 @@ struct WorkedTask {
     end: Option<End>,
     #[serde(skip)]
     waits_for: Option<WaitFor>,
-}
-
-/// A lane that stands still.
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct HeldLane {
-    pub(crate) lane: Lane,
-    pub(crate) hold: Hold,
 }
 
 pub(crate) async fn document(

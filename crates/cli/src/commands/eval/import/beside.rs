@@ -1,10 +1,11 @@
 //! What an import may look at: files below its own directory, and clones where they are said to be.
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use rehearsal_app::file::read_text;
+use rehearsal_app::project::Project;
 
 use super::Target;
 use crate::context::Context;
-use crate::project::{Project, read_text};
 
 /// The directory of an imported file.
 pub(super) struct Beside {
@@ -32,7 +33,7 @@ impl Beside {
         match read_text(&real) {
             Ok(Some(text)) => Ok(text),
             Ok(None) => Err("there is no such file".to_owned()),
-            Err(error) => Err(error.message),
+            Err(error) => Err(crate::error::CliError::from(error).message),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rehearsal_app::project::Project;
 use rehearsal_eval::import::history;
 use rehearsal_eval::mining::{CommitResult, MiningLimits, MiningStats, TriedCommit, mine};
 
@@ -11,7 +12,6 @@ use crate::commands::eval::{stop_on_signal, trial_context};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::project::Project;
 use crate::ui::{Ui, one_line};
 use crate::words;
 

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rehearsal_core::config::Overrides;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Actor, NewSession, NewTask, SessionName, TaskId};
+use rehearsal_core::{AgentName, FlowName, NewSession, NewTask, SessionName, TaskId};
 use rehearsal_crew::plan::{Plan, PlanStep};
-use rehearsal_store::{Change, CommitError, FindError, Store};
+use rehearsal_engine::random_bits;
+use rehearsal_store::{Change, FindError, Store};
+use serde::Serialize;
 
-use super::AddedTask;
-use crate::context::Context;
-use crate::error::CliError;
-use crate::project::Project;
-use crate::ui::one_line;
+use crate::ids::commit_drawn;
+use crate::project::{Project, ProjectError};
+use crate::text::one_line;
 
 /// The flow of tasks that change something.
 const PLAN: &str = "plan";
@@ -21,49 +20,62 @@ const PLAN: &str = "plan";
 const LOOK: &str = "look";
 /// A title is one line of a listing; the whole description is the task's body.
 const TITLE: usize = 120;
-/// Short ids are drawn at random, so that one may be taken already.
-const DRAWS: usize = 8;
 
 /// What was added.
-pub(super) struct Added {
-    pub(super) session: SessionName,
-    pub(super) tasks: Vec<AddedTask>,
+#[derive(Debug)]
+pub struct Added {
+    /// The session of the tasks.
+    pub session: SessionName,
+    /// Each after all that it depends on.
+    pub tasks: Vec<AddedTask>,
 }
 
-/// Adds the tasks of a plan, each after all that it depends on, in one transaction.
-pub(super) async fn add(
-    plan: &Plan,
-    wish: Option<&str>,
-    session: Option<&SessionName>,
+/// A task that was added.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddedTask {
+    /// Its id in the plan.
+    pub planned: String,
+    /// Its id.
+    pub id: TaskId,
+    /// Who does it.
+    pub agent: AgentName,
+    /// The flow that it goes through.
+    pub flow: FlowName,
+}
+
+/// Adds the tasks of an approved plan in one transaction. The session is created if it does not exist.
+pub async fn add(
     project: &Project,
-    context: &Context,
-) -> Result<Added, CliError> {
-    let settings = project.settings(Overrides::default())?;
+    plan: &Plan,
+    goal: Option<&str>,
+    session: Option<&SessionName>,
+) -> Result<Added, ProjectError> {
+    project.caller.may_change()?;
     let flow = |name| {
         let flow = project.flow(name)?;
-        project.check_agents(&flow, &settings)?;
-        Ok::<_, CliError>(Arc::new(flow))
+        project.check_agents(&flow, project.settings()?)?;
+        Ok::<_, ProjectError>(Arc::new(flow))
     };
     let flows = Flows { plan: flow(PLAN)?, look: flow(LOOK)? };
     let store = project.store().await?;
-    let mut draws = 0;
-    loop {
-        draws += 1;
+    let draw = async || {
         let name = match session {
             Some(session) => session.clone(),
-            None => {
-                SessionName::new(format!("plan-{}", TaskId::from_random(rehearsal_engine::random_bits())))?
-            }
+            None => drawn_session(),
         };
-        let mut changes: Vec<Change> = new_session(&*store, &name, wish, plan).await?.into_iter().collect();
+        let mut changes: Vec<Change> = new_session(&*store, &name, goal, plan).await?.into_iter().collect();
         let (adding, tasks) = tasks_of(plan, &name, &flows);
         changes.extend(adding);
-        match store.commit(Actor::User, context.now(), changes).await {
-            Err(CommitError::IdTaken { .. }) if draws < DRAWS => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => return Ok(Added { session: name, tasks }),
-        }
-    }
+        Ok::<_, ProjectError>((changes, Added { session: name, tasks }))
+    };
+    let (_, added) = commit_drawn(project, draw).await?;
+    Ok(added)
+}
+
+#[expect(clippy::expect_used, reason = "letters, digits and `-` are a name")]
+fn drawn_session() -> SessionName {
+    SessionName::new(format!("plan-{}", TaskId::from_random(random_bits()))).expect("a valid name")
 }
 
 struct Flows {
@@ -77,38 +89,35 @@ impl Flows {
     }
 }
 
-/// The session, if it is not there yet. Every run of its tasks is told the wish.
+/// The session, if it does not exist yet. Every run of its tasks is told the goal.
 async fn new_session(
     store: &dyn Store,
     name: &SessionName,
-    wish: Option<&str>,
+    goal: Option<&str>,
     plan: &Plan,
-) -> Result<Option<Change>, CliError> {
+) -> Result<Option<Change>, FindError> {
     match store.session(name).await {
         Ok(_) => return Ok(None),
         Err(FindError::NotFound { .. }) => {}
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     }
-    let wish = wish.unwrap_or_default().trim();
-    let description = match wish {
-        "" => format!("A plan of {}", crate::words::count(plan.steps().len() as u64, "task")),
-        wish => one_line(wish, TITLE),
+    let goal = goal.unwrap_or_default().trim();
+    let description = match (goal, plan.steps().len()) {
+        ("", 1) => "A plan of 1 task".to_owned(),
+        ("", count) => format!("A plan of {count} tasks"),
+        (goal, _) => one_line(goal, TITLE),
     };
-    // A wish of one line is told by the description.
-    let context = if wish == description { String::new() } else { wish.to_owned() };
-    Ok(Some(Change::AddSession(NewSession {
-        name: name.clone(),
-        description,
-        context,
-        criteria: Vec::new(),
-    })))
+    // A goal of one line is in the description.
+    let context = if goal == description { String::new() } else { goal.to_owned() };
+    let session = NewSession { name: name.clone(), description, context, criteria: Vec::new() };
+    Ok(Some(Change::AddSession(session)))
 }
 
 fn tasks_of(plan: &Plan, session: &SessionName, flows: &Flows) -> (Vec<Change>, Vec<AddedTask>) {
     let mut ids: BTreeMap<&str, TaskId> = BTreeMap::new();
     let (mut changes, mut added) = (Vec::new(), Vec::new());
     for step in plan.in_order() {
-        let id = TaskId::from_random(rehearsal_engine::random_bits());
+        let id = TaskId::from_random(random_bits());
         let depends_on = step.task.depends_on.iter().filter_map(|on| ids.get(on.as_str()).cloned());
         let flow = flows.of(step);
         let task = Box::new(new_task(step, session, depends_on.collect()));

@@ -1,20 +1,22 @@
 //! Who can be given a task of a plan.
 
 use rehearsal_core::AgentName;
-use rehearsal_core::config::{Origin, PermissionMode, Profile, Settings};
+use rehearsal_core::config::{Origin, PermissionMode, Profile};
 use rehearsal_crew::Roles;
 use rehearsal_crew::plan::Member;
 
-use crate::commands::crew::{agents_dir, roles_in};
-use crate::error::CliError;
+use crate::crew::roles_of;
 use crate::project::Project;
+
+use super::PlanningError;
 
 /// These decide on the work of others, and are asked when there is some.
 const DECIDERS: [&str; 4] = ["review", "qa", "reviewer", "gatekeeper"];
 
-/// The crew, and the agents of the configuration. Those who decide are no members: flows ask them.
-pub(super) fn of(settings: &Settings, project: &Project) -> Result<Vec<Member>, CliError> {
-    let roles = roles_in(&agents_dir(&project.root))?;
+/// Who can be given a task: the crew, and the agents of the configuration. Those who decide are left out: flows ask them.
+pub fn members(project: &Project) -> Result<Vec<Member>, PlanningError> {
+    let settings = project.settings()?;
+    let roles = roles_of(project)?;
     let configured = settings.agents.iter().filter(|(_, profile)| is_written(profile));
     let all = settings.built_in.iter().chain(configured);
     let members = all
@@ -23,7 +25,7 @@ pub(super) fn of(settings: &Settings, project: &Project) -> Result<Vec<Member>, 
     Ok(members.collect())
 }
 
-/// Whether someone wrote of this agent. The one that `run` uses is there also if nobody did.
+/// Whether someone configured this agent. The one that `run` uses exists even if nobody did.
 fn is_written(profile: &Profile) -> bool {
     ["driver", "program", "model", "args"].iter().any(|key| *profile.origins.get(key) != Origin::Default)
 }

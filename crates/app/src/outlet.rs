@@ -11,53 +11,149 @@ use rehearsal_engine::{Landing, Outlet};
 use rehearsal_forge::{GitHub, Local, RemoteError, fetch, remote_head};
 use rehearsal_git::{Git, GitError};
 
-use crate::error::CliError;
-use crate::exit::Exit;
 use crate::places;
-use crate::project::Project;
+use crate::project::{Project, ProjectError};
 use address::Address;
 
-/// The base branch and the forge that were chosen. Nothing was made yet.
+/// The base branch and the forge that were chosen. Nothing was created yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Destination {
+pub struct Destination {
     root: Utf8PathBuf,
-    pub(crate) base: String,
-    pub(crate) forge: ChosenForge,
+    /// The branch that work starts from and goes to.
+    pub base: String,
+    /// Where it goes.
+    pub forge: ChosenForge,
 }
 
+/// Where work goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ChosenForge {
+pub enum ChosenForge {
     /// Through `gh`.
-    GitHub { remote: String, program: Utf8PathBuf },
+    GitHub {
+        /// The remote's name.
+        remote: String,
+        /// The program that is run as `gh`.
+        program: Utf8PathBuf,
+    },
     /// The remote is a directory on this machine.
-    Directory { remote: String, path: Utf8PathBuf },
+    Directory {
+        /// The remote's name.
+        remote: String,
+        /// The directory.
+        path: Utf8PathBuf,
+    },
     /// There is no remote: a bare repository of ours.
-    Ours { path: Utf8PathBuf },
+    Ours {
+        /// Where it is.
+        path: Utf8PathBuf,
+    },
+}
+
+/// The base branch of the checkout and the one that work goes to have diverged. Nothing was pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diverged {
+    /// The base branch.
+    pub base: String,
+    /// The command that joins them.
+    pub pull: String,
+}
+
+/// Why work cannot go anywhere.
+#[derive(Debug, thiserror::Error)]
+pub enum OutletError {
+    /// Nothing says what the base branch is.
+    #[error(transparent)]
+    NoBaseBranch(GitError),
+    /// The settings name a remote that is not there.
+    #[error("there is no remote `{remote}`, which {origin} names")]
+    UnknownRemote {
+        /// Its name.
+        remote: String,
+        /// Where it is set.
+        origin: Origin,
+    },
+    /// GitHub needs a remote.
+    #[error("there is no remote `{remote}`")]
+    NoRemote {
+        /// Its name.
+        remote: String,
+    },
+    /// The host's pull requests are not supported.
+    #[error("the remote `{remote}` is on `{host}`, and pull requests there are not known")]
+    UnknownHost {
+        /// The remote's name.
+        remote: String,
+        /// Where it is.
+        host: String,
+    },
+    /// GitHub is used through `gh`, which is not installed.
+    #[error("`{program}` was not found, and GitHub is used through it")]
+    NoGh {
+        /// What was looked for.
+        program: Utf8PathBuf,
+    },
+    /// The base branch is not in the repository.
+    #[error("there is no branch `{base}` with a commit here")]
+    NoBase {
+        /// The base branch.
+        base: String,
+    },
+    /// The base branch is not in the remote.
+    #[error("the remote `{remote}` has no branch `{base}`")]
+    NoBaseThere {
+        /// The remote's name.
+        remote: String,
+        /// The base branch.
+        base: String,
+    },
+    /// The remote is a checkout of the base branch, which a push would change under a person's feet.
+    #[error("`{path}`, the remote `{remote}`, has `{base}` checked out: it cannot be moved")]
+    CheckedOut {
+        /// The remote's directory.
+        path: Utf8PathBuf,
+        /// The remote's name.
+        remote: String,
+        /// The base branch.
+        base: String,
+    },
+    /// A directory has a name that is not UTF-8.
+    #[error("`{}` is not UTF-8", .0.display())]
+    NotUtf8(std::path::PathBuf),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The remote cannot be used.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// There is no place for a repository of ours.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The system refused something.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
 }
 
 impl Destination {
     /// Looks at the settings and the remote.
-    pub(crate) async fn choose(settings: &Settings, project: &Project) -> Result<Self, CliError> {
+    pub async fn choose(settings: &Settings, project: &Project) -> Result<Self, OutletError> {
         let root = project.root.clone();
         let base = match &settings.base_branch {
             Some(base) => base.clone(),
-            None => rehearsal_git::base_branch(&root).await.map_err(|error| {
-                CliError::of(Exit::Git, &error).hint("set `base_branch:` in .rehearsal/config.yaml")
-            })?,
+            None => rehearsal_git::base_branch(&root).await.map_err(OutletError::NoBaseBranch)?,
         };
         let remote = &settings.forge.remote;
         let address = address_of(&root, remote).await?;
         let origin = settings.origins.get("forge.remote");
         if address.is_none() && *origin != Origin::Default {
-            return Err(CliError::usage(format!("there is no remote `{remote}`, which {origin} names"))
-                .hint("`git remote -v` lists those that there are"));
+            let (remote, origin) = (remote.clone(), origin.clone());
+            return Err(OutletError::UnknownRemote { remote, origin });
         }
         let forge = choose_forge(settings.forge.kind, remote, address, project)?;
         Ok(Self { root, base, forge })
     }
 
-    /// Makes what is missing, and looks whether it can be used. What a person should know comes with it.
-    pub(crate) async fn open(&self) -> Result<(Outlet, Option<String>), CliError> {
+    /// Creates what is missing, and checks whether it can be used.
+    pub async fn open(&self) -> Result<(Outlet, Option<Diverged>), OutletError> {
         let outlet = |remote: &str, forge, landing| Outlet {
             remote: remote.to_owned(),
             base: self.base.clone(),
@@ -72,20 +168,20 @@ impl Destination {
             }
             ChosenForge::Directory { remote, path } => {
                 self.check_directory(remote, path).await?;
-                let forge = Arc::new(Local::open(path).await.map_err(|error| git_error(&error))?);
+                let forge = Arc::new(Local::open(path).await?);
                 // Not by its name: an address like `../origin.git` leads elsewhere from a worktree.
                 Ok((outlet(path.as_str(), forge, Landing::Ours), None))
             }
             ChosenForge::Ours { path } => {
                 let note = self.make_own(path).await?;
-                let forge = Arc::new(Local::open(path).await.map_err(|error| git_error(&error))?);
+                let forge = Arc::new(Local::open(path).await?);
                 Ok((outlet(path.as_str(), forge, Landing::Ours), note))
             }
         }
     }
 
     /// Where branches are pushed to: a name in the repository, or a path.
-    pub(crate) fn remote(&self) -> &str {
+    pub fn remote(&self) -> &str {
         match &self.forge {
             ChosenForge::GitHub { remote, .. } => remote,
             ChosenForge::Directory { path, .. } | ChosenForge::Ours { path } => path.as_str(),
@@ -93,7 +189,7 @@ impl Destination {
     }
 
     /// How the merged work comes into the checkout.
-    pub(crate) fn pull_command(&self) -> String {
+    pub fn pull_command(&self) -> String {
         match &self.forge {
             ChosenForge::GitHub { remote, .. } | ChosenForge::Directory { remote, .. } => {
                 format!("git pull {remote} {}", self.base)
@@ -102,60 +198,45 @@ impl Destination {
         }
     }
 
-    async fn check_directory(&self, remote: &str, path: &Utf8Path) -> Result<(), CliError> {
+    async fn check_directory(&self, remote: &str, path: &Utf8Path) -> Result<(), OutletError> {
         let git = Git::at(self.root.clone());
         match remote_head(&git, remote, &self.base).await {
             Ok(Some(_)) => {}
             Ok(None) => {
-                let base = &self.base;
-                return Err(CliError::new(
-                    Exit::Git,
-                    format!("the remote `{remote}` has no branch `{base}`"),
-                )
-                .hint(format!("`git push {remote} {base}` brings it there")));
+                let (remote, base) = (remote.to_owned(), self.base.clone());
+                return Err(OutletError::NoBaseThere { remote, base });
             }
-            Err(error) => return Err(remote_error(&error)),
+            Err(error) => return Err(error.into()),
         }
         let there = Git::at(path);
         let is_bare = there.line(&["rev-parse", "--is-bare-repository"]).await;
         let head = there.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
         if is_bare.is_ok_and(|said| said == "false") && head.is_ok_and(|head| head == self.base) {
-            return Err(CliError::new(
-                Exit::Git,
-                format!(
-                    "`{path}`, the remote `{remote}`, has `{}` checked out: it cannot be moved",
-                    self.base
-                ),
-            )
-            .hint(
-                "use a bare repository as the remote (`git clone --bare`), or check out another branch there",
-            ));
+            let (path, remote, base) = (path.to_owned(), remote.to_owned(), self.base.clone());
+            return Err(OutletError::CheckedOut { path, remote, base });
         }
         Ok(())
     }
 
     /// Our own remote, with the base as it is here if that is newer.
-    async fn make_own(&self, path: &Utf8Path) -> Result<Option<String>, CliError> {
+    async fn make_own(&self, path: &Utf8Path) -> Result<Option<Diverged>, OutletError> {
         let git = Git::at(self.root.clone());
         let base = &self.base;
         let name = format!("refs/heads/{base}");
-        let ours = git.commit(&name).await.map_err(|_| {
-            CliError::new(Exit::Git, format!("there is no branch `{base}` with a commit here"))
-                .hint("commit something first, or set `base_branch:` in .rehearsal/config.yaml")
-        })?;
+        let ours = git.commit(&name).await.map_err(|_| OutletError::NoBase { base: base.clone() })?;
         if !path.exists() {
             make_bare(path, base).await?;
         }
-        let theirs = remote_head(&git, path.as_str(), base).await.map_err(|error| remote_error(&error))?;
+        let theirs = remote_head(&git, path.as_str(), base).await?;
         if let Some(theirs) = &theirs {
             if *theirs == ours {
                 return Ok(None);
             }
-            fetch(&git, path.as_str(), base).await.map_err(|error| remote_error(&error))?;
+            fetch(&git, path.as_str(), base).await?;
             let missing = async |from: &str, to: &str| {
                 let range = format!("{from}..{to}");
                 let first = git.line(&["rev-list", "--max-count=1", &range]).await;
-                first.map(|first| !first.is_empty()).map_err(|error| git_error(&error))
+                first.map(|first| !first.is_empty())
             };
             let (ahead, behind) = (
                 missing(theirs.as_str(), ours.as_str()).await?,
@@ -164,10 +245,7 @@ impl Destination {
             match (ahead, behind) {
                 (false, _) => return Ok(None),
                 (true, true) => {
-                    return Ok(Some(format!(
-                        "your `{base}` and the one that work goes to have gone apart; `{}` joins them",
-                        self.pull_command()
-                    )));
+                    return Ok(Some(Diverged { base: base.clone(), pull: self.pull_command() }));
                 }
                 (true, false) => {}
             }
@@ -176,26 +254,25 @@ impl Destination {
         let pushed = git.run(&["push", "--quiet", "--", path.as_str(), &refspec]).await;
         if let Err(error) = pushed {
             // Another worker that began at the same moment may have been faster.
-            let now = remote_head(&git, path.as_str(), base).await.map_err(|error| remote_error(&error))?;
+            let now = remote_head(&git, path.as_str(), base).await?;
             if now.is_none() || now == theirs {
-                return Err(git_error(&error));
+                return Err(error.into());
             }
         }
         Ok(None)
     }
 }
 
-/// Makes a bare repository beside its place and then moves it there: of two who begin at the same moment one is faster, and
-/// nobody sees half of one.
-async fn make_bare(path: &Utf8Path, base: &str) -> Result<(), CliError> {
+/// Creates a bare repository beside its place and then moves it there: if two processes start at the same moment one is
+/// faster, and nobody sees half of a repository.
+async fn make_bare(path: &Utf8Path, base: &str) -> Result<(), OutletError> {
     let above = path.parent().unwrap_or(path);
     fs_err::create_dir_all(above)?;
     let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(above)?;
-    let new = Utf8PathBuf::from_path_buf(scratch.path().to_owned())
-        .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
+    let new = Utf8PathBuf::from_path_buf(scratch.path().to_owned()).map_err(OutletError::NotUtf8)?;
     let branch = format!("--initial-branch={base}");
     let init = ["init", "--quiet", "--bare", "--template=", &branch];
-    Git::at(new.clone()).run(&init).await.map_err(|error| git_error(&error))?;
+    Git::at(new.clone()).run(&init).await?;
     match fs_err::rename(&new, path) {
         Err(_) if path.exists() => Ok(()),
         moved => Ok(moved?),
@@ -221,51 +298,34 @@ fn choose_forge(
     remote: &str,
     address: Option<Address>,
     project: &Project,
-) -> Result<ChosenForge, CliError> {
+) -> Result<ChosenForge, OutletError> {
     let remote = remote.to_owned();
-    let ours = || Ok(ChosenForge::Ours { path: places::own_remote(project)? });
     match (kind, address) {
         (ForgeKind::Github, Some(_)) | (ForgeKind::Auto, Some(Address::GitHub)) => {
-            let program = std::env::var("REHEARSAL_GH").ok().filter(|program| !program.is_empty());
-            Ok(ChosenForge::GitHub { remote, program: program.unwrap_or_else(|| "gh".into()).into() })
+            let program = project.caller.variable("REHEARSAL_GH").unwrap_or("gh").into();
+            Ok(ChosenForge::GitHub { remote, program })
         }
-        (ForgeKind::Github, None) => Err(CliError::usage(format!("there is no remote `{remote}`"))
-            .hint("`git remote add` makes one; `kind: local` under `forge:` needs none")),
+        (ForgeKind::Github, None) => Err(OutletError::NoRemote { remote }),
         (ForgeKind::Auto | ForgeKind::Local, Some(Address::Directory(path))) => {
             let path = project.root.join(path);
             let path = path.canonicalize_utf8().unwrap_or(path);
             Ok(ChosenForge::Directory { remote, path })
         }
-        (ForgeKind::Auto | ForgeKind::Local, None) | (ForgeKind::Local, Some(_)) => ours(),
-        (ForgeKind::Auto, Some(Address::Elsewhere(host))) => Err(CliError::new(
-            Exit::Forge,
-            format!("the remote `{remote}` is on `{host}`, and pull requests there are not known"),
-        )
-        .hint("set `kind: local` under `forge:` in .rehearsal/config.yaml: work is merged into a repository on this machine")
-        .hint("set `kind: github` if it is a GitHub of your own that `gh` is logged in to")),
+        (ForgeKind::Auto | ForgeKind::Local, None) | (ForgeKind::Local, Some(_)) => {
+            Ok(ChosenForge::Ours { path: places::own_remote(project)? })
+        }
+        (ForgeKind::Auto, Some(Address::Elsewhere(host))) => Err(OutletError::UnknownHost { remote, host }),
     }
 }
 
-async fn address_of(root: &Utf8Path, remote: &str) -> Result<Option<Address>, CliError> {
+async fn address_of(root: &Utf8Path, remote: &str) -> Result<Option<Address>, OutletError> {
     match Git::at(root).line(&["remote", "get-url", "--", remote]).await {
         Ok(url) => Ok(Some(Address::read(&url))),
         Err(GitError::Failed { stderr, .. }) if stderr.contains("No such remote") => Ok(None),
-        Err(error) => Err(git_error(&error)),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn find_gh(program: &Utf8Path) -> Result<(), CliError> {
-    which::which(program).map(drop).map_err(|_| {
-        CliError::new(Exit::Forge, format!("`{program}` was not found, and GitHub is used through it"))
-            .hint("install it from https://cli.github.com and run `gh auth login`")
-            .hint("set `kind: local` under `forge:` in .rehearsal/config.yaml to work without GitHub")
-    })
-}
-
-pub(crate) fn git_error(error: &GitError) -> CliError {
-    CliError::of(Exit::Git, error)
-}
-
-fn remote_error(error: &RemoteError) -> CliError {
-    CliError::of(Exit::Git, error).hint("`git remote -v` shows where it points")
+fn find_gh(program: &Utf8Path) -> Result<(), OutletError> {
+    which::which(program).map(drop).map_err(|_| OutletError::NoGh { program: program.to_owned() })
 }

@@ -1,0 +1,303 @@
+//! The repository that a request is about: its root, its settings, its store.
+
+mod flows;
+
+use std::sync::{Arc, OnceLock};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
+use rehearsal_core::{Actor, AgentName, IdError, SourceError, nearest};
+use rehearsal_store::{
+    Change, CommitError, Committed, FindError, OpenError, SqliteStore, Store, StoreError, StoreLocation,
+};
+use tokio::sync::OnceCell;
+
+use crate::caller::{Caller, InsideRun, InsideRunError};
+use crate::file::{FileError, read_text};
+
+/// A repository as a caller sees it. Its settings are resolved and its store is opened once, when they are first needed.
+#[derive(Clone)]
+pub struct Project {
+    /// The directory with `.rehearsal` or `.git`.
+    pub root: Utf8PathBuf,
+    /// Who asks.
+    pub caller: Caller,
+    state: Utf8PathBuf,
+    settings: OnceLock<Arc<Settings>>,
+    store: OnceCell<Arc<dyn Store>>,
+}
+
+/// Inside a repository.
+pub const DIRECTORY: &str = ".rehearsal";
+
+/// Why a project, its settings, its flows or its store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// There is no repository around the directory.
+    #[error("`{directory}` is not inside a git repository")]
+    NoRepository {
+        /// Where it was looked for.
+        directory: Utf8PathBuf,
+    },
+    /// A file of the project cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// `store` is not an address.
+    #[error("`store` is `{address}` ({origin}), which is no address of a store")]
+    StoreAddress {
+        /// The value, without its password.
+        address: String,
+        /// Where it is set.
+        origin: Origin,
+    },
+    /// The store's address may hold a password, and is not handed to agents.
+    #[error("the tasks of run `{run}` are on a server whose address agents are not given")]
+    HiddenStore {
+        /// The run that the caller is in.
+        run: String,
+    },
+    /// No agent has this name.
+    #[error("unknown agent `{name}`")]
+    UnknownAgent {
+        /// As it was given.
+        name: AgentName,
+        /// One that there is, with a similar name.
+        near: Option<String>,
+    },
+    /// No flow has this name.
+    #[error("there is no flow `{name}`")]
+    UnknownFlow {
+        /// As it was given.
+        name: String,
+        /// One that there is, with a similar name.
+        near: Option<String>,
+    },
+    /// A flow's name differs from its file's name, so two files could claim to be the same flow.
+    #[error("{file}: the flow calls itself `{name}`")]
+    MisnamedFlow {
+        /// The file, as messages show it.
+        file: String,
+        /// The name that the file should have in it.
+        expected: String,
+        /// The name that it has.
+        name: String,
+    },
+    /// `flow:` in the settings is not a name.
+    #[error("`flow:` in {origin}: {error}")]
+    FlowSetting {
+        /// Where it is set.
+        origin: Origin,
+        /// What is wrong with it.
+        error: IdError,
+    },
+    /// The flow `loop` cannot be used by a loop.
+    #[error("flow `loop` cannot be used: {why}")]
+    LoopFlow {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no directory for things outside of the repository.
+    #[error("there is no place for worktrees: neither XDG_DATA_HOME nor HOME is set")]
+    NoDataDirectory,
+    /// A person has to ask for this.
+    #[error(transparent)]
+    InsideRun(#[from] InsideRunError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was named is not in the store.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// A change was refused.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The system refused something.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Project {
+    /// The repository around the caller's directory: the nearest one above it with `.rehearsal` or `.git`.
+    pub fn open(caller: &Caller) -> Result<Self, ProjectError> {
+        let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
+        let root = caller.directory.ancestors().find(is_root);
+        let root = root.ok_or_else(|| ProjectError::NoRepository { directory: caller.directory.clone() })?;
+        let project = Self::at(root, caller);
+        // The worktree of a task has no state: who asks from inside a run means the state of the run.
+        match caller.inside_run().and_then(|inside| inside.state_dir()) {
+            Some(state) => Ok(Self { state, ..project }),
+            None => Ok(project),
+        }
+    }
+
+    /// The repository with this root.
+    pub fn at(root: &Utf8Path, caller: &Caller) -> Self {
+        Self {
+            root: root.to_owned(),
+            caller: caller.clone(),
+            state: root.join(DIRECTORY).join("state"),
+            settings: OnceLock::new(),
+            store: OnceCell::new(),
+        }
+    }
+
+    /// Where the project's own files are.
+    pub fn directory(&self) -> Utf8PathBuf {
+        self.root.join(DIRECTORY)
+    }
+
+    /// Where its settings are.
+    pub fn config_path(&self) -> Utf8PathBuf {
+        self.directory().join("config.yaml")
+    }
+
+    /// Where its store, its runs and its locks are.
+    pub fn state_dir(&self) -> Utf8PathBuf {
+        self.state.clone()
+    }
+
+    /// Where each run has a directory.
+    pub fn runs_dir(&self) -> Utf8PathBuf {
+        self.state_dir().join("runs")
+    }
+
+    /// A path as messages show it: relative to the repository where possible.
+    pub fn shown(&self, path: &Utf8Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).to_string()
+    }
+
+    /// The store, created when it is missing.
+    pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
+        let open = || async { Ok(rehearsal_store::open(&self.prepare_store()?).await?) };
+        self.store.get_or_try_init(open).await.cloned()
+    }
+
+    /// Writes to the store as the user.
+    pub async fn commit(&self, changes: Vec<Change>) -> Result<Vec<Committed>, ProjectError> {
+        Ok(self.store().await?.commit(Actor::User, self.caller.now(), changes).await?)
+    }
+
+    /// Where the store is, with all that has to be on this machine for it.
+    pub fn prepare_store(&self) -> Result<StoreLocation, ProjectError> {
+        let location = self.store_location()?;
+        if let Some(inside) = self.out_of_reach(&location) {
+            return Err(ProjectError::HiddenStore { run: inside.run().to_owned() });
+        }
+        if matches!(location, StoreLocation::Postgres(_)) {
+            self.make_state_dir()?;
+        }
+        Ok(location)
+    }
+
+    /// Where results of tests are remembered: in the store, and for an agent that cannot reach it beside its run.
+    pub async fn store_of_tests(&self) -> Result<Arc<dyn Store>, ProjectError> {
+        match self.out_of_reach(&self.store_location()?) {
+            Some(inside) => {
+                let beside = inside.directory().join("tests");
+                Ok(rehearsal_store::open(&StoreLocation::Directory(beside.into())).await?)
+            }
+            None => self.store().await,
+        }
+    }
+
+    /// The run from inside which a store cannot be reached. A store exists before the first run: a new one would be another one.
+    fn out_of_reach(&self, location: &StoreLocation) -> Option<InsideRun> {
+        match location {
+            StoreLocation::Directory(directory) if !SqliteStore::is_in(directory) => self.caller.inside_run(),
+            StoreLocation::Directory(_) | StoreLocation::Postgres(_) => None,
+        }
+    }
+
+    /// Runs and traces of workers stay on this machine wherever the store is, and out of the repository's history.
+    fn make_state_dir(&self) -> Result<(), ProjectError> {
+        use std::os::unix::fs::DirBuilderExt;
+        // What agents say is private.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.state)?;
+        let ignore = self.state.join(".gitignore");
+        if !ignore.exists() {
+            fs_err::write(ignore, "*\n")?;
+        }
+        Ok(())
+    }
+
+    /// Where the store is: a file in the repository, unless the settings name a server.
+    pub fn store_location(&self) -> Result<StoreLocation, ProjectError> {
+        let settings = self.settings()?;
+        let Some(address) = &settings.store else {
+            return Ok(StoreLocation::Directory(self.state_dir().into()));
+        };
+        if address.starts_with("postgres://") || address.starts_with("postgresql://") {
+            return Ok(StoreLocation::Postgres(address.clone()));
+        }
+        let address = config::without_password(address);
+        Err(ProjectError::StoreAddress { address, origin: settings.origins.get("store").clone() })
+    }
+
+    /// All settings: files and environment.
+    pub fn settings(&self) -> Result<&Settings, ProjectError> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
+        }
+        let settings = self.settings_with(Overrides::default())?;
+        Ok(self.settings.get_or_init(|| Arc::new(settings)))
+    }
+
+    /// All settings: files, environment, and the flags of one request.
+    pub fn settings_with(&self, flags: Overrides) -> Result<Settings, ProjectError> {
+        let mut layers = Vec::new();
+        if let Some(path) = self.user_config_path() {
+            layers.extend(self.layer(&path, Layer::parse)?);
+        }
+        layers.extend(self.layers()?);
+        let lookup = |name: &str| self.caller.variable(name).map(ToOwned::to_owned);
+        let environment = Overrides::from_environment(lookup)
+            .map_err(|error| FileError::wrong(error, "the environment"))?;
+        let file = self.shown(&self.config_path());
+        Ok(config::resolve(&layers, environment, flags).map_err(|error| FileError::wrong(error, file))?)
+    }
+
+    /// The settings of the project's own files. `testing.yaml` is nearer to its subject, so it wins over `config.yaml`.
+    pub fn layers(&self) -> Result<Vec<Layer>, ProjectError> {
+        let own = self.layer(&self.config_path(), Layer::parse)?;
+        let testing = self.layer(&self.directory().join("testing.yaml"), Layer::parse_testing)?;
+        Ok(own.into_iter().chain(testing).collect())
+    }
+
+    fn layer(
+        &self,
+        path: &Utf8Path,
+        parse: fn(&str, Origin) -> Result<Layer, SourceError>,
+    ) -> Result<Option<Layer>, ProjectError> {
+        let Some(text) = read_text(path)? else { return Ok(None) };
+        let shown = self.shown(path);
+        let layer = parse(&text, Origin::file(&shown)).map_err(|error| FileError::wrong(error, shown))?;
+        Ok(Some(layer))
+    }
+
+    fn user_config_path(&self) -> Option<Utf8PathBuf> {
+        let base = match self.caller.variable("XDG_CONFIG_HOME") {
+            Some(directory) => Utf8PathBuf::from(directory),
+            None => Utf8Path::new(self.caller.environment.get("HOME")?).join(".config"),
+        };
+        Some(base.join("rehearsal/config.yaml"))
+    }
+
+    /// An agent that a flow may name.
+    pub fn check_agent(&self, name: &AgentName) -> Result<(), ProjectError> {
+        let known: Vec<AgentName> = self.settings()?.agent_names().collect();
+        if known.contains(name) {
+            return Ok(());
+        }
+        let near = nearest(name.as_str(), known.iter().map(AgentName::as_str)).map(ToOwned::to_owned);
+        Err(ProjectError::UnknownAgent { name: name.clone(), near })
+    }
+
+    /// The template of the loop's prompt.
+    pub fn loop_template(&self) -> Result<String, ProjectError> {
+        let path = self.directory().join("prompts/loop.md");
+        Ok(read_text(&path)?.unwrap_or_else(|| rehearsal_engine::prompt::SHIPPED_TEMPLATE.to_owned()))
+    }
+}

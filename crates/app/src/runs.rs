@@ -1,0 +1,102 @@
+//! Runs: what agents did, and why a task is not moving.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use camino::Utf8Path;
+use rehearsal_core::{Blame, Run, SessionName};
+use rehearsal_engine::LoopLock;
+use rehearsal_engine::why::{Surroundings, Why};
+use rehearsal_store::{RunQuery, Scope};
+use serde::Serialize;
+
+use crate::project::{Project, ProjectError};
+
+/// `runs list --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunList {
+    /// Newest first.
+    pub runs: Vec<Run>,
+}
+
+/// `runs show --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunDocument {
+    /// The run.
+    pub run: Run,
+    /// Where its files are: prompt, output, activity, result.
+    pub directory: String,
+    /// The end of standard error, where a run that went wrong often says why.
+    #[serde(skip)]
+    pub last_words: Vec<String>,
+}
+
+/// Whose runs.
+#[derive(Debug)]
+pub enum RunsOf {
+    /// Everyone's.
+    All,
+    /// A session's.
+    Session(SessionName),
+    /// Those of a task, which is named by a unique prefix of its id.
+    Task(String),
+}
+
+/// Lists runs, newest first.
+pub async fn list(project: &Project, of: RunsOf, limit: u32) -> Result<RunList, ProjectError> {
+    let store = project.store().await?;
+    let scope = match of {
+        RunsOf::Session(session) => Scope::Session(store.session(&session).await?.name),
+        RunsOf::Task(task) => Scope::Task(store.find_task(&task).await?.id),
+        RunsOf::All => Scope::All,
+    };
+    Ok(RunList { runs: store.runs(&RunQuery { scope, limit: Some(limit) }).await? })
+}
+
+/// Shows a run, which is named by a unique prefix of its id.
+pub async fn show(project: &Project, run: &str) -> Result<RunDocument, ProjectError> {
+    let run = project.store().await?.find_run(run).await?;
+    let directory = project.runs_dir().join(run.start.id.as_str());
+    let last_words = last_words(&run, &directory);
+    Ok(RunDocument { run, directory: project.shown(&directory), last_words })
+}
+
+/// Why a task, which is named by a unique prefix of its id, is not moving.
+pub async fn why(project: &Project, task: &str) -> Result<Why, ProjectError> {
+    let store = project.store().await?;
+    let task = store.find_task(task).await?;
+    let (state_dir, limits) = (project.state_dir(), project.settings()?.limits());
+    let holder = LoopLock::holder(&state_dir);
+    let around = Surroundings {
+        now: project.caller.now(),
+        limits: &limits,
+        loop_holder: holder.as_deref(),
+        state_dir: &state_dir,
+    };
+    Ok(rehearsal_engine::why::why(&*store, &task, &around).await?)
+}
+
+/// How much of standard error is looked at, and how many lines of that are returned.
+const TAIL_BYTES: u64 = 4 << 10;
+const TAIL_LINES: usize = 5;
+
+fn last_words(run: &Run, directory: &Utf8Path) -> Vec<String> {
+    let went_wrong = run.outcome().is_some_and(|outcome| outcome.blame() != Blame::Nobody);
+    if !went_wrong {
+        return Vec::new();
+    }
+    let tail = tail_of(&directory.join("stderr.log")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&tail);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn tail_of(path: &Utf8Path) -> std::io::Result<Vec<u8>> {
+    let mut file = fs_err::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut tail = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
+    Ok(tail)
+}

@@ -37,7 +37,7 @@ const CERTIFICATES: &[&str] =
 impl Confinement {
     /// As the settings say; none if they say `off`.
     pub fn new(settings: &SandboxSettings, cli: &'static AgentCli) -> Option<Self> {
-        let demand = match settings.level.value {
+        let demand = match settings.level {
             SandboxLevel::Off => return None,
             SandboxLevel::BestEffort => Demand::BestEffort,
             SandboxLevel::Required => Demand::Required,
@@ -45,16 +45,16 @@ impl Confinement {
         Some(Self {
             cli: Some(cli),
             demand,
-            mode: match settings.project.value {
+            mode: match settings.project {
                 None | Some(ProjectAccess::Writable) => ProjectMode::Writable,
                 Some(ProjectAccess::Overlay) => ProjectMode::Overlay,
                 Some(ProjectAccess::ReadOnly) => ProjectMode::ReadOnly,
             },
-            network: if settings.allow_network.value { Network::Allowed } else { Network::Private },
+            network: if settings.allow_network { Network::Allowed } else { Network::Private },
             limits: Limits {
-                memory: settings.max_memory.value.map(|size| size.0),
-                cpus: settings.max_cpus.value,
-                processes: settings.max_processes.value.map(u64::from),
+                memory: settings.max_memory.map(|size| size.0),
+                cpus: settings.max_cpus,
+                processes: settings.max_processes.map(u64::from),
                 open_files: None,
                 files: PRIVATE_FILES,
             },

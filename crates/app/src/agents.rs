@@ -40,12 +40,12 @@ pub fn list(project: &Project) -> Result<AgentList, ProjectError> {
     let settings = project.settings()?;
     let view = |(name, profile): (&AgentName, &Profile)| AgentView {
         name: name.to_string(),
-        driver: profile.driver.value.to_string(),
-        model: profile.model.value.clone(),
-        role: profile.role.value.clone(),
+        driver: profile.driver.to_string(),
+        model: profile.model.clone(),
+        role: profile.role.clone(),
         program: found_program(profile),
         built_in: !settings.agents.contains_key(name),
-        used: *name == settings.agent.value,
+        used: *name == settings.agent,
     };
     Ok(AgentList { agents: settings.agents.iter().chain(&settings.built_in).map(view).collect() })
 }

@@ -131,8 +131,8 @@ pub fn agents_dir_of(caller: &Caller) -> Utf8PathBuf {
 
 /// Whether the role of a built-in agent exists: a run should not have to find out.
 pub fn check_role(profile: &Profile, project: &Project) -> Result<(), RoleError> {
-    match &profile.role.value {
-        Some(role) if profile.driver.value == DriverKind::CREW => roles_of(project)?.get(role).map(drop),
+    match &profile.role {
+        Some(role) if profile.driver == DriverKind::CREW => roles_of(project)?.get(role).map(drop),
         _ => Ok(()),
     }
 }

@@ -73,7 +73,7 @@ pub struct FlowGraph {
 
 /// Lists the flows: the project's own and the shipped ones.
 pub fn list(project: &Project) -> Result<FlowList, ProjectError> {
-    let default = &project.settings()?.work.flow.value;
+    let default = &project.settings()?.flow;
     let listed = |name: String| match project.flow(&name) {
         Ok(flow) => {
             let mut agents: Vec<String> = flow.agents.iter().map(|(agent, _)| agent.to_string()).collect();

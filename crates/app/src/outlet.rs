@@ -137,17 +137,18 @@ impl Destination {
     /// Looks at the settings and the remote.
     pub async fn choose(settings: &Settings, project: &Project) -> Result<Self, OutletError> {
         let root = project.root.clone();
-        let base = match &settings.base_branch.value {
+        let base = match &settings.base_branch {
             Some(base) => base.clone(),
             None => rehearsal_git::base_branch(&root).await.map_err(OutletError::NoBaseBranch)?,
         };
-        let remote = &settings.work.remote;
-        let address = address_of(&root, &remote.value).await?;
-        if address.is_none() && remote.origin != Origin::Default {
-            let (remote, origin) = (remote.value.clone(), remote.origin.clone());
+        let remote = &settings.forge.remote;
+        let address = address_of(&root, remote).await?;
+        let origin = settings.origins.get("forge.remote");
+        if address.is_none() && *origin != Origin::Default {
+            let (remote, origin) = (remote.clone(), origin.clone());
             return Err(OutletError::UnknownRemote { remote, origin });
         }
-        let forge = choose_forge(settings.work.forge.value, &remote.value, address, project)?;
+        let forge = choose_forge(settings.forge.kind, remote, address, project)?;
         Ok(Self { root, base, forge })
     }
 

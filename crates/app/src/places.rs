@@ -23,15 +23,15 @@ pub enum WorktreesError {
 pub async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Worktrees, WorktreesError> {
     let under = worktrees(settings, project)?;
     let settings = WorktreeSettings {
-        setup: settings.work.setup.value.clone(),
-        keep_warm: settings.work.keep_warm.value as usize,
+        setup: settings.worktrees.setup.clone(),
+        keep_warm: settings.worktrees.keep_warm as usize,
     };
     Ok(Worktrees::open(&project.root, &under, settings).await?)
 }
 
 /// The directory under which this repository's worktrees are.
 pub fn worktrees(settings: &Settings, project: &Project) -> Result<Utf8PathBuf, ProjectError> {
-    match &settings.work.worktrees.value {
+    match &settings.worktrees.directory {
         Some(directory) => Ok(project.root.join(directory)),
         None => Ok(data_directory(&project.caller)?.join("worktrees").join(name_of(&project.root))),
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{self, Layer, Origin, Overrides, Settings};
-use rehearsal_core::{Actor, AgentName, IdError, nearest};
+use rehearsal_core::{Actor, AgentName, IdError, SourceError, nearest};
 use rehearsal_store::{
     Change, CommitError, Committed, FindError, OpenError, SqliteStore, Store, StoreError, StoreLocation,
 };
@@ -225,15 +225,15 @@ impl Project {
 
     /// Where the store is: a file in the repository, unless the settings name a server.
     pub fn store_location(&self) -> Result<StoreLocation, ProjectError> {
-        let store = &self.settings()?.work.store;
-        let Some(address) = &store.value else {
+        let settings = self.settings()?;
+        let Some(address) = &settings.store else {
             return Ok(StoreLocation::Directory(self.state_dir().into()));
         };
         if address.starts_with("postgres://") || address.starts_with("postgresql://") {
             return Ok(StoreLocation::Postgres(address.clone()));
         }
         let address = config::without_password(address);
-        Err(ProjectError::StoreAddress { address, origin: store.origin.clone() })
+        Err(ProjectError::StoreAddress { address, origin: settings.origins.get("store").clone() })
     }
 
     /// All settings: files and environment.
@@ -249,37 +249,32 @@ impl Project {
     pub fn settings_with(&self, flags: Overrides) -> Result<Settings, ProjectError> {
         let mut layers = Vec::new();
         if let Some(path) = self.user_config_path() {
-            layers.extend(self.layer(&path, Origin::User(path.to_string()))?);
+            layers.extend(self.layer(&path, Layer::parse)?);
         }
         layers.extend(self.layers()?);
         let lookup = |name: &str| self.caller.variable(name).map(ToOwned::to_owned);
         let environment = Overrides::from_environment(lookup)
             .map_err(|error| FileError::wrong(error, "the environment"))?;
         let file = self.shown(&self.config_path());
-        Ok(config::resolve(layers, environment, flags).map_err(|error| FileError::wrong(error, file))?)
+        Ok(config::resolve(&layers, environment, flags).map_err(|error| FileError::wrong(error, file))?)
     }
 
-    /// The settings of the project's own files.
+    /// The settings of the project's own files. `testing.yaml` is nearer to its subject, so it wins over `config.yaml`.
     pub fn layers(&self) -> Result<Vec<Layer>, ProjectError> {
-        let own = self.layer(&self.config_path(), Origin::Project(format!("{DIRECTORY}/config.yaml")))?;
-        Ok(own.into_iter().chain(self.testing_layer()?).collect())
+        let own = self.layer(&self.config_path(), Layer::parse)?;
+        let testing = self.layer(&self.directory().join("testing.yaml"), Layer::parse_testing)?;
+        Ok(own.into_iter().chain(testing).collect())
     }
 
-    fn layer(&self, path: &Utf8Path, origin: Origin) -> Result<Option<Layer>, ProjectError> {
-        let Some(text) = read_text(path)? else {
-            return Ok(None);
-        };
-        let file = config::parse(&text).map_err(|error| FileError::wrong(error, self.shown(path)))?;
-        Ok(Some(Layer { origin, file }))
-    }
-
-    /// The section `testing` in its own file: nearer to its subject, so it wins over `config.yaml`.
-    fn testing_layer(&self) -> Result<Option<Layer>, ProjectError> {
-        let path = self.directory().join("testing.yaml");
-        let Some(text) = read_text(&path)? else { return Ok(None) };
-        let shown = self.shown(&path);
-        let file = config::parse_testing(&text).map_err(|error| FileError::wrong(error, shown.clone()))?;
-        Ok(Some(Layer { origin: Origin::Project(shown), file }))
+    fn layer(
+        &self,
+        path: &Utf8Path,
+        parse: fn(&str, Origin) -> Result<Layer, SourceError>,
+    ) -> Result<Option<Layer>, ProjectError> {
+        let Some(text) = read_text(path)? else { return Ok(None) };
+        let shown = self.shown(path);
+        let layer = parse(&text, Origin::file(&shown)).map_err(|error| FileError::wrong(error, shown))?;
+        Ok(Some(layer))
     }
 
     fn user_config_path(&self) -> Option<Utf8PathBuf> {

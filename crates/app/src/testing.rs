@@ -5,9 +5,7 @@ mod history;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_core::config::{
-    HumanDuration, Origin, SandboxLevel, Setting, Settings, Written, check_timeout,
-};
+use rehearsal_core::config::{HumanDuration, SandboxLevel, Settings, check_timeout};
 use rehearsal_engine::{CheckWanted, Checker, Draws, Tested, Tester, TesterError, Wanted};
 use rehearsal_testing::{Candidate, CheckReport, Framework, RunWatcher, detect};
 use serde::Serialize;
@@ -96,7 +94,7 @@ pub async fn checker(project: &Project, choices: Choices) -> Result<Checker, Tes
     let tester = Tester {
         root: project.root.clone(),
         settings: settings.testing,
-        base_branch: settings.base_branch.value,
+        base_branch: settings.base_branch,
         keep: project.state_dir().join("tests"),
         variables: project.caller.environment.clone(),
         store,
@@ -110,20 +108,17 @@ fn settings(project: &Project, choices: Choices) -> Result<Settings, TestingErro
     let mut all = project.settings()?.clone();
     let settings = &mut all.testing;
     if let Some(framework) = choices.framework {
-        let word = framework.name().to_owned();
-        settings.framework = Setting { value: Some(Written { word, place: None }), origin: Origin::Flag };
+        settings.framework = Some(framework.name().to_owned());
     }
-    if choices.command.is_some() {
-        settings.command = Setting { value: choices.command, origin: Origin::Flag };
-    }
+    settings.command = choices.command.or(settings.command.take());
     if let Some(timeout) = choices.timeout {
         check_timeout(timeout).map_err(TestingError::Timeout)?;
-        settings.timeout = Setting { value: timeout, origin: Origin::Flag };
+        settings.timeout = timeout;
     }
-    settings.environment.value.extend(choices.environment);
-    settings.parallel.value = choices.parallel.or(settings.parallel.value);
-    settings.retries.value = choices.retries.unwrap_or(settings.retries.value);
-    settings.sandbox.level.value = choices.sandbox.unwrap_or(settings.sandbox.level.value);
+    settings.environment.extend(choices.environment);
+    settings.parallel = choices.parallel.or(settings.parallel);
+    settings.retries = choices.retries.unwrap_or(settings.retries);
+    settings.sandbox.level = choices.sandbox.unwrap_or(settings.sandbox.level);
     Ok(all)
 }
 
@@ -154,7 +149,7 @@ pub async fn check(
 
 fn unless_refused(tester: &Tester, refused: Option<&str>) -> Result<(), TestingError> {
     match refused {
-        Some(why) if tester.settings.sandbox.level.value == SandboxLevel::Required => {
+        Some(why) if tester.settings.sandbox.level == SandboxLevel::Required => {
             Err(TestingError::NoSandbox { why: why.to_owned() })
         }
         _ => Ok(()),

@@ -1,31 +1,38 @@
-//! The configuration: what people write, in which layers, and what it comes to.
+//! The settings: what people write, in which layers, and what results from it.
 //!
-//! Flag > environment > project file > user file > default. Each resolved [`Setting`] remembers which of them
-//! won, so that `config show --origin` can say so.
+//! Flag > environment > project file > user file > default. Each layer is a tree. The trees are merged, and the result is read into
+//! [`Settings`] once. A setting is one field there, with its default and its documentation; [`Origins`] knows which layer set it.
 
-mod check;
+mod definition;
 mod driver;
 mod duration;
-mod environment;
-mod file;
-mod quality;
+mod layer;
+mod merge;
+mod origin;
+mod overrides;
+mod profile;
 mod resolve;
 mod sandbox;
+mod settings;
+mod show;
 mod size;
 mod testing;
-mod work;
 
-pub use check::{CheckConfig, CheckSettings};
 pub use driver::DriverKind;
 pub use duration::HumanDuration;
-pub use environment::VARIABLES;
-pub use file::{AgentConfig, ConfigFile, LoopConfig, PermissionMode, parse};
-pub use quality::{QualityConfig, QualitySettings};
-pub use resolve::{Layer, Origin, Overrides, Profile, Setting, Settings, resolve};
-pub use sandbox::{ProjectAccess, SandboxConfig, SandboxLevel, SandboxSettings};
+pub use layer::Layer;
+pub use origin::{Origin, Origins};
+pub use overrides::Overrides;
+pub use profile::{PermissionMode, Profile};
+pub use resolve::resolve;
+pub use sandbox::{ProjectAccess, SandboxLevel, SandboxSettings};
+pub use settings::{
+    CheckSettings, ForgeKind, ForgeSettings, LoopSettings, QualitySettings, Settings, WorkSettings,
+    WorktreesSettings,
+};
+pub use show::without_password;
 pub use size::HumanSize;
-pub use testing::{TestingConfig, TestingFile, TestingSettings, Written, check_timeout, parse_testing};
-pub use work::{ForgeConfig, ForgeKind, WorkConfig, WorkSettings, WorktreesConfig, without_password};
+pub use testing::{TestingFile, TestingSettings, check_timeout};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ mod spanned;
 
 use serde::de::DeserializeOwned;
 
-pub use raw::{read, read_foreign};
+pub use raw::{read, read_foreign, read_multiple};
 pub use spanned::{Entries, Spanned};
 
 use crate::{Place, SourceError};
@@ -55,6 +55,32 @@ pub enum Plain {
 }
 
 impl Node {
+    /// An empty mapping that is not from a text.
+    pub(crate) fn map() -> Self {
+        Self { place: None, tree: Tree::Map(Vec::new()) }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        let entry = self.entries().ok()?.iter().find(|(name, _)| name.text() == Ok(key));
+        entry.map(|(_, value)| value)
+    }
+
+    /// The value of a key, null if it is new. What is not a mapping becomes one.
+    pub(crate) fn entry(&mut self, key: &str) -> &mut Self {
+        if !matches!(self.tree, Tree::Map(_)) {
+            self.tree = Tree::Map(Vec::new());
+        }
+        let Tree::Map(entries) = &mut self.tree else { unreachable!("it became a mapping above") };
+        let known = entries.iter().position(|(name, _)| name.text() == Ok(key));
+        let index = known.unwrap_or_else(|| {
+            let node = |tree| Self { place: None, tree };
+            entries.push((node(Tree::Text(key.to_owned())), node(Tree::Null)));
+            entries.len() - 1
+        });
+        &mut entries[index].1
+    }
+
     /// Deserializes the value. An error has the place of what is wrong.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, SourceError> {
         T::deserialize(self).map_err(|error| error.or_at(self.place))
@@ -64,11 +90,6 @@ impl Node {
 /// Reads a text with one document.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, SourceError> {
     read(text)?.to()
-}
-
-/// Reads a text with any number of documents, separated by `---`.
-pub fn from_multiple<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, SourceError> {
-    raw::read_multiple(text)?.iter().map(Node::to).collect()
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl AgentSetup {
         working_dir: &Utf8Path,
         reach: Reach,
     ) -> Self {
-        let driver = driver_of(profile, probed, profile.args.value.clone(), working_dir);
+        let driver = driver_of(profile, probed, profile.args.clone(), working_dir);
         let process = ProcessAgent::new(driver.clone(), ours, Arc::clone(&clock))
             .with_confinement(confinement_of(profile, working_dir));
         let process = match reach {
@@ -107,14 +107,14 @@ pub enum Reach {
 }
 
 async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> Result<Probed, SetupError> {
-    let (cli, args) = (cli_of(profile.driver.value), &profile.args.value);
+    let (cli, args) = (cli_of(profile.driver), &profile.args);
     let program = program_of(profile)?;
     Ok(probe(cli, &program, args, ours, &Launcher::default(), working_dir).await?)
 }
 
 /// A confined agent cannot change what says how it is confined.
 fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
-    let confinement = Confinement::new(profile.sandbox.as_ref()?, cli_of(profile.driver.value))?;
+    let confinement = Confinement::new(profile.sandbox.as_ref()?, cli_of(profile.driver))?;
     let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
     Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
 }
@@ -124,16 +124,16 @@ const AGENTS: &str = "agents";
 
 /// The driver of a profile for its program, with these arguments before its own.
 pub fn driver_of(profile: &Profile, probed: &Probed, mut args: Vec<String>, project: &Utf8Path) -> Driver {
-    if let Some(role) = profile.role.value.clone().filter(|_| profile.driver.value == DriverKind::CREW) {
+    if let Some(role) = profile.role.clone().filter(|_| profile.driver == DriverKind::CREW) {
         args.extend(crew_order(profile, role, project).arguments());
     }
     let program = Program::from(probed.program.as_str()).with_args(args);
-    Driver::new(cli_of(profile.driver.value), program.with_capabilities(probed.capabilities.clone()))
+    Driver::new(cli_of(profile.driver), program.with_capabilities(probed.capabilities.clone()))
 }
 
 fn crew_order(profile: &Profile, role: String, project: &Utf8Path) -> CrewOrder {
     // A role has a time limit of its own, which is better than the one that nobody asked for.
-    let timeout = Some(profile.timeout.value.0).filter(|_| profile.timeout.origin != Origin::Default);
+    let timeout = Some(profile.timeout.0).filter(|_| *profile.origins.get("timeout") != Origin::Default);
     // Those of the project and not of the worktree, which the agent could change.
     let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
     CrewOrder { role, agents_dir, timeout }
@@ -141,7 +141,7 @@ fn crew_order(profile: &Profile, role: String, project: &Utf8Path) -> CrewOrder 
 
 /// The program of a profile: a name on the PATH, or a path. That of the crew is our own.
 pub fn program_of(profile: &Profile) -> Result<String, SetupError> {
-    match (&profile.program.value, profile.driver.value) {
+    match (&profile.program, profile.driver) {
         (Some(program), _) => Ok(program.clone()),
         (None, DriverKind::COMMAND) => Err(SetupError::NoProgram),
         (None, DriverKind::CREW) => {

@@ -66,11 +66,11 @@ impl Checker {
         CheckRequest {
             root: self.tester.root.clone(),
             machine: Machine::new(tool_environment(&self.tester.variables)),
-            environment: testing.environment.value.clone(),
+            environment: testing.environment.clone(),
             stages: wanted.stages.clone(),
-            build: self.settings.build.value.clone(),
-            lint: self.settings.lint.value.clone(),
-            timeout: testing.timeout.value.0,
+            build: self.settings.build.clone(),
+            lint: self.settings.lint.clone(),
+            timeout: testing.timeout.0,
             keep: None,
         }
     }

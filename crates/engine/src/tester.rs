@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
-use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings, Written};
+use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings};
 use rehearsal_core::{Clock, Timestamp};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use rehearsal_store::{Store, StoreError};
@@ -166,24 +166,23 @@ impl Tester {
         let settings = &self.settings;
         let machine = Machine::new(tool_environment(&self.variables));
         let mut request = TestRequest::new(self.root.clone(), machine);
-        request.framework = match &settings.framework.value {
+        request.framework = match &settings.framework {
             None => None,
-            Some(Written { word, place }) => {
-                let at = |file| place.map_or(String::from(file), |place| format!("{file}:{place}"));
-                let place = settings.framework.origin.file().map(at);
-                let unknown = || TesterError::UnknownFramework { name: word.clone(), place };
-                Some(Framework::named(word).ok_or_else(unknown)?)
+            Some(name) => {
+                let place = settings.origins.get("framework").place();
+                let unknown = || TesterError::UnknownFramework { name: name.clone(), place };
+                Some(Framework::named(name).ok_or_else(unknown)?)
             }
         };
-        let patterns = if wanted.patterns.is_empty() { &settings.patterns.value } else { &wanted.patterns };
+        let patterns = if wanted.patterns.is_empty() { &settings.patterns } else { &wanted.patterns };
         let pattern = |text: &String| Pattern(text.clone());
-        request.command.clone_from(&settings.command.value);
+        request.command.clone_from(&settings.command);
         request.patterns = patterns.iter().map(pattern).collect();
-        request.exclude = settings.exclude.value.iter().map(pattern).collect();
-        request.environment.clone_from(&settings.environment.value);
-        request.timeout = settings.timeout.value.0;
-        request.parallel = settings.parallel.value;
-        request.retries = settings.retries.value;
+        request.exclude = settings.exclude.iter().map(pattern).collect();
+        request.environment.clone_from(&settings.environment);
+        request.timeout = settings.timeout.0;
+        request.parallel = settings.parallel;
+        request.retries = settings.retries;
         request.coverage = wanted.coverage;
         Ok(request)
     }
@@ -191,23 +190,23 @@ impl Tester {
     /// How commands are confined.
     pub fn spawner(&self) -> SandboxSpawner {
         let sandbox = &self.settings.sandbox;
-        if sandbox.level.value == SandboxLevel::Off {
+        if sandbox.level == SandboxLevel::Off {
             return SandboxSpawner::unconfined();
         }
         let mut spawner = SandboxSpawner {
             mode: mode_of(sandbox),
-            demand: match sandbox.level.value {
+            demand: match sandbox.level {
                 SandboxLevel::Required => Demand::Required,
                 SandboxLevel::BestEffort | SandboxLevel::Off => Demand::BestEffort,
             },
-            network: if sandbox.allow_network.value { Network::Allowed } else { Network::Private },
+            network: if sandbox.allow_network { Network::Allowed } else { Network::Private },
             home: self.variables.get("HOME").map(Utf8PathBuf::from),
             readable: tool_directories(&self.variables),
             ..SandboxSpawner::default()
         };
-        spawner.limits.memory = sandbox.max_memory.value.map(|size| size.0);
-        spawner.limits.cpus = sandbox.max_cpus.value;
-        spawner.limits.processes = sandbox.max_processes.value.map(u64::from);
+        spawner.limits.memory = sandbox.max_memory.map(|size| size.0);
+        spawner.limits.cpus = sandbox.max_cpus;
+        spawner.limits.processes = sandbox.max_processes.map(u64::from);
         spawner
     }
 
@@ -231,12 +230,12 @@ impl Tester {
         let holds =
             |layer: &rehearsal_sandbox::LayerReport| layer.state == rehearsal_sandbox::State::Enforced;
         Some(Withheld {
-            network: holds(&layers.network) && !sandbox.allow_network.value,
+            network: holds(&layers.network) && !sandbox.allow_network,
             filesystem: holds(&layers.files),
             writable: Vec::new(),
-            memory: sandbox.max_memory.value.filter(|_| holds(&layers.memory)).map(|size| size.0),
+            memory: sandbox.max_memory.filter(|_| holds(&layers.memory)).map(|size| size.0),
             open_files: Some(8192),
-            processes: sandbox.max_processes.value.filter(|_| holds(&layers.processes)).map(u64::from),
+            processes: sandbox.max_processes.filter(|_| holds(&layers.processes)).map(u64::from),
         })
     }
 }
@@ -263,7 +262,7 @@ fn tool_directories(variables: &Variables) -> Vec<Utf8PathBuf> {
 }
 
 fn mode_of(sandbox: &SandboxSettings) -> ProjectMode {
-    match sandbox.project.value {
+    match sandbox.project {
         None | Some(ProjectAccess::Overlay) => ProjectMode::Overlay,
         Some(ProjectAccess::ReadOnly) => ProjectMode::ReadOnly,
         Some(ProjectAccess::Writable) => ProjectMode::Writable,

@@ -214,7 +214,7 @@ impl AgentTrials {
         for name in names {
             let mut profile = self.profile(&name)?;
             if let Some(model) = id.variant.model.as_ref().filter(|_| name == first) {
-                profile.model.value = Some(model.clone());
+                profile.model = Some(model.clone());
             }
             cast.push((name, profile));
         }
@@ -225,15 +225,14 @@ impl AgentTrials {
         let known = self.context.settings.profile_of(name).cloned();
         let profile = known.ok_or_else(|| TrialError::Skipped(format!("no agent `{name}` is configured")))?;
         // A plain command can be a mock. An agent CLI spends money, so the user has to allow it.
-        let driver = profile.driver.value;
+        let driver = profile.driver;
         if self.mode == Mode::Scripted && driver != DriverKind::COMMAND {
             return Err(TrialError::Skipped(format!(
                 "`{name}` ({driver}) spends tokens: run it with --live"
             )));
         }
-        let permission = &profile.permission;
-        if permission.value == PermissionMode::Trust && !self.context.trust {
-            let origin = &permission.origin;
+        if profile.permission == PermissionMode::Trust && !self.context.trust {
+            let origin = profile.origins.get("permission");
             let reason = format!("`permission: trust` in {origin} needs your word: run it with --trust");
             return Err(TrialError::Skipped(reason));
         }
@@ -344,8 +343,8 @@ impl AgentTrials {
         profile: &Profile,
         workspace: &Workspace,
     ) -> Result<RunRequest, TrialError> {
-        let env = workspace.for_agent(&profile.env.value);
-        let timeout = case.file.timeout.unwrap_or(profile.timeout.value).0;
+        let env = workspace.for_agent(&profile.env);
+        let timeout = case.file.timeout.unwrap_or(profile.timeout).0;
         let name = |error: rehearsal_core::IdError| failed("the trial", &error);
         Ok(RunRequest {
             run: RunId::new(format!("t{}", id.trial)).map_err(name)?,
@@ -353,13 +352,13 @@ impl AgentTrials {
             prompt: self.prompt(case, id),
             working_dir: workspace.repository.clone(),
             run_dir: workspace.run.clone(),
-            model: profile.model.value.clone(),
-            system_prompt: profile.system_prompt.value.clone(),
-            permission: profile.permission.value,
+            model: profile.model.clone(),
+            system_prompt: profile.system_prompt.clone(),
+            permission: profile.permission,
             timeout: Some(timeout),
-            idle_timeout: Some(profile.idle_timeout.value.0),
-            budget: profile.budget.value,
-            env_grants: profile.pass_env.value.clone(),
+            idle_timeout: Some(profile.idle_timeout.0),
+            budget: profile.budget,
+            env_grants: profile.pass_env.clone(),
             env,
             resume: None,
             lease: None,
@@ -428,7 +427,7 @@ impl AgentTrials {
     /// An agent's words contain no secret, but the files it wrote may.
     fn without_secrets(&self, trial: &Trial, cast: &Cast) -> Result<Trial, TrialError> {
         let mut known = self.context.variables.clone();
-        known.extend(cast.iter().flat_map(|(_, profile)| profile.env.value.clone()));
+        known.extend(cast.iter().flat_map(|(_, profile)| profile.env.clone()));
         let redacted = Redactor::new(&known).redact_all(trial);
         redacted.ok_or_else(|| TrialError::Failed("the trial cannot be written down".to_owned()))
     }

@@ -134,7 +134,7 @@ impl World {
             Deed::PauseWorker(pause) => {
                 let worker = pause.worker.map(|number| number as usize).or(here).unwrap_or(1);
                 self.timeline.world(format!("worker {worker} stands still for {}", pause.span));
-                let lease = self.actors.settings.work.lease.value.0;
+                let lease = self.actors.settings.work.lease.0;
                 self.environment.clock.freeze(worker, pause.span.0, lease);
                 if here == Some(worker) {
                     self.environment.clock.yield_turn(Who::Worker(worker)).await;

@@ -61,7 +61,7 @@ pub(crate) fn is_staged(name: &AgentName, scenario: &Scenario) -> bool {
 
 /// The driver of such an agent: this binary.
 pub(crate) fn driver(name: &AgentName, program: &str, settings: &Settings) -> Driver {
-    let role = settings.profile_of(name).and_then(|profile| profile.role.value.clone());
+    let role = settings.profile_of(name).and_then(|profile| profile.role.clone());
     let order = CrewOrder { role: role.unwrap_or_else(|| name.to_string()), ..CrewOrder::default() };
     Driver::new(cli_of(DriverKind::CREW), Program::from(program).with_args(order.arguments()))
 }

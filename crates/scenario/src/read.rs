@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rehearsal_core::config::{Layer, Origin};
 use rehearsal_core::flow::{self, Flow, Step};
 use rehearsal_core::{Place, SourceError, StateName, Task, TaskId, nearest, yaml};
 
@@ -10,7 +11,7 @@ use crate::scenario::{Act, Deed, Scenario};
 
 /// Reads the scenarios of a file: one, or several with `---` between them.
 pub fn parse(text: &str) -> Result<Vec<Scenario>, SourceError> {
-    let scenarios: Vec<Scenario> = yaml::from_multiple(text)?;
+    let scenarios: Vec<Scenario> = yaml::read_multiple(text)?.iter().map(read).collect::<Result<_, _>>()?;
     if scenarios.is_empty() {
         return Err(SourceError::at(None, "there is no scenario in this file"));
     }
@@ -23,6 +24,14 @@ pub fn parse(text: &str) -> Result<Vec<Scenario>, SourceError> {
         }
     }
     Ok(scenarios)
+}
+
+fn read(document: &yaml::Node) -> Result<Scenario, SourceError> {
+    let mut scenario: Scenario = document.to()?;
+    if let Some(config) = document.get("config") {
+        scenario.config = Layer::of(config.clone(), Origin::file("the scenario"))?;
+    }
+    Ok(scenario)
 }
 
 fn check(scenario: &Scenario) -> Result<(), SourceError> {

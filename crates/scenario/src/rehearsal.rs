@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
 use camino::Utf8Path;
-use rehearsal_core::config::{self, DriverKind, Layer, Origin, Overrides, Settings};
+use rehearsal_core::config::{self, DriverKind, Layer, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
 use rehearsal_engine::{Policy, QueuePolicy, WorkOptions};
@@ -89,8 +89,8 @@ impl Rehearsal<'_> {
         let settings = self.settings(scenario, flows)?;
         let directory = directory.canonicalize_utf8()?;
         let worktrees = WorktreeSettings {
-            setup: settings.work.setup.value.clone(),
-            keep_warm: settings.work.keep_warm.value as usize,
+            setup: settings.worktrees.setup.clone(),
+            keep_warm: settings.worktrees.keep_warm as usize,
         };
         let environment = Arc::new(
             Environment::build(
@@ -160,19 +160,18 @@ impl Rehearsal<'_> {
         let names: Vec<AgentName> = played.cloned().collect();
         for name in names {
             let is_staged = fake_model::is_staged(&name, scenario);
-            let agent = own.agents.entry(name).or_default();
+            own.add_section(&["agents", name.as_str()]);
             if is_staged {
-                agent.driver = Some(DriverKind::CREW);
+                own.set(&["agents", name.as_str(), "driver"], DriverKind::CREW.as_str());
             }
         }
-        if own.testing.command.is_none() && !is_project && scenario.repository.files.is_empty() {
-            own.testing.command = Some(environment::TEST_COMMAND.to_owned());
+        let has_command = own.get(&["testing", "command"]).is_some();
+        if !has_command && !is_project && scenario.repository.files.is_empty() {
+            own.set(&["testing", "command"], environment::TEST_COMMAND);
         }
         let mut layers = if is_project { self.suite.layers.clone() } else { Vec::new() };
-        layers.push(Layer { origin: Origin::Project("the scenario".into()), file: own });
-        let agent = layers.iter().rev().find_map(|layer| layer.file.agent.clone());
-        let flags = Overrides { agent, ..Overrides::default() };
-        config::resolve(layers, Overrides::default(), flags)
+        layers.push(own);
+        config::resolve(&layers, Overrides::default(), Overrides::default())
     }
 
     fn actors(
@@ -301,7 +300,7 @@ async fn play(
             until_idle: false,
             once: false,
         }),
-        lease: actors.settings.work.lease.value.0,
+        lease: actors.settings.work.lease.0,
         limits: actors.settings.limits(),
         max_cost: None,
         look_every: None,

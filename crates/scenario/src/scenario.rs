@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 use rehearsal_agent::mock::Action;
-use rehearsal_core::config::{ConfigFile, DriverKind, HumanDuration};
+use rehearsal_core::config::{DriverKind, HumanDuration, Layer, Origin};
 use rehearsal_core::yaml::Spanned;
 use rehearsal_core::{AgentName, Budget, Lane, Priority, SessionName, TaskEdit, TaskId};
 use rehearsal_forge::mock_gh::{Fault, MockChecks};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::calls::RoleScript;
 use crate::expectation::Expect;
@@ -36,8 +37,12 @@ pub struct Scenario {
     #[serde(default)]
     pub repository: Repository,
     /// Settings, as in `config.yaml`.
-    #[serde(default)]
-    pub config: ConfigFile,
+    #[serde(default, rename = "config")]
+    #[cfg_attr(feature = "schema", schemars(with = "rehearsal_core::config::Settings"))]
+    _config: IgnoredAny,
+    /// The same as a layer of settings.
+    #[serde(skip, default = "no_settings")]
+    pub config: Layer,
     /// The tasks.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<ScenarioTask>"))]
     pub tasks: Vec<Spanned<ScenarioTask>>,
@@ -65,6 +70,10 @@ pub struct Scenario {
     /// What is to come of it.
     #[serde(default)]
     pub expect: Expect,
+}
+
+fn no_settings() -> Layer {
+    Layer::new(Origin::file("the scenario"))
 }
 
 fn default_flow() -> Spanned<String> {

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use rehearsal_agent::{Confinement, RunReport, cli_of};
-use rehearsal_core::config::{Layer, Origin, Overrides, parse, resolve};
+use rehearsal_core::config::{Layer, Origin, Overrides, resolve};
 use rehearsal_core::{Exit, Outcome, Stop};
 use rehearsal_process::{Supervised, become_subreaper, processes_of_run};
 use rehearsal_sandbox::{Policy, ProjectMode};
@@ -16,11 +16,10 @@ use crate::support::{Bench, FOR_EVER, eventually, launcher, runaways};
 /// As a project's configuration says it.
 fn confinement(driver: &str, sandbox: &str) -> Confinement {
     let text = format!("agents: {{ implementer: {{ driver: {driver}, sandbox: {sandbox} }} }}");
-    let origin = Origin::Project("config.yaml".to_owned());
-    let layers = vec![Layer { origin, file: parse(&text).unwrap() }];
-    let settings = resolve(layers, Overrides::default(), Overrides::default()).unwrap();
+    let layer = Layer::parse(&text, Origin::file("config.yaml")).unwrap();
+    let settings = resolve(&[layer], Overrides::default(), Overrides::default()).unwrap();
     let profile = settings.profile().unwrap();
-    Confinement::new(profile.sandbox.as_ref().unwrap(), cli_of(profile.driver.value)).unwrap()
+    Confinement::new(profile.sandbox.as_ref().unwrap(), cli_of(profile.driver)).unwrap()
 }
 
 /// A repository, a home with a secret, a file outside, and an agent confined as `sandbox` says.

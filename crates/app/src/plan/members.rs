@@ -20,25 +20,23 @@ pub fn members(project: &Project) -> Result<Vec<Member>, PlanningError> {
     let configured = settings.agents.iter().filter(|(_, profile)| is_written(profile));
     let all = settings.built_in.iter().chain(configured);
     let members = all
-        .filter(|(name, profile)| profile.enabled.value && !DECIDERS.contains(&name.as_str()))
+        .filter(|(name, profile)| profile.enabled && !DECIDERS.contains(&name.as_str()))
         .map(|(name, profile)| member(name, profile, &roles));
     Ok(members.collect())
 }
 
 /// Whether someone configured this agent. The one that `run` uses exists even if nobody did.
 fn is_written(profile: &Profile) -> bool {
-    let origins =
-        [&profile.driver.origin, &profile.program.origin, &profile.model.origin, &profile.args.origin];
-    origins.into_iter().any(|origin| *origin != Origin::Default)
+    ["driver", "program", "model", "args"].iter().any(|key| *profile.origins.get(key) != Origin::Default)
 }
 
 /// An agent with the name of a role is for what the role is for, also if another driver runs it.
 fn member(name: &AgentName, profile: &Profile, roles: &Roles) -> Member {
-    let role = profile.role.value.as_deref().unwrap_or(name.as_str());
-    let by_permission = profile.permission.value == PermissionMode::Plan;
+    let role = profile.role.as_deref().unwrap_or(name.as_str());
+    let by_permission = profile.permission == PermissionMode::Plan;
     let (about, by_role) = match roles.get(role) {
         Ok(role) => (role.about.clone(), !role.permissions.write),
-        Err(_) => (format!("An agent of this project's configuration ({})", profile.driver.value), false),
+        Err(_) => (format!("An agent of this project's configuration ({})", profile.driver), false),
     };
     Member { name: name.clone(), about, only_looks: by_permission || by_role }
 }

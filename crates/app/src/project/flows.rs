@@ -40,11 +40,12 @@ impl Project {
     /// The flow of new tasks: the named one, or the one that the settings name. Its agents must exist.
     pub fn flow_for_tasks(&self, named: Option<&FlowName>) -> Result<Flow, ProjectError> {
         let settings = self.settings()?;
-        let set = &settings.work.flow;
         let name = match named {
             Some(name) => name.clone(),
-            None => FlowName::new(set.value.clone())
-                .map_err(|error| ProjectError::FlowSetting { origin: set.origin.clone(), error })?,
+            None => FlowName::new(settings.flow.clone()).map_err(|error| ProjectError::FlowSetting {
+                origin: settings.origins.get("flow").clone(),
+                error,
+            })?,
         };
         let flow = self.flow(name.as_str())?;
         self.check_agents(&flow, settings)?;

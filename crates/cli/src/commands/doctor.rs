@@ -194,17 +194,17 @@ fn check_supervision() -> Check {
 
 fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>) {
     for (name, profile) in &settings.agents {
-        if profile.driver.value == DriverKind::CREW {
+        if profile.driver == DriverKind::CREW {
             checks.push(check_crew(name, profile, project));
             continue;
         }
-        let driver = profile.driver.value;
-        let program = profile.program.value.clone().unwrap_or_else(|| driver.as_str().to_owned());
+        let driver = profile.driver;
+        let program = profile.program.clone().unwrap_or_else(|| driver.as_str().to_owned());
         let what = format!("agent {name}");
-        let used = *name == settings.agent.value;
+        let used = *name == settings.agent;
         match which::which(&program) {
             Ok(path) => checks.push(Check::ok(&what, format!("{driver}: {}", path.display()))),
-            Err(_) if driver == DriverKind::COMMAND && profile.program.value.is_none() => {
+            Err(_) if driver == DriverKind::COMMAND && profile.program.is_none() => {
                 checks.push(Check::bad(
                     &what,
                     "driver `command` has no `program`",
@@ -232,7 +232,7 @@ fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
     if let Err(error) = check_role(profile, project) {
         return Check::bad(&what, CliError::from(error).in_a_line(), "`rehearsal crew list` shows the roles");
     }
-    let role = profile.role.value.as_deref().unwrap_or_default();
+    let role = profile.role.as_deref().unwrap_or_default();
     if any_vendor(|name| std::env::var(name).ok()) {
         return Check::ok(&what, format!("crew: role `{role}`"));
     }

@@ -233,7 +233,7 @@ fn find(names: &[String], project: &Project, context: &Context) -> Result<Vec<Fo
         let Some(text) = read_text(&path)? else {
             return Err(CliError::usage(format!("there is no file `{shown}`")));
         };
-        let eval = parse(&text, settings.agent.value.as_str()).map_err(|error| {
+        let eval = parse(&text, settings.agent.as_str()).map_err(|error| {
             CliError::in_file(error, &shown).hint("`rehearsal schema eval` has the form of the file")
         })?;
         check_names(&eval, settings)?;
@@ -445,7 +445,7 @@ fn show(run: &EvalRun, files: &ReportFiles, context: &Context) -> Done {
 /// The eval of a run as it was then, and its trials.
 fn read(run: &EvalRun, context: &Context) -> Result<(Eval, Vec<Record>), CliError> {
     let project = context.project()?;
-    let agent = project.settings()?.agent.value.clone();
+    let agent = project.settings()?.agent.clone();
     let path = run.eval_file();
     let text = read_text(&path)?.unwrap_or_default();
     let eval = parse(&text, agent.as_str())

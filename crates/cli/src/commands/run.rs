@@ -129,19 +129,17 @@ const MANNERS: Manners = Manners {
 };
 
 fn overrides(args: &RunArgs) -> Overrides {
-    Overrides {
-        agent: args.agent.clone(),
-        model: args.model.clone(),
-        permission: args.trust.then_some(PermissionMode::Trust),
-        timeout: args.timeout,
-        idle_timeout: args.idle_timeout,
-        iterations: args.iterations,
-        max_failures: args.max_failures,
-        max_cost: args.max_cost,
-        max_wait: args.max_wait,
-        accept_complete: args.accept_complete.then_some(true),
-        ..Overrides::default()
-    }
+    Overrides::default()
+        .set("agent", args.agent.as_ref())
+        .set("agents.*.model", args.model.as_ref())
+        .set("agents.*.permission", args.trust.then_some(PermissionMode::Trust))
+        .set("agents.*.timeout", args.timeout)
+        .set("agents.*.idle_timeout", args.idle_timeout)
+        .set("loop.iterations", args.iterations)
+        .set("loop.max_failures", args.max_failures)
+        .set("loop.max_cost", args.max_cost)
+        .set("loop.max_wait", args.max_wait)
+        .set("loop.accept_complete", args.accept_complete.then_some(true))
 }
 
 /// A worker for the session, from the settings.
@@ -161,11 +159,11 @@ async fn prepare(
     let role = Role { agent: setup.agent(), profile, template: Some(project.loop_template()?) };
     let policy = SessionPolicy {
         session: session.clone(),
-        agent: settings.agent.value.clone(),
-        iterations: settings.iterations.value,
-        max_failures: settings.max_failures.value,
-        max_wait: settings.max_wait.value.0,
-        accept_complete: settings.accept_complete.value,
+        agent: settings.agent.clone(),
+        iterations: settings.loop_.iterations,
+        max_failures: settings.loop_.max_failures,
+        max_wait: settings.loop_.max_wait.0,
+        accept_complete: settings.loop_.accept_complete,
         message: args.message.clone(),
         test_command: test_command(&settings.testing),
     };
@@ -179,8 +177,8 @@ async fn prepare(
         variables: crate::context::variables(),
         options: WorkOptions {
             policy: Policy::Session(policy),
-            max_cost: settings.max_cost.value,
-            lease: settings.work.lease.value.0,
+            max_cost: settings.loop_.max_cost,
+            lease: settings.work.lease.0,
             limits: settings.limits(),
             look_every: Some(super::work::LOOK_EVERY),
             seed: None,
@@ -205,8 +203,8 @@ impl Roles for OneRole {
 
 /// What agents are told to run: the command, or ours, which knows the runner.
 fn test_command(testing: &TestingSettings) -> Option<String> {
-    let ours = || testing.framework.value.as_ref().map(|_| "rehearsal test --agent".to_owned());
-    testing.command.value.clone().or_else(ours)
+    let ours = || testing.framework.as_ref().map(|_| "rehearsal test --agent".to_owned());
+    testing.command.clone().or_else(ours)
 }
 
 /// What is only shown need not be here.
@@ -228,7 +226,7 @@ async fn set_up(
 
 fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
     let this = CliError::of(Exit::Agent, error);
-    match (error, cli_of(profile.driver.value).install) {
+    match (error, cli_of(profile.driver).install) {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),
@@ -238,10 +236,10 @@ fn setup_error(error: &SetupError, profile: &Profile) -> CliError {
 
 /// Trust is given on the command line, by whoever runs it; a committed file cannot give it.
 pub(crate) fn check_permission(profile: &Profile, trust: bool) -> Result<(), CliError> {
-    if profile.permission.value == PermissionMode::Trust && !trust {
+    if profile.permission == PermissionMode::Trust && !trust {
         return Err(CliError::usage(format!(
             "`permission: trust` in {} needs your word",
-            profile.permission.origin
+            profile.origins.get("permission")
         ))
         .hint("run it with `--trust`, or set `permission: accept_edits`"));
     }

@@ -124,7 +124,7 @@ pub(crate) async fn work(
     context: &Context,
     reporter: WorkReporter,
 ) -> Result<Worked, CliError> {
-    let overrides = Overrides { workers: args.workers, ..Overrides::default() };
+    let overrides = Overrides::default().set("work.workers", args.workers);
     let settings = project.settings_with(overrides)?;
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
@@ -184,14 +184,14 @@ fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
     let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
     WorkOptions {
         policy: Policy::Queue(QueuePolicy {
-            at_once: settings.work.workers.value,
+            at_once: settings.work.workers,
             agents: (!agents.is_empty()).then_some(agents),
             session: args.session.clone(),
             until_idle: args.until_idle,
             once: args.once,
         }),
         max_cost: args.max_cost,
-        lease: settings.work.lease.value.0,
+        lease: settings.work.lease.0,
         limits: settings.limits(),
         look_every: Some(LOOK_EVERY),
         seed: None,
@@ -205,13 +205,10 @@ async fn check_wishes(
     project: &Project,
     store: &dyn Store,
 ) -> Result<(), CliError> {
-    let workers = &settings.work.workers;
-    if workers.value == 0 {
-        return Err(CliError::usage(format!(
-            "`work.workers` is 0 ({}): nothing would be done",
-            workers.origin
-        ))
-        .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
+    if settings.work.workers == 0 {
+        let origin = settings.origins.get("work.workers");
+        return Err(CliError::usage(format!("`work.workers` is 0 ({origin}): nothing would be done"))
+            .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
     }
     for name in &args.agents {
         project.check_agent(name)?;

@@ -30,7 +30,7 @@ fn broken_yaml_is_shown_with_its_place() {
 fn an_unknown_key_is_an_error_with_what_was_meant() {
     assert_snapshot!(with_config("agnts:\n  implementer: {}\n").run(&["run"]), @"
     [stderr]
-    error: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check, quality
+    error: unknown field `agnts`, expected one of $schema, base_branch, agent, loop, store, flow, work, worktrees, forge, testing, check, quality, agents
       --> .rehearsal/config.yaml:1:1
     hint: did you mean `agents`?
     [exit 2]
@@ -178,7 +178,7 @@ fn a_wrong_variable_names_the_environment() {
     let env = TestEnv::new().var("REHEARSAL_ITERATIONS", "many");
     assert_snapshot!(env.run(&["config", "show"]), @r"
     [stderr]
-    error: the variable `REHEARSAL_ITERATIONS` cannot be used: invalid digit found in string
+    error: the variable `REHEARSAL_ITERATIONS` cannot be used: expected a whole number
       --> the environment
     [exit 2]
     ");

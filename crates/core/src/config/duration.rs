@@ -15,6 +15,12 @@ pub struct HumanDuration(pub Duration);
 
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
+impl HumanDuration {
+    pub(super) const fn from_secs(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+}
+
 impl FromStr for HumanDuration {
     type Err = String;
 

@@ -1,38 +1,114 @@
 use std::time::Duration;
 
 use super::*;
-use crate::AgentName;
+use crate::{AgentName, SourceError};
 
-fn project(text: &str) -> Layer {
-    Layer { origin: Origin::Project(".rehearsal/config.yaml".into()), file: parse(text).unwrap() }
+fn parse(text: &str) -> Result<Layer, SourceError> {
+    Layer::parse(text, Origin::file(".rehearsal/config.yaml"))
+}
+
+fn parse_testing(text: &str) -> Result<Layer, SourceError> {
+    Layer::parse_testing(text, Origin::file("testing.yaml"))
+}
+
+fn resolved(text: &str) -> Settings {
+    resolve(&[parse(text).unwrap()], Overrides::default(), Overrides::default()).unwrap()
 }
 
 #[test]
 fn without_any_configuration_there_is_a_claude_implementer() {
-    let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
-    assert_eq!(settings.agent.value.as_str(), "implementer");
-    assert_eq!(settings.profile().unwrap().driver.value, DriverKind::CLAUDE);
-    assert_eq!(settings.iterations.value, 10);
+    let settings = resolved("");
+    assert_eq!(settings.agent.as_str(), "implementer");
+    assert_eq!(settings.profile().unwrap().driver, DriverKind::CLAUDE);
+    assert_eq!(settings.loop_.iterations, 10);
 }
 
 #[test]
 fn flag_beats_environment_beats_project_beats_user_and_each_remembers_who_won() {
-    let user = Layer {
-        origin: Origin::User("~/config.yaml".into()),
-        file: parse("loop: { iterations: 1, max_failures: 1, max_cost: 1.0 }").unwrap(),
-    };
+    let user = Layer::parse(
+        "loop: { iterations: 1, max_failures: 1, max_cost: 1.0 }",
+        Origin::file("~/config.yaml"),
+    )
+    .unwrap();
     let project =
-        project("loop: { iterations: 2, max_failures: 2 }\nagents: { implementer: { model: opus } }");
-    let environment = Overrides { iterations: Some(3), ..Overrides::default() };
-    let flags = Overrides { model: Some("haiku".into()), ..Overrides::default() };
-    let settings = resolve(vec![user, project], environment, flags).unwrap();
-    assert_eq!((settings.iterations.value, settings.iterations.origin), (3, Origin::Environment));
-    assert_eq!(settings.max_failures.value, 2);
-    assert_eq!(settings.max_failures.origin.to_string(), ".rehearsal/config.yaml");
-    assert_eq!(settings.max_cost.origin.to_string(), "~/config.yaml");
-    let profile = &settings.agents[&AgentName::new("implementer").unwrap()];
-    assert_eq!(profile.model.value.as_deref(), Some("haiku"));
-    assert_eq!(profile.model.origin, Origin::Flag);
+        parse("loop:\n  iterations: 2\n  max_failures: 2\nagents: { implementer: { model: opus } }").unwrap();
+    let environment = Overrides::default().set("loop.iterations", Some(3));
+    let flags = Overrides::default().set("agents.*.model", Some("haiku"));
+    let settings = resolve(&[user, project], environment, flags).unwrap();
+    let origin = |key| settings.origins.get(key).to_string();
+    assert_eq!(
+        (settings.loop_.iterations, settings.origins.get("loop.iterations")),
+        (3, &Origin::Environment)
+    );
+    assert_eq!(
+        (settings.loop_.max_failures, origin("loop.max_failures").as_str()),
+        (2, ".rehearsal/config.yaml")
+    );
+    assert_eq!(
+        settings.origins.get("loop.max_failures").place().as_deref(),
+        Some(".rehearsal/config.yaml:3:17")
+    );
+    assert_eq!(origin("loop.max_cost"), "~/config.yaml");
+    assert_eq!(origin("loop.max_wait"), "default");
+    let profile = &settings.agents[&name("implementer")];
+    assert_eq!((profile.model.as_deref(), profile.origins.get("model")), (Some("haiku"), &Origin::Flag));
+}
+
+#[test]
+fn a_section_is_merged_and_a_value_is_replaced() {
+    let layers = [
+        "agents: { a: { args: [x], env: { A: '1' }, budget: { usd: 1 }, sandbox: { max_cpus: 4 } }, b: {} }",
+        "agents: { a: { model: m, env: { B: '2' }, budget: { turns: 9 }, sandbox: required } }",
+    ]
+    .map(|text| parse(text).unwrap());
+    let flags = Overrides::default().set("agent", Some("a"));
+    let settings = resolve(&layers, Overrides::default(), flags).unwrap();
+    let profile = settings.profile().unwrap();
+    assert_eq!((profile.args.as_slice(), profile.model.as_deref()), (&["x".to_owned()][..], Some("m")));
+    assert_eq!(profile.env, [("B".to_owned(), "2".to_owned())].into());
+    assert_eq!((profile.budget.usd, profile.budget.turns), (None, Some(9)));
+    let sandbox = profile.sandbox.as_ref().unwrap();
+    assert_eq!((sandbox.level, sandbox.max_cpus), (SandboxLevel::Required, Some(4.0)));
+    assert!(settings.agents.contains_key(&name("b")));
+}
+
+#[test]
+fn a_setting_without_a_value_is_not_set_and_an_unknown_one_is_a_mistake() {
+    let user = parse("loop: { iterations: 7 }\nagent: writer\nagents: { writer: }").unwrap();
+    let project =
+        parse("loop: { iterations: , max_cost: ~ }\nagent:\nwork:\ntesting: { sandbox: , patterns: }\n")
+            .unwrap();
+    let settings = resolve(&[user, project], Overrides::default(), Overrides::default()).unwrap();
+    assert_eq!((settings.loop_.iterations, settings.agent.as_str()), (7, "writer"));
+    assert_eq!(settings.testing, TestingSettings::default());
+    let message = |text: &str| parse(text).unwrap_err().message;
+    assert!(message("loop: { itertions: }").starts_with("unknown field `itertions`"));
+    assert_eq!(message("testing: { environment: { A: } }"), "expected a text, and there is nothing");
+}
+
+#[test]
+fn a_mistake_is_reported_also_if_another_layer_sets_the_same() {
+    let error = parse("loop: { iterations: many }").unwrap_err();
+    assert_eq!((error.message.as_str(), error.place.unwrap().column), ("expected a whole number", 21));
+}
+
+#[test]
+fn every_variable_sets_a_setting_that_exists() {
+    let value = |name: &str| match name {
+        "REHEARSAL_ITERATIONS" | "REHEARSAL_MAX_FAILURES" | "REHEARSAL_WORKERS" => "7",
+        "REHEARSAL_MAX_COST" => "2.5",
+        "REHEARSAL_AGENT" => "qa",
+        name if name.contains("TIMEOUT") || name.contains("WAIT") => "7m",
+        _ => "some",
+    };
+    let environment = Overrides::from_environment(|name| Some(value(name).to_owned())).unwrap();
+    let settings = resolve(&[], environment, Overrides::default()).unwrap();
+    let lines = settings.lines();
+    for (name, key) in super::overrides::VARIABLES {
+        let key = key.replace('*', "qa");
+        let line = lines.iter().find(|line| line.0 == key).unwrap();
+        assert_eq!((line.1.as_str(), &line.2), (value(name), &Origin::Environment), "{name}");
+    }
 }
 
 #[test]
@@ -45,17 +121,19 @@ fn an_unknown_key_is_an_error_with_place_and_suggestion() {
 
 #[test]
 fn an_unknown_agent_is_an_error_with_a_suggestion() {
-    let flags = Overrides { agent: Some(AgentName::new("implementor").unwrap()), ..Overrides::default() };
-    let error =
-        resolve(vec![project("agents: { implementer: {} }")], Overrides::default(), flags).unwrap_err();
+    let flags = Overrides::default().set("agent", Some("implementor"));
+    let layer = parse("agents: { implementer: {} }").unwrap();
+    let error = resolve(&[layer], Overrides::default(), flags).unwrap_err();
     assert_eq!(error.message, "unknown agent `implementor`");
     assert_eq!(error.hint.as_deref(), Some("did you mean `implementer`?"));
 }
 
 #[test]
 fn an_empty_file_changes_nothing() {
-    assert_eq!(parse("").unwrap(), ConfigFile::default());
-    assert_eq!(parse("# nothing\n\n  # here\n").unwrap(), ConfigFile::default());
+    let nothing = resolve(&[], Overrides::default(), Overrides::default()).unwrap();
+    for text in ["", "# nothing\n\n  # here\n", "~", "{}"] {
+        assert_eq!(resolved(text), nothing, "{text:?}");
+    }
 }
 
 #[test]
@@ -82,17 +160,24 @@ fn durations_are_written_as_people_do() {
 #[test]
 fn a_sandbox_is_a_word_or_details() {
     let sandbox = |text: &str| {
-        parse_testing(&format!("testing:\n  sandbox: {text}\n")).map(|file| file.testing.sandbox)
+        let layer = parse_testing(&format!("testing:\n  sandbox: {text}\n"))?;
+        resolve(&[layer], Overrides::default(), Overrides::default()).map(|all| all.testing.sandbox)
     };
-    assert_eq!(sandbox("required").unwrap().level, Some(SandboxLevel::Required));
-    assert_eq!(sandbox("off").unwrap().level, Some(SandboxLevel::Off));
-    let details = sandbox("{ allow_network: false, max_memory: 1GB, project: overlay }").unwrap();
+    for (word, level) in [
+        ("required", SandboxLevel::Required),
+        ("off", SandboxLevel::Off),
+        ("false", SandboxLevel::Off),
+        ("{ level: off }", SandboxLevel::Off),
+    ] {
+        assert_eq!(sandbox(word).unwrap().level, level, "{word}");
+    }
+    let details = sandbox("{ allow_network: true, max_memory: 1GB, project: overlay }").unwrap();
     assert_eq!(
         (details.allow_network, details.max_memory, details.project),
-        (Some(false), Some(HumanSize(1 << 30)), Some(ProjectAccess::Overlay))
+        (true, Some(HumanSize(1 << 30)), Some(ProjectAccess::Overlay))
     );
     let wrong = sandbox("strict").unwrap_err();
-    assert_eq!(wrong.message, "unknown sandbox `strict`: there are off, best_effort and required");
+    assert_eq!(wrong.message, "unknown variant `strict`, expected one of off, best_effort, required");
     assert_eq!(wrong.place.map(|place| place.line), Some(2));
     let wrong = sandbox("{ max_memory: lots }").unwrap_err();
     assert_eq!(wrong.message, "`lots` is not a size: write `512MB` or `2GB`");
@@ -103,13 +188,14 @@ fn a_sandbox_is_a_word_or_details() {
 #[test]
 fn a_testing_file_as_the_wild_has_it_is_read() {
     let text = "testing:\n  framework: go\n  command: \"go test -v ./...\"\n  timeout: 300s\n  patterns:\n    - \"Test*\"\n  exclude:\n    - \"TestIntegration*\"\n  environment:\n    GO111MODULE: \"on\"\n    CGO_ENABLED: \"0\"\n  sandbox:\n    allow_network: false\n    max_memory: 1GB\n";
-    let layer = Layer { origin: Origin::Project("testing.yaml".into()), file: parse_testing(text).unwrap() };
-    let testing = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap().testing;
-    assert_eq!(testing.framework.value.map(|framework| framework.word).as_deref(), Some("go"));
-    assert_eq!(testing.timeout.value.to_string(), "5m");
-    assert_eq!(testing.environment.value["CGO_ENABLED"], "0");
-    assert_eq!(testing.sandbox.max_memory.value, Some(HumanSize(1 << 30)));
-    assert_eq!(testing.sandbox.max_cpus.origin, Origin::Default);
+    let layers = [parse_testing(text).unwrap()];
+    let testing = resolve(&layers, Overrides::default(), Overrides::default()).unwrap().testing;
+    assert_eq!(testing.framework.as_deref(), Some("go"));
+    assert_eq!(testing.origins.get("framework").place().as_deref(), Some("testing.yaml:2:14"));
+    assert_eq!(testing.timeout.to_string(), "5m");
+    assert_eq!(testing.environment["CGO_ENABLED"], "0");
+    assert_eq!(testing.sandbox.max_memory, Some(HumanSize(1 << 30)));
+    assert_eq!(testing.origins.get("sandbox.max_cpus"), &Origin::Default);
     assert!(parse_testing("agent: x\n").unwrap_err().message.starts_with("unknown field `agent`"));
 }
 
@@ -130,29 +216,21 @@ fn tests_may_take_a_quarter_of_an_hour_and_no_more() {
 
 #[test]
 fn an_agent_is_confined_only_if_somebody_says_so_and_then_with_its_own_defaults() {
-    let implementer = |text: &str| {
-        let settings = resolve(vec![project(text)], Overrides::default(), Overrides::default()).unwrap();
-        settings.profile().unwrap().sandbox.clone()
-    };
+    let implementer = |text: &str| resolved(text).profile().unwrap().sandbox.clone();
     assert_eq!(implementer("agents: { implementer: {} }"), None);
     let sandbox = implementer("agents: { implementer: { sandbox: { max_cpus: 4 } } }").unwrap();
-    assert_eq!(sandbox.level.value, SandboxLevel::BestEffort);
-    assert_eq!(sandbox.project.value, Some(ProjectAccess::Writable));
-    assert!(sandbox.allow_network.value);
-    assert_eq!((sandbox.max_memory.value, sandbox.max_cpus.value), (None, Some(4.0)));
+    assert_eq!(sandbox.level, SandboxLevel::BestEffort);
+    assert_eq!(sandbox.project, Some(ProjectAccess::Writable));
+    assert!(sandbox.allow_network);
+    assert_eq!((sandbox.max_memory, sandbox.max_cpus), (None, Some(4.0)));
 }
 
 #[test]
 fn a_user_says_which_changes_are_reviewed_and_a_pattern_that_is_none_is_told_at_its_place() {
-    let settings = resolve(
-        vec![project("quality: { risky_paths: [ledger] }")],
-        Overrides::default(),
-        Overrides::default(),
-    )
-    .unwrap();
-    assert_eq!(settings.quality.risky_paths.value, ["ledger"]);
-    assert_eq!(settings.quality.most_files.value, 2);
-    assert!(settings.quality.risky_words.value.contains(&"password".to_owned()));
+    let settings = resolved("quality: { risky_paths: [ledger] }");
+    assert_eq!(settings.quality.risky_paths, ["ledger"]);
+    assert_eq!(settings.quality.most_files, 2);
+    assert!(settings.quality.risky_words.contains(&"password".to_owned()));
     let error = parse("quality:\n  risky_paths: ['a[']\n").unwrap_err();
     assert_eq!(error.message, "`a[` is not a pattern: unclosed character class; missing ']'");
     assert_eq!(error.place.unwrap().line, 2);
@@ -164,7 +242,7 @@ fn name(text: &str) -> AgentName {
 
 fn role(settings: &Settings, agent: &str) -> (DriverKind, Option<String>) {
     let profile = settings.profile_of(&name(agent)).unwrap();
-    (profile.driver.value, profile.role.value.clone())
+    (profile.driver, profile.role.clone())
 }
 
 fn crew(role: &str) -> (DriverKind, Option<String>) {
@@ -173,45 +251,42 @@ fn crew(role: &str) -> (DriverKind, Option<String>) {
 
 #[test]
 fn the_roles_of_the_crew_are_agents_that_need_no_configuration() {
-    let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
+    let settings = resolved("");
     for agent in ["search", "research", "code", "review", "test", "qa", "docs", "init"] {
         assert_eq!(role(&settings, agent), crew(agent));
     }
-    let flags = Overrides { agent: Some(name("qa")), model: Some("openai:x".into()), ..Overrides::default() };
-    let settings = resolve(vec![], Overrides::default(), flags).unwrap();
+    let flags = Overrides::default().set("agent", Some("qa")).set("agents.*.model", Some("openai:x"));
+    let settings = resolve(&[], Overrides::default(), flags).unwrap();
     assert_eq!(role(&settings, "qa"), crew("qa"));
-    assert_eq!(settings.profile().unwrap().model.value.as_deref(), Some("openai:x"));
+    assert_eq!(settings.profile().unwrap().model.as_deref(), Some("openai:x"));
 }
 
 #[test]
 fn an_agent_of_the_configuration_is_what_it_says() {
-    let layer = project("agents: { code: { driver: codex } }");
-    let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+    let settings = resolved("agents: { code: { driver: codex } }");
     assert_eq!(role(&settings, "code"), ("codex".parse().unwrap(), None));
     assert!(!settings.built_in.contains_key(&name("code")));
 }
 
 #[test]
 fn reviewers_work_like_the_agent_that_is_used_and_of_the_crew_each_has_its_own_role() {
-    let settings = resolve(vec![], Overrides::default(), Overrides::default()).unwrap();
+    let settings = resolved("");
     assert_eq!(role(&settings, "gatekeeper"), (DriverKind::CLAUDE, None));
-    let layer = project("agents: { implementer: { driver: crew, model: 'openai:x' } }");
-    let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+    let settings = resolved("agents: { implementer: { driver: crew, model: 'openai:x' } }");
     assert_eq!(role(&settings, "implementer"), crew("code"));
     assert_eq!(role(&settings, "gatekeeper"), crew("review"));
     assert_eq!(role(&settings, "reviewer"), crew("review"));
     assert_eq!(role(&settings, "qa"), crew("qa"));
-    let model = |agent| settings.profile_of(&name(agent)).unwrap().model.value.clone();
+    let model = |agent| settings.profile_of(&name(agent)).unwrap().model.clone();
     assert_eq!((model("reviewer").as_deref(), model("qa")), (Some("openai:x"), None));
 }
 
 #[test]
 fn a_role_can_be_named_and_is_for_the_crew_only() {
-    let layer = project("agents: { auditor: { driver: crew, role: review }, own: { driver: crew } }");
-    let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+    let settings = resolved("agents: { auditor: { driver: crew, role: review }, own: { driver: crew } }");
     assert_eq!((role(&settings, "auditor"), role(&settings, "own")), (crew("review"), crew("own")));
-    let layer = project("agents: { implementer: { role: code } }");
-    let error = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap_err();
+    let layer = parse("agents: { implementer: { role: code } }").unwrap();
+    let error = resolve(&[layer], Overrides::default(), Overrides::default()).unwrap_err();
     assert_eq!(
         error.message,
         "agent `implementer` has the role `code`, and its driver `claude` knows no roles"

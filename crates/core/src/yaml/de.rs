@@ -19,7 +19,7 @@ impl Node {
         SourceError::at(self.place, message)
     }
 
-    fn text(&self) -> Result<&str, SourceError> {
+    pub(super) fn text(&self) -> Result<&str, SourceError> {
         match &self.tree {
             Tree::Plain { text, .. } | Tree::Text(text) => Ok(text),
             Tree::Null => Err(self.wrong("expected a text, and there is nothing")),
@@ -73,7 +73,7 @@ impl Node {
     }
 
     /// The entries of a mapping; nothing is an empty one.
-    fn entries(&self) -> Result<&[(Node, Node)], SourceError> {
+    pub(crate) fn entries(&self) -> Result<&[(Node, Node)], SourceError> {
         match &self.tree {
             Tree::Map(entries) => Ok(entries),
             Tree::Null => Ok(&[]),

@@ -32,8 +32,8 @@ pub fn read_foreign(text: &str) -> Result<Node, SourceError> {
     read_with(text, options)
 }
 
-/// Reads all documents of a text.
-pub(super) fn read_multiple(text: &str) -> Result<Vec<Node>, SourceError> {
+/// Reads all documents of a text, separated by `---`.
+pub fn read_multiple(text: &str) -> Result<Vec<Node>, SourceError> {
     let documents: Vec<Raw> =
         serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| syntax_error(&error))?;
     Ok(documents.into_iter().map(|raw| raw.in_text(text)).collect())

@@ -210,7 +210,7 @@ proptest! {
     fn any_text_is_read_or_refused_as_in_direct_reading(text in "([a-z]+: |- |\n|  |'|\"|[&*]a |<<: |\\[|\\]|\\{|\\}|, |#|\\||>|---\n|\t|é|[0-9]){0,20}") {
         same::<Value>(&text)?;
         let _ = from_str::<Sample>(&text);
-        let _ = from_multiple::<Sample>(&text);
+        let _ = read_multiple(&text);
         let _ = read_foreign(&text);
     }
 }

@@ -165,7 +165,7 @@ impl Tester {
     /// Names all that a project's tests run with beside the files.
     pub(super) fn key(&self, request: &TestRequest, candidate: &Candidate) -> String {
         let sandbox = &self.settings.sandbox;
-        let confined = (sandbox.level.value, sandbox.project.value, sandbox.allow_network.value);
+        let confined = (sandbox.level, sandbox.project, sandbox.allow_network);
         format!("{}{confined:?}", request.fingerprint(candidate))
     }
 }

@@ -55,7 +55,7 @@ impl Slot<'_> {
     async fn start(&self, name: AgentName, role: Option<&Role>) -> Result<RunStart, ClaimExit> {
         let state = self.state;
         let (driver, model) = match role {
-            Some(role) => (role.agent.driver().to_owned(), role.profile.model.value.clone()),
+            Some(role) => (role.agent.driver().to_owned(), role.profile.model.clone()),
             None => ("none".to_owned(), None),
         };
         let start = RunStart {

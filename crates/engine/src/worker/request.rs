@@ -60,10 +60,10 @@ impl Worker {
         let findings = findings_for(&*self.store, task).await?;
         let (base, test_command) = match (&self.workspace, &self.options.policy) {
             (Workspace::Worktrees { outlet, .. }, _) => {
-                (Some(outlet.base.as_str()), self.testing.command.value.as_deref())
+                (Some(outlet.base.as_str()), self.testing.command.as_deref())
             }
             (Workspace::Checkout(_), Policy::Session(policy)) => (None, policy.test_command.as_deref()),
-            (Workspace::Checkout(_), Policy::Queue(_)) => (None, self.testing.command.value.as_deref()),
+            (Workspace::Checkout(_), Policy::Queue(_)) => (None, self.testing.command.as_deref()),
         };
         let data = PromptData {
             task,
@@ -84,14 +84,14 @@ impl Worker {
             prompt,
             working_dir: working_dir.to_owned(),
             run_dir: self.run_dir(run),
-            model: profile.model.value.clone(),
+            model: profile.model.clone(),
             system_prompt: Some(system_prompt(profile)),
-            permission: profile.permission.value,
-            timeout: Some(profile.timeout.value.0),
-            idle_timeout: Some(profile.idle_timeout.value.0),
+            permission: profile.permission,
+            timeout: Some(profile.timeout.0),
+            idle_timeout: Some(profile.idle_timeout.0),
             budget: self.budget(task, profile, left).await?,
-            env_grants: profile.pass_env.value.clone(),
-            env: BTreeMap::clone(&profile.env.value),
+            env_grants: profile.pass_env.clone(),
+            env: BTreeMap::clone(&profile.env),
             resume: None,
             lease: None,
             rendezvous: None,
@@ -109,7 +109,7 @@ impl Worker {
 
     /// The tightest of the agent's budget, what is left of the task's, and what is left of the worker's.
     async fn budget(&self, task: &Task, profile: &Profile, left: Option<f64>) -> Result<Budget, WorkError> {
-        let (own, agent) = (task.budget, profile.budget.value);
+        let (own, agent) = (task.budget, profile.budget);
         let left_of_task = match own.usd {
             Some(usd) => {
                 let spent = self.store.cost_of(&Scope::Task(task.id.clone())).await?.usd;
@@ -143,5 +143,5 @@ fn shipped_template(task: &Task, flow: &Flow, is_iteration: bool) -> &'static st
 }
 
 fn system_prompt(profile: &Profile) -> String {
-    profile.system_prompt.value.clone().unwrap_or_else(|| prompt::SYSTEM_PROMPT.trim().into())
+    profile.system_prompt.clone().unwrap_or_else(|| prompt::SYSTEM_PROMPT.trim().into())
 }

@@ -199,7 +199,7 @@ fn trust_is_handed_to_the_agent_only_when_it_is_given() {
         stage.run(&agent).await;
         assert_eq!(agent.calls()[0].permission, PermissionMode::AcceptEdits);
         agent.reset();
-        stage.profile.permission.value = PermissionMode::Trust;
+        stage.profile.permission = PermissionMode::Trust;
         stage.run(&agent).await;
         assert_eq!(agent.calls()[0].permission, PermissionMode::Trust);
     });

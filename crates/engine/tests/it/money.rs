@@ -27,7 +27,7 @@ fn the_tightest_budget_holds() {
     play(async |stage| {
         stage.options.iterations = 2;
         stage.max_cost = Some(1.0);
-        stage.profile.budget.value = Budget { usd: Some(0.75), tokens: Some(1_000), turns: None };
+        stage.profile.budget = Budget { usd: Some(0.75), tokens: Some(1_000), turns: None };
         let own = Budget { usd: Some(0.5), tokens: Some(2_000), turns: Some(7) };
         stage.add("parse", NewTask { budget: own, ..titled("parse") }).await;
         let agent = Arc::new(ScriptedAgent::new().with_handler(|_| ScriptedRun::done("more").cost(0.25)));

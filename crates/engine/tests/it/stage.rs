@@ -55,7 +55,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let settings = resolve(Vec::new(), Overrides::default(), Overrides::default()).unwrap();
+        let settings = resolve(&[], Overrides::default(), Overrides::default()).unwrap();
         let stage = Self {
             store: Arc::new(SqliteStore::open(directory.path()).await.unwrap()),
             clock: Arc::new(VirtualClock::starting_at(BEGINNING)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::{RunRequest, ScriptedAgent, ScriptedRun};
-use rehearsal_core::config::{Layer, Origin, Overrides, Settings, parse, resolve};
+use rehearsal_core::config::{Layer, Origin, Overrides, Settings, resolve};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::{Actor, AgentName, Clock, NewTask, Outcome, Task, TaskId};
@@ -53,8 +53,8 @@ pub(crate) fn play(story: impl AsyncFnOnce(&mut Studio)) {
 impl Studio {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let layer = Layer { origin: Origin::Project("config.yaml".into()), file: parse(CONFIG).unwrap() };
-        let settings = resolve(vec![layer], Overrides::default(), Overrides::default()).unwrap();
+        let layer = Layer::parse(CONFIG, Origin::file("config.yaml")).unwrap();
+        let settings = resolve(&[layer], Overrides::default(), Overrides::default()).unwrap();
         let state = directory.path().join("state");
         let studio = Self {
             store: Arc::new(SqliteStore::open(&state).await.unwrap()),

@@ -136,10 +136,10 @@ impl CassetteStage {
     ) -> Result<Self, TrialError> {
         let cannot = |error: &dyn std::fmt::Display| failed("it cannot be recorded", error);
         let [first, others @ ..] = agents else { return Err(cannot(&"there is no agent")) };
-        let driver = first.driver.value;
+        let driver = first.driver;
         let secrets = secrets(agents, ours);
         let mut rules: Vec<Rule> = rules_of(driver);
-        rules.extend(others.iter().flat_map(|profile| rules_of(profile.driver.value)));
+        rules.extend(others.iter().flat_map(|profile| rules_of(profile.driver)));
         let normaliser =
             Normaliser::new(&rules, &workspace.place(), &secrets).map_err(|error| cannot(&error))?;
         let program = program_of(first).map_err(|error| cannot(&error))?;
@@ -151,7 +151,7 @@ impl CassetteStage {
             Recorder::create(path.as_std_path(), driver.as_str(), version.as_deref(), normaliser, &secrets)
                 .map_err(|error| cannot(&error))?;
         // Agents of one kind call one vendor; otherwise the form of a request determines the vendor.
-        let is_one_kind = others.iter().all(|profile| profile.driver.value == driver);
+        let is_one_kind = others.iter().all(|profile| profile.driver == driver);
         let vendor = cli_of(driver).vendor.filter(|_| is_one_kind);
         let upstreams = upstreams_of(vendor, &seen(first, ours));
         let play = Arc::new(RecordingPlay::new(recorder, upstreams).map_err(|error| cannot(&error))?);
@@ -185,22 +185,22 @@ impl CassetteStage {
         ours: &Variables,
         home: &Utf8Path,
     ) -> Result<Profile, TrialError> {
-        let cli = cli_of(profile.driver.value);
+        let cli = cli_of(profile.driver);
         let url = format!("http://{}", self.stage.address());
-        let model = StageModel::OfVendor(profile.model.value.as_deref());
+        let model = StageModel::OfVendor(profile.model.as_deref());
         let mut on_stage = cli.on_stage(Endpoint { url: &url, model, retries: Retries::Default });
         if matches!(self.play, CassettePlay::Recording(_)) {
             cli.give_keys(&mut on_stage, &seen(profile, ours));
         }
         on_stage.write_files(home).map_err(|error| failed("the agent's home", &error))?;
         let mut connected = profile.clone();
-        connected.env.value.extend(on_stage.environment());
-        connected.model.value = on_stage.model;
-        connected.args.value.extend(on_stage.arguments);
+        connected.env.extend(on_stage.environment());
+        connected.model = on_stage.model;
+        connected.args.extend(on_stage.arguments);
         for name in ["NO_PROXY", "no_proxy"] {
             let known = ours.get(name).filter(|known| !known.is_empty());
             let all = known.map_or_else(String::new, |known| format!("{known},")) + "127.0.0.1,localhost";
-            connected.env.value.insert(name.to_owned(), all);
+            connected.env.insert(name.to_owned(), all);
         }
         Ok(connected)
     }
@@ -255,13 +255,13 @@ pub(crate) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassett
 
 /// The environment an agent would use to reach its model.
 fn seen(profile: &Profile, ours: &Variables) -> Variables {
-    let mut seen = granted(ours, cli_of(profile.driver.value), &profile.pass_env.value);
-    seen.extend(profile.env.value.clone());
+    let mut seen = granted(ours, cli_of(profile.driver), &profile.pass_env);
+    seen.extend(profile.env.clone());
     seen
 }
 
 fn secrets(agents: &[&Profile], ours: &Variables) -> Secrets {
-    let theirs = agents.iter().flat_map(|profile| &profile.env.value);
+    let theirs = agents.iter().flat_map(|profile| &profile.env);
     Secrets::of(ours.iter().chain(theirs).map(|(name, value)| (name.as_str(), value.as_str())))
 }
 

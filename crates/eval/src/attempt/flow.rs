@@ -138,7 +138,7 @@ impl FlowTrial<'_> {
     ) -> Result<Worker, TrialError> {
         let wrong = |error: &dyn std::fmt::Display| failed("the flow", error);
         let (workspace, settings) = (self.workspace, &self.context.settings);
-        let worktree_settings = WorktreeSettings { setup: settings.work.setup.value.clone(), keep_warm: 0 };
+        let worktree_settings = WorktreeSettings { setup: settings.worktrees.setup.clone(), keep_warm: 0 };
         let worktrees =
             Worktrees::open(&workspace.repository, &workspace.worktrees(), worktree_settings).await;
         let forge = GitHub::new(workspace.gh.program(), &workspace.repository)
@@ -172,7 +172,7 @@ impl FlowTrial<'_> {
                     once: false,
                 }),
                 max_cost: None,
-                lease: settings.work.lease.value.0,
+                lease: settings.work.lease.0,
                 limits: settings.limits(),
                 look_every: None,
                 seed: None,
@@ -190,9 +190,9 @@ impl FlowTrial<'_> {
                 Some(stage) => stage.connect(profile, ours, &self.workspace.home)?,
                 None => profile.clone(),
             };
-            profile.env.value = self.workspace.for_agent(&profile.env.value);
+            profile.env = self.workspace.for_agent(&profile.env);
             if let Some(timeout) = self.timeout {
-                profile.timeout.value = timeout;
+                profile.timeout = timeout;
             }
             let template = self.context.templates.get(name).cloned();
             cast.insert(name.clone(), (profile, template));

@@ -73,7 +73,7 @@ struct CheckRow {
 
 pub(super) async fn run(args: CheckArgs, context: &Context) -> Done {
     let project = context.project()?;
-    let flags = Overrides { agent: Some(args.agent.clone()), ..Overrides::default() };
+    let flags = Overrides::default().set("agent", Some(&args.agent));
     let settings = project.settings_with(flags)?;
     let profile =
         settings.profile().ok_or_else(|| CliError::usage(format!("unknown agent `{}`", args.agent)))?;
@@ -101,13 +101,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Checker<'_> {
     async fn check(&self, args: &CheckArgs) -> Result<CheckDocument, CliError> {
-        let kind = self.profile.driver.value;
+        let kind = self.profile.driver;
         let cli = cli_of(kind);
         let name = program_of(self.profile).map_err(|error| CliError::of(Exit::Usage, &error))?;
         let ours: Variables = crate::context::variables();
         let probed =
-            probe(cli, &name, &self.profile.args.value, &ours, &Launcher::default(), &self.context.directory)
-                .await;
+            probe(cli, &name, &self.profile.args, &ours, &Launcher::default(), &self.context.directory).await;
         let mut document = CheckDocument {
             agent: args.agent.to_string(),
             driver: kind.to_string(),
@@ -213,7 +212,7 @@ impl Checker<'_> {
         offline: &Offline,
         cancel: CancellationToken,
     ) -> RunReport {
-        let mut args = self.profile.args.value.clone();
+        let mut args = self.profile.args.clone();
         args.extend(offline.setup.arguments.iter().cloned());
         let driver = driver_of(self.profile, probed, args, self.root);
         let ours: Variables = match &offline.home {
@@ -239,13 +238,13 @@ impl Checker<'_> {
             prompt: prompt.to_owned(),
             working_dir: self.scratch.to_owned(),
             run_dir: directory,
-            model: offline.setup.model.clone().or_else(|| self.profile.model.value.clone()),
+            model: offline.setup.model.clone().or_else(|| self.profile.model.clone()),
             system_prompt: None,
             permission: Permission::Plan,
             timeout: Some(PATIENCE),
             idle_timeout: None,
             budget: Budget::default(),
-            env_grants: self.profile.pass_env.value.clone(),
+            env_grants: self.profile.pass_env.clone(),
             env: offline.setup.environment(),
             resume: None,
             lease: None,

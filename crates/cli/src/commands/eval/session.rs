@@ -67,7 +67,7 @@ pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Conte
     let cassette = path_of(context, &args.name)?;
     let agent = match &args.agent {
         Some(agent) => agent.clone(),
-        None => project.settings()?.agent.value.to_string(),
+        None => project.settings()?.agent.to_string(),
     };
     let head = Git::at(project.root.clone()).line(&["rev-parse", "HEAD"]).await;
     let at = head.map_err(|error| CliError::of(Exit::Git, &error).hint("commit something first"))?;

@@ -7,7 +7,7 @@ use rehearsal_agent::mock::ScriptFile;
 use rehearsal_app::{
     agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, sessions, status, tasks, testing,
 };
-use rehearsal_core::config::{ConfigFile, TestingFile};
+use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
@@ -36,7 +36,7 @@ fn document<T: JsonSchema>() -> Schema {
 }
 
 const DERIVED: &[(&str, Derive)] = &[
-    ("config", || schema_for!(ConfigFile)),
+    ("config", || schema_for!(Settings)),
     ("flow", || schema_for!(FlowFile)),
     ("scenario", || schema_for!(Scenario)),
     ("role", || schema_for!(RoleFile)),

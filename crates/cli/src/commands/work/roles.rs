@@ -40,7 +40,7 @@ impl ConfiguredRoles {
     ) -> Result<Self, CliError> {
         let mut templates = BTreeMap::new();
         for name in settings.agent_names() {
-            if let Some(profile) = settings.profile_of(&name).filter(|profile| profile.enabled.value) {
+            if let Some(profile) = settings.profile_of(&name).filter(|profile| profile.enabled) {
                 check_permission(profile, trust)?;
                 check_role(profile, project)?;
             }
@@ -67,7 +67,7 @@ impl ConfiguredRoles {
     fn profile(&self, name: &AgentName) -> Option<Profile> {
         let mut profile = self.settings.profile_of(name)?.clone();
         if self.trust {
-            profile.permission.value = PermissionMode::Trust;
+            profile.permission = PermissionMode::Trust;
         }
         Some(profile)
     }

@@ -1,0 +1,79 @@
+//! The settings of an agent.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::settings;
+use super::{DriverKind, HumanDuration, Origins, SandboxSettings};
+use crate::Budget;
+
+settings! {
+    /// An agent: a role, and how it is run.
+    Profile {
+        /// What kind of agent it is.
+        driver: DriverKind = DriverKind::CLAUDE;
+        /// With `driver: crew`: its role, one of the eight that are built in (`rehearsal crew list`) or one of your own in
+        /// `.rehearsal/agents`. Without it: the agent's own name; `implementer` is `code`, `reviewer` and `gatekeeper` are `review`.
+        role: Option<String> = None;
+        /// The program, if it is not on the PATH under its usual name. For `command`: the program to run.
+        program: Option<String> = None;
+        /// Arguments put before those that the driver adds.
+        args: Vec<String> = Vec::new();
+        /// The model.
+        model: Option<String> = None;
+        /// What it may do without being asked.
+        permission: PermissionMode = PermissionMode::AcceptEdits;
+        /// Text appended to its system prompt.
+        system_prompt: Option<String> = None;
+        /// The longest a run may take.
+        // A task that takes an agent more than an hour is too big for one run.
+        timeout: HumanDuration = HumanDuration::from_secs(3600);
+        /// The longest it may be silent.
+        // Agents are silent while a long test suite runs inside a tool call.
+        idle_timeout: HumanDuration = HumanDuration::from_secs(15 * 60);
+        /// What one run may use.
+        budget: Budget = Budget::default();
+        /// Variables of your environment that it may see: names, or `PREFIX_*`.
+        pass_env: Vec<String> = Vec::new();
+        /// Variables set for it. Not for secrets: this file is committed.
+        env: BTreeMap<String, String> = BTreeMap::new();
+        /// Whether it works at all.
+        enabled: bool = true;
+        /// At most so many of its runs at once.
+        at_once: Option<u32> = None;
+        /// The least time between the starts of two of its runs.
+        interval: HumanDuration = HumanDuration::from_secs(0);
+        /// How it is confined. Without it, not at all: agents have rules of their own. It can then write its working tree, its
+        /// repository (not its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches
+        /// the network unless you say `allow_network: false`, and has no limits but those that you set.
+        sandbox: Option<SandboxSettings> = None;
+        /// Which layer set what.
+        #[serde(skip)]
+        origins: Origins = Origins::default();
+    }
+}
+
+/// What an agent may do without being asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// Only look.
+    Plan,
+    /// Edit files; other tools by the agent's own rules.
+    #[default]
+    AcceptEdits,
+    /// Everything. Only on the user's word (`--trust`).
+    Trust,
+}
+
+impl std::fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Plan => "plan",
+            Self::AcceptEdits => "accept_edits",
+            Self::Trust => "trust",
+        })
+    }
+}

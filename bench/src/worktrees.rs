@@ -29,7 +29,7 @@ async fn one_by_one(root: &Utf8Path, repository: &Utf8Path) {
     let (mut fresh, mut warm, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let settings = WorktreeSettings { keep_warm: 1, ..WorktreeSettings::default() };
-        let ours = Worktrees::open(repository, &root.join(format!("ours-{round}")), settings).await.unwrap();
+        let ours = Worktrees::open(repository, &root.join(format!("ours-{round}")), settings).unwrap();
         fresh.push(prepare(&ours, "first").await);
         ours.release(&task("first"), Fence(1), &[]).await.unwrap();
         warm.push(prepare(&ours, "second").await);
@@ -43,7 +43,7 @@ async fn one_by_one(root: &Utf8Path, repository: &Utf8Path) {
 }
 
 async fn at_once(root: &Utf8Path, repository: &Utf8Path) {
-    let ours = Worktrees::open(repository, &root.join("crowd"), WorktreeSettings::default()).await.unwrap();
+    let ours = Worktrees::open(repository, &root.join("crowd"), WorktreeSettings::default()).unwrap();
     let ours = std::sync::Arc::new(ours);
     let start = Instant::now();
     let preparing: tokio::task::JoinSet<bool> = (0..AT_ONCE)

@@ -20,7 +20,6 @@ const OUR_STATE: &str = ".rehearsal/state/";
 
 /// A repository at one moment: its HEAD, and every file that differs from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::unsafe_derive_deserialize, reason = "the `unsafe` is inside of tokio's `try_join!`")]
 pub struct Snapshot {
     /// The commit that HEAD stands for; none in a repository without a commit.
     pub head: Option<Oid>,

@@ -26,7 +26,7 @@ pub async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Wo
         setup: settings.worktrees.setup.clone(),
         keep_warm: settings.worktrees.keep_warm as usize,
     };
-    Ok(Worktrees::open(&project.root, &under, settings).await?)
+    Ok(Worktrees::open(&project.root, &under, settings)?)
 }
 
 /// The directory under which this repository's worktrees are.

@@ -168,7 +168,7 @@ fn list(unsaved: &[Unsaved]) -> String {
 
 impl Worktrees {
     /// The worktrees of the repository around a directory, kept under another one that is for nothing else.
-    pub async fn open(
+    pub fn open(
         repo: &Utf8Path,
         under: &Utf8Path,
         settings: WorktreeSettings,

@@ -1,5 +1,6 @@
 //! How git is called, and how its failures are named.
 #![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_git::{Git, GitError, Oid, Repository, version};

@@ -79,7 +79,7 @@ impl Environment {
             _ => beginning.copy(&repository.files).await?,
         }
         let began_at = Git::at(root.join(ORIGIN)).commit(BASE_REFERENCE).await?;
-        let worktrees = Worktrees::open(&root.join(WORK), &root.join("worktrees"), settings).await?;
+        let worktrees = Worktrees::open(&root.join(WORK), &root.join("worktrees"), settings)?;
         let (forge, landing, gh): (Arc<dyn Forge>, _, _) = match forge {
             ForgeChoice::Local => (Arc::new(Local::open(&root.join(ORIGIN)).await?), Landing::Ours, None),
             ForgeChoice::Gh(gh) => {

@@ -2,6 +2,8 @@
 //!
 //! After a change: `UPDATE_SCHEMAS=1 cargo test -p rehearsal-crew --features schema schemas`.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where something goes wrong")]
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

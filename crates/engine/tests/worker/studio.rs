@@ -146,7 +146,6 @@ impl Studio {
         let settings = WorktreeSettings { setup: None, keep_warm: 2 };
         let worktrees =
             Worktrees::open(&self.root(), &self.path().join(format!("worktrees-{}", self.machine)), settings)
-                .await
                 .unwrap();
         let events = Arc::clone(&self.events);
         Worker {

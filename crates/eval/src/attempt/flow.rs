@@ -72,7 +72,7 @@ impl FlowTrial<'_> {
         self.make_remote().await?;
         let task = self.add_task(prompt, &*store).await?;
         let (steps, stop) = (Arc::new(Mutex::new(Vec::new())), StopSwitch::default());
-        let worker = self.worker(Arc::clone(&store), &steps, &stop, ours).await?;
+        let worker = self.worker(Arc::clone(&store), &steps, &stop, ours)?;
         let ended = {
             let mut working = Box::pin(worker.run());
             tokio::select! {
@@ -129,7 +129,7 @@ impl FlowTrial<'_> {
         added.map(|_| id).map_err(|error| failed("the task", &error))
     }
 
-    async fn worker(
+    fn worker(
         &self,
         store: Arc<dyn Store>,
         steps: &Arc<Mutex<Vec<Step>>>,
@@ -139,8 +139,7 @@ impl FlowTrial<'_> {
         let wrong = |error: &dyn std::fmt::Display| failed("the flow", error);
         let (workspace, settings) = (self.workspace, &self.context.settings);
         let worktree_settings = WorktreeSettings { setup: settings.worktrees.setup.clone(), keep_warm: 0 };
-        let worktrees =
-            Worktrees::open(&workspace.repository, &workspace.worktrees(), worktree_settings).await;
+        let worktrees = Worktrees::open(&workspace.repository, &workspace.worktrees(), worktree_settings);
         let forge = GitHub::new(workspace.gh.program(), &workspace.repository)
             .with_variables(workspace.gh.variables());
         let (steps, stopping, clock) = (Arc::clone(steps), stop.clone(), Arc::clone(&self.context.clock));

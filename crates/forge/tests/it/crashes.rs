@@ -26,7 +26,7 @@ async fn heals(name: &str, damage: impl Fn(&TestEnv, &Utf8Path, &Utf8Path)) {
     fs_err::write(&record, text.replace("}}", "},\"from\":null}")).unwrap();
     let admin = env.repo.join(".git/worktrees/rehearsal-0");
     damage(&env, &worktree.path, &admin);
-    let healed = env.worktrees().await.prepare(&task("t1"), Fence(2), "main").await;
+    let healed = env.worktrees().prepare(&task("t1"), Fence(2), "main").await;
     let healed = healed.unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_whole(name, &env, &healed).await;
 }
@@ -95,7 +95,7 @@ async fn locks_of_the_users_checkout_stand_in_nobodys_way_and_stay() {
     let locks = ["index.lock", "HEAD.lock", "config.lock", "refs/heads/main.lock", "shallow.lock"];
     let locks = locks.map(|name| env.repo.join(".git").join(name));
     locks.iter().for_each(touch);
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     for (fence, name) in [(1, "t1"), (2, "t1"), (1, "t2")] {
         worktrees.prepare(&task(name), Fence(fence), "main").await.unwrap();
         assert!(locks.iter().all(|lock| lock.exists()));
@@ -126,7 +126,7 @@ async fn files_in_the_way_that_are_not_ours_are_left_alone() {
 #[tokio::test]
 async fn work_survives_the_loss_of_its_directory() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     let commit = agent_commits(&first.path, "a.txt", "work\n");
     fs_err::remove_dir_all(&first.path).unwrap();
@@ -140,7 +140,7 @@ async fn work_survives_the_loss_of_its_directory() {
 #[tokio::test]
 async fn files_survive_the_loss_of_their_entry() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     fs_err::write(first.path.join("a.txt"), "not committed\n").unwrap();
     fs_err::remove_dir_all(env.repo.join(".git/worktrees")).unwrap();
@@ -155,7 +155,7 @@ async fn files_survive_the_loss_of_their_entry() {
 #[tokio::test]
 async fn a_killed_git_of_the_last_attempt_does_not_stop_the_next() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     fs_err::write(first.path.join("a.txt"), "half\n").unwrap();
     touch(env.repo.join(".git/worktrees/rehearsal-0/index.lock"));
@@ -170,7 +170,7 @@ async fn helper_prepares_and_clears() {
     let Ok(root) = std::env::var(HELPER) else { return };
     let root = Utf8PathBuf::from(root);
     let settings = WorktreeSettings { setup: std::env::var(SETUP).ok(), keep_warm: 1 };
-    let worktrees = Worktrees::open(&root.join("repo"), &root.join("worktrees"), settings).await.unwrap();
+    let worktrees = Worktrees::open(&root.join("repo"), &root.join("worktrees"), settings).unwrap();
     for fence in 1.. {
         worktrees.prepare(&task("t1"), Fence(fence), "main").await.unwrap();
         worktrees.release(&task("t1"), Fence(fence), &[]).await.unwrap();
@@ -212,7 +212,7 @@ async fn a_setup_that_outlives_its_worker_is_ended_before_the_place_is_made_anew
     helper.kill().unwrap();
     helper.wait().unwrap();
     fs_err::write(there.join("go"), "").unwrap();
-    let worktrees = env.worktrees_with(WorktreeSettings { setup: Some(setup), keep_warm: 1 }).await;
+    let worktrees = env.worktrees_with(WorktreeSettings { setup: Some(setup), keep_warm: 1 });
     worktrees.prepare(&task("t1"), Fence(2), "main").await.unwrap();
     assert_eq!(begun().lines().count(), 2);
     assert!(left.len() >= 2, "{left:?}");
@@ -268,7 +268,7 @@ async fn a_kill_at_any_moment_is_healed() {
         }
         kill(pid, Signal::KILL);
         helper.wait().unwrap();
-        let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 1 }).await;
+        let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 1 });
         let healed = worktrees.prepare(&task("t1"), Fence(i64::MAX), "main").await;
         let healed = healed.unwrap_or_else(|error| panic!("round {round}: {error}"));
         // It may be another place than the last: a git that still clears that one has it until it is done.
@@ -276,7 +276,7 @@ async fn a_kill_at_any_moment_is_healed() {
         assert_eq!(head(&healed.path), head(&env.repo), "round {round}");
         worktrees.release(&task("t1"), Fence(i64::MAX), &[]).await.unwrap();
     }
-    let all = env.worktrees().await.gc(&BTreeSet::new(), &[], GcMode::Delete).await.unwrap();
+    let all = env.worktrees().gc(&BTreeSet::new(), &[], GcMode::Delete).await.unwrap();
     assert!(all.iter().all(|entry| entry.collected == Collected::Removed), "{all:?}");
     assert_eq!(git(&env.repo, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(env.leftover_locks(), Vec::<String>::new());

@@ -56,17 +56,17 @@ impl TestEnv {
         commit
     }
 
-    pub(crate) async fn worktrees(&self) -> Worktrees {
-        self.worktrees_with(WorktreeSettings { setup: None, keep_warm: 4 }).await
+    pub(crate) fn worktrees(&self) -> Worktrees {
+        self.worktrees_with(WorktreeSettings { setup: None, keep_warm: 4 })
     }
 
-    pub(crate) async fn worktrees_with(&self, settings: WorktreeSettings) -> Worktrees {
-        Worktrees::open(&self.repo, &self.under, settings).await.unwrap()
+    pub(crate) fn worktrees_with(&self, settings: WorktreeSettings) -> Worktrees {
+        Worktrees::open(&self.repo, &self.under, settings).unwrap()
     }
 
     /// The worktree of a task's first attempt.
     pub(crate) async fn worktree(&self, name: &str) -> Worktree {
-        self.worktrees().await.prepare(&task(name), Fence(1), "main").await.unwrap()
+        self.worktrees().prepare(&task(name), Fence(1), "main").await.unwrap()
     }
 
     /// All files of git's locks and entries that are left under `.git`.

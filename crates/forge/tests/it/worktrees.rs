@@ -26,7 +26,7 @@ async fn a_task_works_outside_the_repository_at_the_tip_of_its_base() {
 #[tokio::test]
 async fn the_next_attempt_finds_the_work_of_the_last_one() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     let commit = agent_commits(&first.path, "a.txt", "done\n");
     fs_err::write(first.path.join("b.txt"), "half\n").unwrap();
@@ -43,14 +43,14 @@ async fn the_next_attempt_finds_the_work_of_the_last_one() {
 #[tokio::test]
 async fn a_worktree_that_is_worked_in_is_busy_until_it_is_left() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let worktree = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     let held = worktrees.occupy(&worktree).await.unwrap();
     let error = worktrees.occupy(&worktree).await.unwrap_err();
     assert_eq!(error.to_string(), "someone else is still busy with the worktree of task t1");
     drop(held);
     let held = worktrees.occupy(&worktree).await.unwrap();
-    let others = env.worktrees().await;
+    let others = env.worktrees();
     let error = others.occupy(&worktree).await.unwrap_err();
     assert_eq!(error.to_string(), "someone else is still busy with the worktree of task t1");
     drop(held);
@@ -60,7 +60,7 @@ async fn a_worktree_that_is_worked_in_is_busy_until_it_is_left() {
 #[tokio::test]
 async fn a_finished_worktree_is_clean_for_the_next_task() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     git(&first.path, &["checkout", "--quiet", "-b", "feature"]);
     agent_commits(&first.path, "a.txt", "done\n");
@@ -89,7 +89,7 @@ async fn a_finished_worktree_is_clean_for_the_next_task() {
 async fn a_worktree_in_which_git_was_told_to_look_away_is_not_kept() {
     for flag in ["--assume-unchanged", "--skip-worktree"] {
         let env = TestEnv::new();
-        let worktrees = env.worktrees().await;
+        let worktrees = env.worktrees();
         let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
         git(&first.path, &["update-index", flag, "README.md"]);
         fs_err::write(first.path.join("README.md"), "hidden\n").unwrap();
@@ -103,7 +103,7 @@ async fn a_worktree_in_which_git_was_told_to_look_away_is_not_kept() {
 #[tokio::test]
 async fn what_wrote_to_a_warm_worktree_is_undone() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let first = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     worktrees.release(&task("t1"), Fence(1), &[]).await.unwrap();
     fs_err::write(first.path.join("late.txt"), "an orphan wrote this").unwrap();
@@ -116,7 +116,7 @@ async fn what_wrote_to_a_warm_worktree_is_undone() {
 #[tokio::test]
 async fn work_that_is_nowhere_else_is_not_given_up() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let worktree = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     let refusal = async || worktrees.release(&task("t1"), Fence(1), &[]).await.unwrap_err().to_string();
     let told = format!("the worktree `{}` has work that is nowhere else: ", worktree.path);
@@ -143,7 +143,7 @@ async fn work_that_is_nowhere_else_is_not_given_up() {
 #[tokio::test]
 async fn a_stash_of_the_users_own_stands_in_nobodys_way() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     env.write("README.md", "changed by hand\n");
     git(&env.repo, &["stash"]);
@@ -154,7 +154,7 @@ async fn a_stash_of_the_users_own_stands_in_nobodys_way() {
 #[tokio::test]
 async fn a_rebase_that_was_begun_hides_no_work() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let worktree = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     agent_commits(&worktree.path, "README.md", "mine\n");
     env.lands("README.md", "theirs\n");
@@ -167,7 +167,7 @@ async fn a_rebase_that_was_begun_hides_no_work() {
 #[tokio::test]
 async fn clearing_up_says_what_it_would_do_and_then_does_it() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     for name in ["live", "over", "warm"] {
         worktrees.prepare(&task(name), Fence(1), "main").await.unwrap();
     }
@@ -190,7 +190,7 @@ async fn clearing_up_says_what_it_would_do_and_then_does_it() {
 #[tokio::test]
 async fn no_more_worktrees_are_kept_warm_than_was_said() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 1 }).await;
+    let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 1 });
     for name in ["a", "b"] {
         worktrees.prepare(&task(name), Fence(1), "main").await.unwrap();
     }
@@ -205,7 +205,7 @@ async fn no_more_worktrees_are_kept_warm_than_was_said() {
 #[tokio::test]
 async fn read_only_directories_are_removed_too() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 0 }).await;
+    let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 0 });
     let worktree = worktrees.prepare(&task("a"), Fence(1), "main").await.unwrap();
     fs_err::create_dir_all(worktree.path.join("target/mod")).unwrap();
     fs_err::write(worktree.path.join("target/mod/x.go"), "").unwrap();
@@ -254,7 +254,7 @@ async fn nothing_is_copied_through_a_link_that_leads_out() {
 async fn a_setup_command_runs_in_each_fresh_worktree() {
     let env = TestEnv::new();
     let setup = Some("echo $REHEARSAL_PORT > setup.local; test ! -e fail.local".to_owned());
-    let worktrees = env.worktrees_with(WorktreeSettings { setup, keep_warm: 1 }).await;
+    let worktrees = env.worktrees_with(WorktreeSettings { setup, keep_warm: 1 });
     let first = worktrees.prepare(&task("a"), Fence(1), "main").await.unwrap();
     assert_eq!(fs_err::read_to_string(first.path.join("setup.local")).unwrap(), "20000\n");
     worktrees.release(&task("a"), Fence(1), &[]).await.unwrap();
@@ -267,7 +267,7 @@ async fn a_setup_command_runs_in_each_fresh_worktree() {
 async fn a_setup_that_fails_is_told_and_tried_again() {
     let env = TestEnv::new();
     let (gate, setup) = (env.root.join("gate"), format!("echo no network >&2; test -e {}/gate", env.root));
-    let worktrees = env.worktrees_with(WorktreeSettings { setup: Some(setup.clone()), keep_warm: 1 }).await;
+    let worktrees = env.worktrees_with(WorktreeSettings { setup: Some(setup.clone()), keep_warm: 1 });
     let error = worktrees.prepare(&task("a"), Fence(1), "main").await.unwrap_err();
     assert_eq!(error.to_string(), format!("the setup command `{setup}` failed: exit status: 1: no network"));
     fs_err::write(gate, "").unwrap();
@@ -279,7 +279,7 @@ async fn a_setup_that_fails_is_told_and_tried_again() {
 async fn worktrees_inside_of_the_repository_are_refused() {
     let env = TestEnv::new();
     let under = env.repo.join("wt");
-    let opened = rehearsal_forge::Worktrees::open(&env.repo, &under, WorktreeSettings::default()).await;
+    let opened = rehearsal_forge::Worktrees::open(&env.repo, &under, WorktreeSettings::default());
     let expected = format!("worktrees cannot be kept in `{under}`, inside of the repository `{}`", env.repo);
     assert_eq!(opened.unwrap_err().to_string(), expected);
 }
@@ -315,7 +315,7 @@ async fn eight_at_once_all_succeed() {
         // As many processes would: each with its own handle.
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..8 {
-            let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 4 }).await;
+            let worktrees = env.worktrees_with(WorktreeSettings { setup: None, keep_warm: 4 });
             let name = task(&format!("r{round}-{number}"));
             tasks.spawn(async move {
                 let worktree = worktrees.prepare(&name, Fence(1), "main").await.unwrap();
@@ -328,7 +328,7 @@ async fn eight_at_once_all_succeed() {
         assert_eq!(slots, (0..8).collect());
         let mut tasks = tokio::task::JoinSet::new();
         for (name, _) in done {
-            let worktrees = env.worktrees().await;
+            let worktrees = env.worktrees();
             tasks.spawn(async move { worktrees.release(&name, Fence(1), &[]).await.unwrap() });
         }
         tasks.join_all().await;
@@ -341,7 +341,7 @@ async fn eight_at_once_all_succeed() {
 #[tokio::test]
 async fn a_place_is_brought_to_what_was_done_in_another_one() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let mut here = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     let elsewhere = env.lands("a.txt", "from elsewhere\n");
     assert!(here.has_seen(&here.head).await.unwrap());
@@ -362,7 +362,7 @@ async fn a_place_is_brought_to_what_was_done_in_another_one() {
 #[tokio::test]
 async fn what_only_a_place_has_is_set_aside_before_it_is_brought_elsewhere() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let here = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     agent_commits(&here.path, "mine.txt", "never pushed\n");
     fs_err::write(here.path.join("half.txt"), "not committed\n").unwrap();
@@ -379,7 +379,7 @@ async fn what_only_a_place_has_is_set_aside_before_it_is_brought_elsewhere() {
 #[tokio::test]
 async fn a_rebase_that_was_begun_does_not_lead_back() {
     let env = TestEnv::new();
-    let worktrees = env.worktrees().await;
+    let worktrees = env.worktrees();
     let here = worktrees.prepare(&task("t1"), Fence(1), "main").await.unwrap();
     let mine = agent_commits(&here.path, "README.md", "mine\n");
     let theirs = env.lands("README.md", "theirs\n");

@@ -1,5 +1,6 @@
 //! A new agent CLI is one description: a made-up one goes all the way without a change anywhere else.
 #![expect(clippy::unwrap_used, reason = "a test stops where something goes wrong")]
+#![expect(clippy::disallowed_methods, reason = "a test prepares its repository with git")]
 
 #[path = "../../examples/parrot.rs"]
 #[expect(dead_code, reason = "the example is a program too")]

@@ -78,7 +78,9 @@ impl Merged {
     /// `layers` in rising strength.
     pub(super) fn new(layers: &[Layer]) -> Self {
         let mut merged = Self { tree: Node::map(), origins: Origins::default() };
-        layers.iter().for_each(|layer| merged.add(layer));
+        for layer in layers {
+            merged.add(layer);
+        }
         merged
     }
 

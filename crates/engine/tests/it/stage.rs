@@ -87,7 +87,7 @@ impl Stage {
 
     pub(crate) fn worker(&self, agent: &Arc<ScriptedAgent>) -> Worker {
         let events = Arc::clone(&self.events);
-        let settings = resolve(Vec::new(), Overrides::default(), Overrides::default()).unwrap();
+        let settings = resolve(&[], Overrides::default(), Overrides::default()).unwrap();
         let role = Role {
             agent: Arc::clone(agent) as _,
             profile: self.profile.clone(),

@@ -136,9 +136,10 @@ impl Worker {
         }
         // Beats as long as we live, and no longer.
         let _heartbeat = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&state).beat()));
-        let end = Box::pin(state.work()).await;
+        // A worker that died takes no turn: whoever killed it may have it.
+        let end = Box::pin(state.work()).await?;
         let _turn = worker.clock.turn().await;
-        let summary = Box::pin(state.summary(end?)).await?;
+        let summary = Box::pin(state.summary(end)).await?;
         presence.leave();
         Ok(summary)
     }

@@ -133,7 +133,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
     ok    git                 [VERSION]
     ok    supervision         agents and all that they start can be ended
     ok    repository          [REPO]
-    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, agents, store, flow, work, worktrees, forge, loop, testing, check, quality
+    bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, loop, store, flow, work, worktrees, forge, testing, check, quality, agents
           hint: mend the file; `rehearsal schema config` has its form
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration

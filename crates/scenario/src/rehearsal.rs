@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
 use camino::Utf8Path;
-use rehearsal_core::config::{self, DriverKind, Layer, Overrides, Settings};
+use rehearsal_core::config::{self, DriverKind, Overrides, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{Actor, AgentName, NewSession, NewTask, SourceError, Timestamp};
 use rehearsal_engine::{Policy, QueuePolicy, WorkOptions};

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use line_driver::line_driver;
 use rehearsal_agent::{
-    Agent, BootInstant, Confinement, Lease, LeaseKeeper, Orphan, Permission, ProcessAgent, Rendezvous,
-    RunReport, RunRequest,
+    Agent, BootInstant, Confinement, Containment, Lease, LeaseKeeper, Orphan, Permission, ProcessAgent,
+    Rendezvous, RunReport, RunRequest,
 };
 use rehearsal_core::{Budget, RunId, TaskId, Timestamp, VirtualClock};
 use rehearsal_process::{SHIM_ARGUMENT, become_subreaper, shim_main};
@@ -81,7 +81,8 @@ async fn run(mut args: &[String]) -> Result<RunReport, Failure> {
         (request.lease, request.rendezvous) = (Some(lease), Some(rendezvous));
         keeper
     });
-    let agent = agent(program, rest).with_confinement(confinement);
+    let agent =
+        agent(program, rest).contained(confinement.map_or_else(Containment::default, Containment::Sandbox));
     Ok(agent.run(request, Arc::new(|_| {}), CancellationToken::new()).await)
 }
 
@@ -101,6 +102,7 @@ fn request(run_dir: &str, working_dir: &str) -> Result<RunRequest, Failure> {
         model: None,
         system_prompt: None,
         permission: Permission::default(),
+        allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
         budget: Budget::default(),

@@ -61,6 +61,8 @@ pub struct AgentCli {
     pub keys: &'static [(&'static str, &'static str)],
     /// What its requests look like; none for a program of which nothing is known.
     pub requests: Option<ModelClient>,
+    /// Whether it runs every command in a sandbox of its own, so that it needs none around it.
+    pub confines_itself: bool,
     /// How a stand-in imitates it.
     pub mock: MockCli,
 }

@@ -7,16 +7,50 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings};
-use rehearsal_sandbox::{Demand, Limits, Network, Policy, ProjectMode, holds_secrets};
+use rehearsal_sandbox::{
+    Demand, Layer, LayerReport, Limits, Network, Policy, ProjectMode, Sandbox, holds_secrets,
+};
 
 use crate::clis::AgentCli;
 use crate::environment::Variables;
 use crate::git::git_places;
+use crate::{CommandLine, Driver, Permission, RunRequest};
+
+/// What keeps the agents of one profile within bounds.
+#[derive(Debug, Clone)]
+pub enum Containment {
+    /// A sandbox.
+    Sandbox(Confinement),
+    /// The permission rules of their own CLI.
+    OwnRules(NoSandbox),
+}
+
+impl Default for Containment {
+    fn default() -> Self {
+        Self::OwnRules(NoSandbox::Off)
+    }
+}
+
+/// Why an agent runs without a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoSandbox {
+    /// The settings say so.
+    Off,
+    /// It runs every command of its own in a sandbox.
+    ConfinesItself,
+    /// The full sandbox is not available here.
+    Unavailable {
+        /// What is missing.
+        why: String,
+    },
+}
 
 /// How agents of one profile are confined.
 #[derive(Debug, Clone)]
 pub struct Confinement {
     cli: Option<&'static AgentCli>,
+    read: Vec<Utf8PathBuf>,
+    write: Vec<Utf8PathBuf>,
     demand: Demand,
     mode: ProjectMode,
     network: Network,
@@ -34,16 +68,70 @@ const PRIVATE_FILES: u64 = 4 << 30;
 const CERTIFICATES: &[&str] =
     &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"];
 
-impl Confinement {
-    /// As the settings say; none if they say `off`.
-    pub fn new(settings: &SandboxSettings, cli: &'static AgentCli) -> Option<Self> {
+impl Containment {
+    /// As the settings say. For `auto` the sandbox is tried once in `project`.
+    pub fn new(settings: &SandboxSettings, cli: &'static AgentCli, project: &Utf8Path) -> Self {
         let demand = match settings.level {
-            SandboxLevel::Off => return None,
+            SandboxLevel::Off => return Self::OwnRules(NoSandbox::Off),
             SandboxLevel::BestEffort => Demand::BestEffort,
             SandboxLevel::Required => Demand::Required,
+            SandboxLevel::Auto if cli.confines_itself => return Self::OwnRules(NoSandbox::ConfinesItself),
+            SandboxLevel::Auto => match missing_layers(project) {
+                None => Demand::Required,
+                Some(why) => return Self::OwnRules(NoSandbox::Unavailable { why }),
+            },
         };
-        Some(Self {
+        Self::Sandbox(Confinement::new(settings, cli, demand))
+    }
+
+    /// What is executed for a request. In a full sandbox the rules of the agent's CLI are switched off, since ours decide what it
+    /// can touch.
+    pub fn command_line(&self, driver: &Driver, request: &RunRequest) -> CommandLine {
+        match self {
+            Self::Sandbox(confinement) if confinement.is_full() && !driver.cli().confines_itself => {
+                driver.command(&RunRequest { permission: Permission::Trust, ..request.clone() })
+            }
+            _ => driver.command(request),
+        }
+    }
+
+    /// The sandbox, if there is one.
+    pub fn sandbox(&self) -> Option<&Confinement> {
+        match self {
+            Self::Sandbox(confinement) => Some(confinement),
+            Self::OwnRules(_) => None,
+        }
+    }
+}
+
+/// What the full sandbox of an agent lacks on this machine; none if it lacks nothing.
+fn missing_layers(project: &Utf8Path) -> Option<String> {
+    let mut policy = Policy::new(project);
+    policy.mode = ProjectMode::Writable;
+    policy.network = Network::Allowed;
+    policy.limits =
+        Limits { memory: None, cpus: None, processes: None, open_files: None, files: PRIVATE_FILES };
+    match Sandbox::prepare(&policy) {
+        Ok(sandbox) => {
+            let missing = sandbox.report().missing();
+            let name = |(layer, report): &(Layer, &LayerReport)| match &report.why {
+                Some(why) => format!("{layer} ({why})"),
+                None => layer.to_string(),
+            };
+            let names: Vec<String> = missing.iter().map(name).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+impl Confinement {
+    fn new(settings: &SandboxSettings, cli: &'static AgentCli, demand: Demand) -> Self {
+        let paths = |paths: &[String]| paths.iter().map(Utf8PathBuf::from).collect();
+        Self {
             cli: Some(cli),
+            read: paths(&settings.read),
+            write: paths(&settings.write),
             demand,
             mode: match settings.project {
                 None | Some(ProjectAccess::Writable) => ProjectMode::Writable,
@@ -59,7 +147,12 @@ impl Confinement {
                 files: PRIVATE_FILES,
             },
             protected: Vec::new(),
-        })
+        }
+    }
+
+    /// Whether it holds completely or nothing runs.
+    pub fn is_full(&self) -> bool {
+        self.demand == Demand::Required
     }
 
     /// For what an agent of ours lets run: a command has no CLI of its own that keeps anything. Memory and CPUs are the machine's; a
@@ -72,7 +165,8 @@ impl Confinement {
             open_files: None,
             files: PRIVATE_FILES,
         };
-        Self { cli: None, demand, mode, network, limits, protected: Vec::new() }
+        let (read, write, protected) = Default::default();
+        Self { cli: None, read, write, demand, mode, network, limits, protected }
     }
 
     /// The same with more that an agent cannot change, although it may lie in its working tree.
@@ -81,20 +175,45 @@ impl Confinement {
         self
     }
 
-    /// What holds for one run in `working_dir`, whose variables are `env`.
-    pub fn policy(&self, working_dir: &Utf8Path, run_dir: &Utf8Path, env: &Variables) -> Policy {
+    /// What holds for one run, whose variables are `env`. What a run writes that only looks is thrown away.
+    pub fn policy(&self, request: &RunRequest, env: &Variables) -> Policy {
+        let mode = match (request.permission, self.mode) {
+            (Permission::Plan, ProjectMode::Writable) => ProjectMode::Overlay,
+            (_, mode) => mode,
+        };
+        self.policy_for(&request.working_dir, &request.run_dir, mode, env)
+    }
+
+    /// What holds for a command in `working_dir`.
+    pub fn policy_of_tools(&self, working_dir: &Utf8Path, run_dir: &Utf8Path, env: &Variables) -> Policy {
+        self.policy_for(working_dir, run_dir, self.mode, env)
+    }
+
+    fn policy_for(
+        &self,
+        working_dir: &Utf8Path,
+        run_dir: &Utf8Path,
+        mode: ProjectMode,
+        env: &Variables,
+    ) -> Policy {
         let git = git_places(working_dir);
         let mut policy = Policy::new(git.root.clone().unwrap_or_else(|| working_dir.to_owned()));
-        policy.mode = self.mode;
+        policy.mode = mode;
         policy.network = self.network;
         policy.home = env.get("HOME").map(Utf8PathBuf::from);
         policy.limits = self.limits;
         policy.demand = self.demand;
         policy.readable.push(".gitconfig".into());
         policy.readable.extend(readable_by_environment(env, policy.home.as_deref()));
+        policy.readable.extend(self.read.iter().cloned());
+        // Agents report through this program, wherever it is.
+        policy
+            .readable
+            .extend(std::env::current_exe().ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok()));
         policy.writable.push(run_dir.to_owned());
+        policy.writable.extend(self.write.iter().map(|path| below(policy.home.as_deref(), path)));
         policy.protected.clone_from(&self.protected);
-        if self.mode == ProjectMode::Writable {
+        if mode == ProjectMode::Writable {
             policy.writable.extend(git.written);
             policy.protected.extend(git.obeyed);
         } else {
@@ -103,8 +222,7 @@ impl Confinement {
         }
         let own = self.cli.map(|cli| (cli.places)(env)).unwrap_or_default();
         for directory in &own.kept {
-            let directory =
-                policy.home.as_ref().map_or_else(|| directory.clone(), |home| home.join(directory));
+            let directory = below(policy.home.as_deref(), directory);
             // It would be made inside and lost; where it cannot be made, it is.
             let _is_lost = directory.is_absolute().then(|| fs_err::create_dir_all(directory));
         }
@@ -117,6 +235,10 @@ impl Confinement {
         }
         policy
     }
+}
+
+fn below(home: Option<&Utf8Path>, path: &Utf8Path) -> Utf8PathBuf {
+    home.map_or_else(|| path.to_owned(), |home| home.join(path))
 }
 
 /// The directories of the PATH, and certificates.

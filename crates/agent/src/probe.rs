@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::BoxFuture;
 use tokio::io::AsyncReadExt;
 
 use crate::clis::{AgentCli, KNOWN};
@@ -25,37 +26,39 @@ pub struct Probed {
 }
 
 /// Finds the program of a CLI on the PATH of `ours`, and asks it.
-pub async fn probe(
-    cli: &AgentCli,
-    program: &str,
-    args: &[String],
-    ours: &Variables,
-    launcher: &Launcher,
-    working_dir: &Utf8Path,
-) -> Result<Probed, SpawnError> {
-    let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
-    let found =
-        find_program(program, ours.get("PATH").map(String::as_str), working_dir).ok_or_else(missing)?;
-    // Any program is taken as it is, although it may be one of these CLIs; and our own is known.
-    if cli.install.is_none() {
-        let program = KNOWN.of_program(found.file_name().unwrap_or_default()).native_binary(&found);
-        return Ok(Probed { program, capabilities: None });
-    }
-    let program = cli.native_binary(&found);
-    let ask = |question: &[&str]| {
-        let args = args.iter().cloned().chain(question.iter().map(|word| (*word).to_owned())).collect();
-        let spec = SpawnSpec {
-            program: program.to_string(),
-            args,
-            cwd: working_dir.to_owned(),
-            env: harmless(ours),
-            sandbox: None,
+pub fn probe<'a>(
+    cli: &'a AgentCli,
+    program: &'a str,
+    args: &'a [String],
+    ours: &'a Variables,
+    launcher: &'a Launcher,
+    working_dir: &'a Utf8Path,
+) -> BoxFuture<'a, Result<Probed, SpawnError>> {
+    Box::pin(async move {
+        let missing = || SpawnError::ProgramMissing { program: program.to_owned() };
+        let found =
+            find_program(program, ours.get("PATH").map(String::as_str), working_dir).ok_or_else(missing)?;
+        // Any program is taken as it is, although it may be one of these CLIs; and our own is known.
+        if cli.install.is_none() {
+            let program = KNOWN.of_program(found.file_name().unwrap_or_default()).native_binary(&found);
+            return Ok(Probed { program, capabilities: None });
+        }
+        let program = cli.native_binary(&found);
+        let ask = |question: &[&str]| {
+            let args = args.iter().cloned().chain(question.iter().map(|word| (*word).to_owned())).collect();
+            let spec = SpawnSpec {
+                program: program.to_string(),
+                args,
+                cwd: working_dir.to_owned(),
+                env: harmless(ours),
+                sandbox: None,
+            };
+            answer(launcher, spec)
         };
-        answer(launcher, spec)
-    };
-    let (version, help) =
-        tokio::try_join!(ask(&["--version"]), ask(&[cli.subcommand, &["--help"]].concat()))?;
-    Ok(Probed { capabilities: Some(Capabilities::parse(&help, &version)), program })
+        let (version, help) =
+            tokio::try_join!(ask(&["--version"]), ask(&[cli.subcommand, &["--help"]].concat()))?;
+        Ok(Probed { capabilities: Some(Capabilities::parse(&help, &version)), program })
+    })
 }
 
 /// The version a program reports, asked in a scratch home directory. Do not call it for an unknown program: that may do

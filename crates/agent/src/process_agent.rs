@@ -13,6 +13,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use rehearsal_core::{
     Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport, judge,
+    without_prompt,
 };
 use rehearsal_git::{GitError, Released, release_locks};
 use rehearsal_process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
@@ -20,7 +21,7 @@ use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, Containment, NoSandbox};
 use crate::environment::{Variables, agent_environment};
 use crate::git::Snapshot;
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
@@ -43,7 +44,7 @@ pub struct ProcessAgent {
     clock: Arc<dyn Clock>,
     launcher: Launcher,
     graces: Graces,
-    confinement: Option<Confinement>,
+    containment: Containment,
     redactor: Mutex<Option<Redactor>>,
 }
 
@@ -67,8 +68,8 @@ impl ProcessAgent {
     /// its kind needs.
     pub fn new(driver: Driver, ours: Variables, clock: Arc<dyn Clock>) -> Self {
         let grants = driver.cli().variables;
-        let (launcher, graces, confinement, redactor) = Default::default();
-        Self { driver, ours, grants, clock, launcher, graces, confinement, redactor }
+        let (launcher, graces, containment, redactor) = Default::default();
+        Self { driver, ours, grants, clock, launcher, graces, containment, redactor }
     }
 
     /// The same under another shim.
@@ -77,9 +78,9 @@ impl ProcessAgent {
         self
     }
 
-    /// The same, confined.
-    pub fn with_confinement(mut self, confinement: Option<Confinement>) -> Self {
-        self.confinement = confinement;
+    /// The same within bounds. Without this, only the rules of its CLI hold.
+    pub fn contained(mut self, containment: Containment) -> Self {
+        self.containment = containment;
         self
     }
 
@@ -108,7 +109,7 @@ impl ProcessAgent {
 #[async_trait::async_trait]
 impl Agent for ProcessAgent {
     async fn run(&self, request: RunRequest, watch: Watch, cancel: CancellationToken) -> RunReport {
-        let command = self.driver.command(&request);
+        let command = self.containment.command_line(&self.driver, &request);
         let redactor = self.redactor(self.ours.iter().chain(&command.env).chain(&request.env));
         let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
         let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
@@ -153,6 +154,7 @@ impl Findings {
     fn into_report(mut self, request: &RunRequest, redactor: &Redactor) -> RunReport {
         self.warnings.extend(scrub(&request.run_dir, redactor).err());
         self.evidence.read_only = request.permission == Permission::Plan;
+        self.evidence.wire.final_text = without_prompt(&self.evidence.wire.final_text, &request.prompt);
         let evidence = redactor.redact_all(&self.evidence).unwrap_or_else(|| unspeakable(&self.evidence));
         RunReport {
             verdict: judge(&evidence),
@@ -189,9 +191,13 @@ impl Attempt<'_> {
         let mut files = RunFiles::create(&request.run_dir, &request.prompt, self.redactor)?;
         let CommandLine { program, args, env, stdin, warnings: _ } = command;
         let mut env = agent_environment(&self.agent.ours, self.agent.grants, &env, request);
-        let policy =
-            |confinement: &Confinement| confinement.policy(&request.working_dir, &request.run_dir, &env);
-        let sandbox = self.agent.confinement.as_ref().map(policy);
+        let policy = |confinement: &Confinement| confinement.policy(request, &env);
+        if let Containment::OwnRules(NoSandbox::Unavailable { why }) = &self.agent.containment {
+            found.warnings.push(format!(
+                "the sandbox is not available here, so only the agent's own permission rules apply: {why}"
+            ));
+        }
+        let sandbox = self.agent.containment.sandbox().map(policy);
         if sandbox.is_some() {
             // It has a temporary directory of its own, where everybody looks for one.
             env.remove("TMPDIR");

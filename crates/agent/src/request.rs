@@ -30,6 +30,8 @@ pub struct RunRequest {
     pub system_prompt: Option<String>,
     /// What it may do without being asked.
     pub permission: Permission,
+    /// Commands that it needs, as they begin: allowed by rules of its CLI where it may not run everything.
+    pub allow: Vec<String>,
     /// The longest it may run.
     pub timeout: Option<Duration>,
     /// The longest it may be silent.
@@ -82,6 +84,7 @@ pub(crate) mod tests {
             model: None,
             system_prompt: None,
             permission: Permission::default(),
+            allow: Vec::new(),
             timeout: None,
             idle_timeout: None,
             budget: Budget::default(),

@@ -16,6 +16,8 @@ pub struct Caller {
     pub environment: Variables,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// Whether an agent of ours started the process, whatever its environment says.
+    pub is_below_agent: bool,
 }
 
 impl Caller {
@@ -38,16 +40,20 @@ impl Caller {
 
     /// An agent only reports. Everything that changes something else is for people.
     pub fn may_change(&self) -> Result<(), InsideRunError> {
-        self.inside_run().map_or(Ok(()), |inside| Err(InsideRunError { run: inside.run }))
+        match self.inside_run() {
+            Some(inside) => Err(InsideRunError { run: Some(inside.run) }),
+            None if self.is_below_agent => Err(InsideRunError { run: None }),
+            None => Ok(()),
+        }
     }
 }
 
 /// An agent asked for something that only a person may do.
 #[derive(Debug, thiserror::Error)]
-#[error("an agent cannot do this from inside run `{run}`")]
+#[error("an agent cannot do this{}", .run.as_ref().map(|run| format!(" from inside run `{run}`")).unwrap_or_default())]
 pub struct InsideRunError {
-    /// The run that it is in.
-    pub run: String,
+    /// The run that it is in, if its environment still says so.
+    pub run: Option<String>,
 }
 
 /// An agent's report could not be written.
@@ -102,6 +108,7 @@ mod tests {
             directory: "/work".into(),
             environment: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             clock: Arc::new(VirtualClock::starting_at(Timestamp(0))),
+            is_below_agent: false,
         }
     }
 
@@ -110,7 +117,12 @@ mod tests {
         assert!(caller(&[]).may_change().is_ok());
         assert!(caller(&[("REHEARSAL_RUN_ID", ""), ("REHEARSAL_TASK_DIR", "/x")]).may_change().is_ok());
         let agent = caller(&[("REHEARSAL_RUN_ID", "7qm"), ("REHEARSAL_TASK_DIR", "/r/state/runs/7qm")]);
-        assert_eq!(agent.may_change().unwrap_err().run, "7qm");
+        assert_eq!(
+            agent.may_change().unwrap_err().to_string(),
+            "an agent cannot do this from inside run `7qm`"
+        );
+        let without_its_variables = Caller { is_below_agent: true, ..caller(&[]) };
+        assert_eq!(without_its_variables.may_change().unwrap_err().to_string(), "an agent cannot do this");
     }
 
     #[test]

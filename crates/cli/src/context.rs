@@ -38,7 +38,12 @@ impl Context {
         if !directory.is_dir() {
             return Err(CliError::usage(format!("there is no directory `{directory}`")));
         }
-        let caller = Caller { directory, environment: variables(), clock: Arc::new(SystemClock) };
+        let caller = Caller {
+            directory,
+            environment: variables(),
+            clock: Arc::new(SystemClock),
+            is_below_agent: rehearsal_process::is_below_agent(),
+        };
         Ok(Self { ui, caller })
     }
 

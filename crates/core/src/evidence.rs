@@ -308,9 +308,9 @@ fn of_proper_end(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
         None => {}
     }
     let promise = Promise::find(&evidence.wire.final_text);
-    if let Some(Promise::Blocked(reason)) = promise {
-        because.push("the final text says BLOCKED".into());
-        return Outcome::Blocked { reason };
+    if let Some(outcome) = promise.as_ref().and_then(of_promise) {
+        because.push(format!("the final text says {}", outcome.name()));
+        return outcome;
     }
     let changed = evidence.git.as_ref().map(GitFacts::changed);
     if let Some(denial) = evidence.wire.denials.first()
@@ -329,15 +329,26 @@ fn of_proper_end(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
             because.push("the final text says CONTINUE".into());
             Outcome::Continue { message }
         }
-        Some(_) => {
-            because.push("the final text says COMPLETE".into());
+        Some(Promise::Complete | Promise::Done(_)) => {
+            because.push("the final text says that it is done".into());
             Outcome::Done
         }
-        None if changed == Some(false) && !evidence.read_only => {
+        _ if changed == Some(false) && !evidence.read_only => {
             because.push("no signal, no result file, and nothing changed".into());
             Outcome::NoChanges
         }
-        None => Outcome::Done,
+        _ => Outcome::Done,
+    }
+}
+
+/// What a signal decides by itself, whatever changed.
+fn of_promise(promise: &Promise) -> Option<Outcome> {
+    match promise.clone() {
+        Promise::Blocked(reason) => Some(Outcome::Blocked { reason }),
+        Promise::Failed(reason) => Some(Outcome::Failed { reason }),
+        Promise::Approve(_) => Some(Outcome::Approved),
+        Promise::Reject(comment) => Some(Outcome::Rejected { comment }),
+        Promise::Done(_) | Promise::Complete | Promise::Continue(_) => None,
     }
 }
 

@@ -277,17 +277,11 @@ impl Flow {
         self.states.iter().find(|(_, state)| matches!(state, State::End(End::Success))).map(|(name, _)| name)
     }
 
-    /// Whether a loop can take tasks through it: one agent, no steps. Says what stands in the way.
+    /// Whether a loop can take tasks through it: it has one state in which something is done. Says what stands in the way.
     pub fn fits_a_loop(&self) -> Result<(), String> {
-        let working = self.states.iter().filter(|(_, state)| matches!(state, State::Work { .. }));
-        let with_steps = self
-            .states
-            .iter()
-            .find(|(_, state)| matches!(state, State::Work { steps, .. } if !steps.is_empty()));
-        match (working.count(), with_steps) {
-            (_, Some((name, _))) => Err(format!("state `{name}` has steps, and a loop runs none")),
-            (1, None) => Ok(()),
-            (count, None) => Err(format!("{count} of its states have an agent, and a loop works with one")),
+        match self.states.values().filter(|state| matches!(state, State::Work { .. })).count() {
+            1 => Ok(()),
+            count => Err(format!("it has {count} working states, and a loop works in one")),
         }
     }
 

@@ -21,6 +21,7 @@ mod delivery;
 mod event;
 mod evidence;
 pub mod flow;
+mod future;
 pub mod guard;
 mod ids;
 pub mod import;
@@ -49,12 +50,13 @@ pub use evidence::{
     Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError, ResultOutcome,
     Stop, Verdict, judge,
 };
+pub use future::BoxFuture;
 pub use ids::{AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId};
 pub use lane::{Hold, HoldCause, Lane, LaneError};
 pub use model_client::{Bounds, Keep, ModelClient, Rewrite, ToolName};
 pub use oid::{NotAnOid, Oid};
 pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
-pub use promise::Promise;
+pub use promise::{Promise, without_prompt};
 pub use run::{Run, RunEnd, RunStart};
 pub use session::{NewSession, ProgressEntry, Session, SessionEdit};
 pub use source::{Place, SourceError, nearest};

@@ -5,6 +5,7 @@
 
 mod answer;
 
+use rehearsal_core::BoxFuture;
 use rehearsal_llm::chat::{ChatRequest, FinishReason, Message, Usage};
 use rehearsal_llm::model::{ChatModel, ModelError};
 
@@ -70,26 +71,29 @@ const PROMPT: &str = include_str!("planner/prompt.md");
 const PRIORITIES: [u8; 4] = [100, 90, 80, 50];
 
 /// Asks for a plan.
-pub async fn plan(model: &dyn ChatModel, wish: Wish<'_>) -> Result<Planned, PlannerError> {
-    let messages = vec![Message::system(system_prompt(wish.members, wish.known)), Message::user(wish.text)];
-    let mut request = ChatRequest::new(wish.model, messages);
-    let (mut usage, mut requests) = (Usage::default(), 0);
-    loop {
-        let response = model.chat(&request).await?;
-        requests += 1;
-        add(&mut usage, response.usage);
-        let text = response.text();
-        let errors = match read(&text, &response.finish, wish.members) {
-            Ok(Some(reply)) => return Ok(Planned { reply, usage, requests }),
-            Ok(None) => return Err(PlannerError::Silent),
-            Err(errors) => errors,
-        };
-        if requests > 1 {
-            return Err(PlannerError::Malformed { errors, answer: text });
+pub fn plan<'a>(model: &'a dyn ChatModel, wish: Wish<'a>) -> BoxFuture<'a, Result<Planned, PlannerError>> {
+    Box::pin(async move {
+        let messages =
+            vec![Message::system(system_prompt(wish.members, wish.known)), Message::user(wish.text)];
+        let mut request = ChatRequest::new(wish.model, messages);
+        let (mut usage, mut requests) = (Usage::default(), 0);
+        loop {
+            let response = model.chat(&request).await?;
+            requests += 1;
+            add(&mut usage, response.usage);
+            let text = response.text();
+            let errors = match read(&text, &response.finish, wish.members) {
+                Ok(Some(reply)) => return Ok(Planned { reply, usage, requests }),
+                Ok(None) => return Err(PlannerError::Silent),
+                Err(errors) => errors,
+            };
+            if requests > 1 {
+                return Err(PlannerError::Malformed { errors, answer: text });
+            }
+            request.messages.push(Message::assistant(text));
+            request.messages.push(Message::user(repair(&errors)));
         }
-        request.messages.push(Message::assistant(text));
-        request.messages.push(Message::user(repair(&errors)));
-    }
+    })
 }
 
 /// What a model's words come to; none if there are none.

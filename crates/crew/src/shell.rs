@@ -106,7 +106,7 @@ impl Shell {
         let confinement = Confinement::of_tools(leave.mode, leave.network, leave.demand);
         let obeyed = OBEYED_IN_PROJECT.map(|name| worktree.join(".rehearsal").join(name));
         let confinement = obeyed.into_iter().fold(confinement, Confinement::protecting);
-        let policy = confinement.policy(worktree, run_dir, &env);
+        let policy = confinement.policy_of_tools(worktree, run_dir, &env);
         // A sandbox has a temporary directory of its own, where everybody looks for one.
         env.remove("TMPDIR");
         Self { policy, env, directory: worktree.to_owned(), redactor, sandbox: Arc::default() }

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use camino::Utf8PathBuf;
 use rehearsal_agent::environment::{RunIdentity, Variables, tool_environment_in_run};
 use rehearsal_agent::redact::Redactor;
-use rehearsal_core::{RunId, TaskId, nearest};
+use rehearsal_core::{BoxFuture, RunId, TaskId, nearest};
 use rehearsal_llm::chat::{ToolCall, ToolDefinition};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use serde_json::Value;
@@ -156,23 +156,32 @@ pub struct Toolbox {
 
 impl Toolbox {
     /// The tools that a role has in its workplace. Waits for servers of tools to start; one that does not is told in [`notes`](Self::notes).
-    pub async fn open(place: &Workplace) -> Result<Self, ToolboxError> {
-        for name in &place.tools {
-            if !TOOL_NAMES.contains(&name.as_str()) {
-                let near = nearest(name, TOOL_NAMES).map(str::to_owned);
-                return Err(ToolboxError::UnknownTool { name: name.clone(), near });
+    pub fn open<'a>(place: &'a Workplace) -> BoxFuture<'a, Result<Self, ToolboxError>> {
+        Box::pin(async move {
+            for name in &place.tools {
+                if !TOOL_NAMES.contains(&name.as_str()) {
+                    let near = nearest(name, TOOL_NAMES).map(str::to_owned);
+                    return Err(ToolboxError::UnknownTool { name: name.clone(), near });
+                }
             }
-        }
-        let redactor = Redactor::new(&place.variables);
-        let worktree = Arc::new(Worktree::open(&place.worktree)?);
-        let env = tool_environment_in_run(&place.variables, identity(place, &worktree));
-        let shell = Arc::new(shell(place, &worktree, &env, &redactor, Leave::of_role(place)));
-        let hooks = HookRunner::new(&place.hooks, Arc::clone(&shell), &place.role)?;
-        let mut tools = built_in(place, &worktree, &env, &redactor, &shell)?;
-        tools.retain(|tool| place.tools.iter().any(|name| name == tool.name()));
-        let (more, notes) = mcp::tools_of(&place.mcp, worktree.path(), &env).await;
-        tools.extend(more);
-        Ok(Self { role: place.role.clone(), permissions: place.permissions, tools, hooks, redactor, notes })
+            let redactor = Redactor::new(&place.variables);
+            let worktree = Arc::new(Worktree::open(&place.worktree)?);
+            let env = tool_environment_in_run(&place.variables, identity(place, &worktree));
+            let shell = Arc::new(shell(place, &worktree, &env, &redactor, Leave::of_role(place)));
+            let hooks = HookRunner::new(&place.hooks, Arc::clone(&shell), &place.role)?;
+            let mut tools = built_in(place, &worktree, &env, &redactor, &shell)?;
+            tools.retain(|tool| place.tools.iter().any(|name| name == tool.name()));
+            let (more, notes) = mcp::tools_of(&place.mcp, worktree.path(), &env).await;
+            tools.extend(more);
+            Ok(Self {
+                role: place.role.clone(),
+                permissions: place.permissions,
+                tools,
+                hooks,
+                redactor,
+                notes,
+            })
+        })
     }
 
     /// What could not be had, in words for people.

@@ -9,7 +9,7 @@ mod failure;
 use std::pin::pin;
 use std::time::Duration;
 
-use rehearsal_core::{Activity, Denial, Tokens, WireEnd, WireErrorKind, WireReport, WireShape};
+use rehearsal_core::{Activity, BoxFuture, Denial, Tokens, WireEnd, WireErrorKind, WireReport, WireShape};
 use rehearsal_llm::chat::{ChatResponse, FinishReason, Message, Part, Role as Speaker, ToolCall, Usage};
 use rehearsal_llm::model::ChatModel;
 use tokio::time::{Instant, timeout};
@@ -62,35 +62,37 @@ pub const CONTEXT: usize = 120_000;
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// Works on an assignment until it is over.
-pub async fn run(
+pub fn run<'a>(
     assignment: Assignment,
-    model: &dyn ChatModel,
-    tools: &dyn Tools,
-    witness: &dyn Witness,
-    cancel: &CancellationToken,
-) -> WireReport {
-    let (started, limits) = (Instant::now(), assignment.limits);
-    let inside = cancel.child_token();
-    let mut run = Run::new(assignment, model, tools, witness);
-    let end = {
-        let mut work = pin!(run.until_over(&inside));
-        tokio::select! {
-            // A run that is over when its time is, is over.
-            biased;
-            end = &mut work => end,
-            () = tokio::time::sleep(limits.time) => {
-                inside.cancel();
-                // What it says now is our own doing.
-                let _ = timeout(STOP_GRACE, &mut work).await;
-                WireEnd::TimedOut { after_ms: millis(limits.time) }
+    model: &'a dyn ChatModel,
+    tools: &'a dyn Tools,
+    witness: &'a dyn Witness,
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, WireReport> {
+    Box::pin(async move {
+        let (started, limits) = (Instant::now(), assignment.limits);
+        let inside = cancel.child_token();
+        let mut run = Run::new(assignment, model, tools, witness);
+        let end = {
+            let mut work = pin!(run.until_over(&inside));
+            tokio::select! {
+                // A run that is over when its time is, is over.
+                biased;
+                end = &mut work => end,
+                () = tokio::time::sleep(limits.time) => {
+                    inside.cancel();
+                    // What it says now is our own doing.
+                    let _ = timeout(STOP_GRACE, &mut work).await;
+                    WireEnd::TimedOut { after_ms: millis(limits.time) }
+                }
+                () = cancel.cancelled() => {
+                    let _ = timeout(STOP_GRACE, &mut work).await;
+                    interrupted()
+                }
             }
-            () = cancel.cancelled() => {
-                let _ = timeout(STOP_GRACE, &mut work).await;
-                interrupted()
-            }
-        }
-    };
-    run.report(end, started.elapsed())
+        };
+        run.report(end, started.elapsed())
+    })
 }
 
 fn interrupted() -> WireEnd {

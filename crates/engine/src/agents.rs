@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use rehearsal_agent::driver::Program;
+use rehearsal_agent::driver::check::{Need, capability_table};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::{
-    Agent, CommandLine, Confinement, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying,
-    RunRequest, cli_of,
+    Agent, CommandLine, Confinement, Containment, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent,
+    Retrying, RunRequest, cli_of,
 };
-use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Origin, Profile};
+use rehearsal_core::{BoxFuture, Clock};
 use rehearsal_process::{Launcher, SpawnError};
 
 /// An agent that was found and asked what it can do, or one to be shown only.
 pub struct AgentSetup {
     agent: Arc<dyn Agent>,
     driver: Driver,
+    containment: Containment,
     /// What whoever sees its command line should know.
     note: Option<String>,
 }
@@ -34,19 +36,34 @@ pub enum SetupError {
     /// Its program is not there, or does not start.
     #[error(transparent)]
     Program(#[from] SpawnError),
+    /// Its program has no flag that says what it may do, or it did not answer `--help` in time.
+    #[error("`{program}`{version} does not name {flags} in its help, and without {them} it is not run")]
+    Unfit {
+        /// The program.
+        program: String,
+        /// Its version, after a space.
+        version: String,
+        /// The flags, in words.
+        flags: String,
+        /// `it` or `them`.
+        them: &'static str,
+    },
 }
 
 impl AgentSetup {
     /// Finds the program, asks it for its flags, and puts the agent together.
-    pub async fn new(
-        profile: &Profile,
+    pub fn new<'a>(
+        profile: &'a Profile,
         ours: Variables,
         clock: Arc<dyn Clock>,
-        working_dir: &Utf8Path,
+        working_dir: &'a Utf8Path,
         reach: Reach,
-    ) -> Result<Self, SetupError> {
-        let probed = probed(profile, &ours, working_dir).await?;
-        Ok(Self::of(profile, &probed, ours, clock, working_dir, reach))
+    ) -> BoxFuture<'a, Result<Self, SetupError>> {
+        Box::pin(async move {
+            let probed = probed(profile, &ours, working_dir).await?;
+            check_flags(profile, &probed)?;
+            Ok(Self::of(profile, &probed, ours, clock, working_dir, reach))
+        })
     }
 
     /// The agent as it would be if its program were here: to be shown, for what its program can do is not known.
@@ -74,14 +91,15 @@ impl AgentSetup {
         reach: Reach,
     ) -> Self {
         let driver = driver_of(profile, probed, profile.args.clone(), working_dir);
-        let process = ProcessAgent::new(driver.clone(), ours, Arc::clone(&clock))
-            .with_confinement(confinement_of(profile, working_dir));
+        let containment = containment_of(profile, working_dir);
+        let process =
+            ProcessAgent::new(driver.clone(), ours, Arc::clone(&clock)).contained(containment.clone());
         let process = match reach {
             Reach::ItsVendor => process,
             Reach::Stage => process.without_grants(),
         };
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
-        Self { agent, driver, note: None }
+        Self { agent, driver, containment, note: None }
     }
 
     /// The agent.
@@ -91,10 +109,34 @@ impl AgentSetup {
 
     /// What would be executed for a request.
     pub fn command_line(&self, request: &RunRequest) -> CommandLine {
-        let mut line = self.driver.command(request);
+        let mut line = self.containment.command_line(&self.driver, request);
         line.warnings.extend(self.note.clone());
         line
     }
+
+    /// What keeps it within bounds.
+    pub fn containment(&self) -> &Containment {
+        &self.containment
+    }
+}
+
+/// A flag that protects, or that the run is judged by, is never left out because a help text does not name it.
+fn check_flags(profile: &Profile, probed: &Probed) -> Result<(), SetupError> {
+    let Some(capabilities) = &probed.capabilities else { return Ok(()) };
+    let missing: Vec<String> = capability_table(cli_of(profile.driver), capabilities)
+        .into_iter()
+        .filter(|row| row.need == Need::Needed && !row.supported)
+        .map(|row| format!("`{}`", row.flag))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(SetupError::Unfit {
+        program: probed.program.to_string(),
+        version: capabilities.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default(),
+        them: if missing.len() == 1 { "it" } else { "them" },
+        flags: missing.join(", "),
+    })
 }
 
 /// Whom an agent asks.
@@ -113,10 +155,14 @@ async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> 
 }
 
 /// A confined agent cannot change what says how it is confined.
-fn confinement_of(profile: &Profile, project: &Utf8Path) -> Option<Confinement> {
-    let confinement = Confinement::new(profile.sandbox.as_ref()?, cli_of(profile.driver))?;
-    let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
-    Some(obeyed.into_iter().fold(confinement, Confinement::protecting))
+fn containment_of(profile: &Profile, project: &Utf8Path) -> Containment {
+    match Containment::new(&profile.sandbox, cli_of(profile.driver), project) {
+        Containment::Sandbox(confinement) => {
+            let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
+            Containment::Sandbox(obeyed.into_iter().fold(confinement, Confinement::protecting))
+        }
+        own_rules @ Containment::OwnRules(_) => own_rules,
+    }
 }
 
 /// Where the user's own roles are, below `.rehearsal`.
@@ -137,6 +183,14 @@ fn crew_order(profile: &Profile, role: String, project: &Utf8Path) -> CrewOrder 
     // Those of the project and not of the worktree, which the agent could change.
     let agents_dir = Some(project.join(".rehearsal").join(AGENTS));
     CrewOrder { role, agents_dir, timeout }
+}
+
+/// How an agent calls this program: by its path, for its shell may have another PATH.
+pub(crate) fn own_program() -> String {
+    let path = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
+    let path = path.unwrap_or_else(|_| "rehearsal".to_owned());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// The program of a profile: a name on the PATH, or a path. That of the crew is our own.

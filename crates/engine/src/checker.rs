@@ -2,6 +2,7 @@
 //! server come here.
 
 use rehearsal_agent::environment::tool_environment;
+use rehearsal_core::BoxFuture;
 use rehearsal_core::config::CheckSettings;
 use rehearsal_testing::{CheckReport, CheckRequest, CheckedTests, Machine, NotRun, RunWatcher, Stage, check};
 use tokio_util::sync::CancellationToken;
@@ -34,30 +35,32 @@ impl Default for CheckWanted {
 
 impl Checker {
     /// Builds, then lints, then tests; a build that fails is the end of it.
-    pub async fn check(
-        &self,
-        wanted: &CheckWanted,
-        watcher: &RunWatcher,
-        cancel: &CancellationToken,
-    ) -> Result<CheckReport, TesterError> {
-        let mut request = self.request(wanted);
-        request.keep = Some(crate::tester::directory_for_output(&self.tester.keep, &self.tester.draws)?);
-        let mut report = check(&request, &self.tester.spawner(), watcher, cancel).await?;
-        if !wanted.stages.contains(&Stage::Test) {
-            return Ok(report);
-        }
-        if let Some(why) = report.stops(cancel) {
-            report.add_not_run(NotRun { name: Stage::Test, tools: Vec::new(), why });
-            return Ok(report);
-        }
-        let tested = self.tester.test(&wanted.tests, watcher, cancel).await?;
-        report.notes.extend(tested.notes);
-        let tests = tested.projects.into_iter();
-        let tests: Vec<CheckedTests> =
-            tests.map(|project| CheckedTests::of(project.report, project.analysis.groups)).collect();
-        report.duration += tests.iter().map(|tests| tests.duration).sum::<u64>();
-        report.add_tests(tests);
-        Ok(report)
+    pub fn check<'a>(
+        &'a self,
+        wanted: &'a CheckWanted,
+        watcher: &'a RunWatcher,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<CheckReport, TesterError>> {
+        Box::pin(async move {
+            let mut request = self.request(wanted);
+            request.keep = Some(crate::tester::directory_for_output(&self.tester.keep, &self.tester.draws)?);
+            let mut report = check(&request, &self.tester.spawner(), watcher, cancel).await?;
+            if !wanted.stages.contains(&Stage::Test) {
+                return Ok(report);
+            }
+            if let Some(why) = report.stops(cancel) {
+                report.add_not_run(NotRun { name: Stage::Test, tools: Vec::new(), why });
+                return Ok(report);
+            }
+            let tested = self.tester.test(&wanted.tests, watcher, cancel).await?;
+            report.notes.extend(tested.notes);
+            let tests = tested.projects.into_iter();
+            let tests: Vec<CheckedTests> =
+                tests.map(|project| CheckedTests::of(project.report, project.analysis.groups)).collect();
+            report.duration += tests.iter().map(|tests| tests.duration).sum::<u64>();
+            report.add_tests(tests);
+            Ok(report)
+        })
     }
 
     /// What would be built and linted.

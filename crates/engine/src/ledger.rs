@@ -3,7 +3,8 @@
 use rehearsal_agent::RunReport;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Actor, Blame, Outcome, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId, Timestamp,
+    Actor, Blame, GitFacts, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId,
+    Timestamp,
 };
 use rehearsal_store::policy::LONGEST_LINE;
 use rehearsal_store::{Change, CommitError, Committed, FindError, Store, StoreError};
@@ -23,6 +24,8 @@ pub(crate) struct Reported {
     pub(crate) journal: Vec<String>,
     /// Whether its budget was what is left of its worker's: that one is used up is not the task's fault.
     pub(crate) was_capped: bool,
+    /// Whether nothing changed in the repository, and the run did not say why nothing had to.
+    pub(crate) is_without_effect: bool,
 }
 
 impl Reported {
@@ -31,11 +34,19 @@ impl Reported {
     pub(crate) fn of(report: &RunReport, task: &TaskId) -> Self {
         let result = report.evidence.result_file.as_ref().and_then(|result| result.as_ref().ok());
         let succeeded = result.is_some_and(|file| file.outcome == Some(ResultOutcome::Success));
+        let promised = match &report.promise {
+            Some(Promise::Done(reason)) => Some(reason.as_str()),
+            _ => None,
+        };
         let mut tasks = report.tasks.clone();
-        if succeeded {
+        if succeeded || promised.is_some() {
             tasks.insert(0, ReportedTask::Done { id: task.to_string() });
         }
-        Self { tasks, journal: report.progress.clone(), was_capped: false }
+        let in_file = result.and_then(|file| file.reason.as_deref().or(file.comment.as_deref()));
+        let says_why = promised.into_iter().chain(in_file).any(|reason| !reason.trim().is_empty());
+        let changed = report.evidence.git.as_ref().is_none_or(GitFacts::changed);
+        let is_without_effect = !changed && !says_why;
+        Self { tasks, journal: report.progress.clone(), was_capped: false, is_without_effect }
     }
 }
 
@@ -50,8 +61,12 @@ impl Ledger<'_> {
         meaning: Meaning,
     ) -> Result<Written, LedgerError> {
         let was_capped = reported.was_capped;
+        let is_without_effect = reported.is_without_effect && meaning == Meaning::OneIteration;
         let reported = self.what_counts(start, &end.verdict.outcome, reported);
-        let tasks = self.resolve_reported(start, &reported.tasks).await?;
+        let mut tasks = self.resolve_reported(start, &reported.tasks).await?;
+        if is_without_effect {
+            self.refuse_done(start, &mut tasks);
+        }
         let outcome = match meaning.for_task(&end.verdict.outcome, &start.task, &tasks) {
             Outcome::BudgetReached { .. } if was_capped => Outcome::Cancelled,
             outcome => outcome,
@@ -99,6 +114,20 @@ impl Ledger<'_> {
             outcome.name()
         ));
         Reported::default()
+    }
+
+    /// An agent's word is not enough: where nothing changed and it did not say why, no task is done.
+    fn refuse_done(&self, start: &RunStart, tasks: &mut Vec<(Task, TaskInput)>) {
+        tasks.retain(|(task, input)| {
+            let is_done = *input == TaskInput::Finish;
+            if is_done {
+                (self.warn)(format!(
+                    "run {} reported task `{}` as done, but changed nothing and gave no reason: it stays open",
+                    start.id, task.id
+                ));
+            }
+            !is_done
+        });
     }
 
     /// Finds the tasks that an agent reported on. Strangers are refused aloud: an agent speaks for its session only.

@@ -78,6 +78,8 @@ pub struct Iteration {
     pub notes: Vec<String>,
     /// What the user wants to add.
     pub message: Option<String>,
+    /// How the agent calls this program.
+    pub program: String,
 }
 
 #[derive(Serialize)]
@@ -154,6 +156,7 @@ fn iteration_values(current: &Task, iteration: &Iteration) -> minijinja::Value {
         iterations => iteration.most,
         notes => iteration.notes.clone(),
         message => iteration.message.clone(),
+        rehearsal => iteration.program.clone(),
     }
 }
 

@@ -7,6 +7,7 @@
 mod assess;
 mod check_ci;
 mod check_conflicts;
+mod checkout;
 mod command;
 mod commit_leftovers;
 mod create_pr;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::worker::{Outlet, WorkerState};
 
+pub(crate) use checkout::CheckoutContext;
 pub(crate) use merge_pr::{MergeQueue, clear_gate_of, task_of_gate};
 
 /// Where a step is done.
@@ -54,6 +56,7 @@ pub(crate) async fn run(step: &Step, context: &StepContext<'_>) -> Result<Delive
         Step::CheckCi => context.check_ci().await,
         Step::PostComment(text) => context.post_comment(text).await,
         Step::MergePr => context.merge_pr().await,
+        Step::Land => context.land().await,
         Step::Pause(time) => context.pause(time.0),
         Step::Command(command) => context.command(command).await,
     }

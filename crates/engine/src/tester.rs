@@ -12,7 +12,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings};
-use rehearsal_core::{Clock, Timestamp};
+use rehearsal_core::{BoxFuture, Clock, Timestamp};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use rehearsal_store::{Store, StoreError};
 use rehearsal_testing::{
@@ -112,42 +112,45 @@ pub enum TesterError {
 
 impl Tester {
     /// Runs the tests.
-    pub async fn test(
-        &self,
-        wanted: &Wanted,
-        watcher: &RunWatcher,
-        cancel: &CancellationToken,
-    ) -> Result<Tested, TesterError> {
-        let mut request = self.request(wanted)?;
-        let base = match &wanted.baseline {
-            Some(revision) => Some(self.baseline(revision).await?),
-            None => None,
-        };
-        request.keep = Some(remember::directory(&self.keep, &self.draws)?);
-        let tree = WorkingTree::read(&self.root).await.ok();
-        let Choice { projects: to_run, not_run, mut notes } =
-            self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
-        let began = self.clock.now();
-        let spawner = self.spawner();
-        let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
-        self.clock_in(&mut run.projects, began);
-        let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
-        self.remember(&run.projects, &ran, &mut notes).await;
-        let reports: Vec<TestReport> = std::mem::take(&mut run.projects).into_iter().chain(not_run).collect();
-        // Only failures are compared with what changed.
-        let is_red = reports.iter().any(|report| !report.success);
-        let changes = if is_red { Changes::read(&self.root, Since::LastCommit).await.ok() } else { None };
-        let mut projects = Vec::new();
-        for report in reports {
-            projects.push(self.explained(report, changes.as_ref()));
-        }
-        if let Some(base) = base.filter(|_| !cancel.is_cancelled()) {
-            self.compare(&base, &request, &mut projects, &mut notes, cancel).await?;
-        }
-        notes.extend(run.notes);
-        let worst =
-            projects.iter().map(|project| project.report.verdict).max_by_key(|verdict| verdict.weight());
-        Ok(Tested { verdict: worst.unwrap_or(run.verdict), projects, notes })
+    pub fn test<'a>(
+        &'a self,
+        wanted: &'a Wanted,
+        watcher: &'a RunWatcher,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Tested, TesterError>> {
+        Box::pin(async move {
+            let mut request = self.request(wanted)?;
+            let base = match &wanted.baseline {
+                Some(revision) => Some(self.baseline(revision).await?),
+                None => None,
+            };
+            request.keep = Some(remember::directory(&self.keep, &self.draws)?);
+            let tree = WorkingTree::read(&self.root).await.ok();
+            let Choice { projects: to_run, not_run, mut notes } =
+                self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
+            let began = self.clock.now();
+            let spawner = self.spawner();
+            let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
+            self.clock_in(&mut run.projects, began);
+            let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
+            self.remember(&run.projects, &ran, &mut notes).await;
+            let reports: Vec<TestReport> =
+                std::mem::take(&mut run.projects).into_iter().chain(not_run).collect();
+            // Only failures are compared with what changed.
+            let is_red = reports.iter().any(|report| !report.success);
+            let changes = if is_red { Changes::read(&self.root, Since::LastCommit).await.ok() } else { None };
+            let mut projects = Vec::new();
+            for report in reports {
+                projects.push(self.explained(report, changes.as_ref()));
+            }
+            if let Some(base) = base.filter(|_| !cancel.is_cancelled()) {
+                self.compare(&base, &request, &mut projects, &mut notes, cancel).await?;
+            }
+            notes.extend(run.notes);
+            let worst =
+                projects.iter().map(|project| project.report.verdict).max_by_key(|verdict| verdict.weight());
+            Ok(Tested { verdict: worst.unwrap_or(run.verdict), projects, notes })
+        })
     }
 
     /// In a rehearsal no time passes, however long it takes: else its log would be another one each time.
@@ -197,7 +200,7 @@ impl Tester {
             mode: mode_of(sandbox),
             demand: match sandbox.level {
                 SandboxLevel::Required => Demand::Required,
-                SandboxLevel::BestEffort | SandboxLevel::Off => Demand::BestEffort,
+                SandboxLevel::Auto | SandboxLevel::BestEffort | SandboxLevel::Off => Demand::BestEffort,
             },
             network: if sandbox.allow_network { Network::Allowed } else { Network::Private },
             home: self.variables.get("HOME").map(Utf8PathBuf::from),

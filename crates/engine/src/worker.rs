@@ -33,7 +33,7 @@ use camino::Utf8PathBuf;
 use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::TestingSettings;
 use rehearsal_core::quality::Rules;
-use rehearsal_core::{Clock, FlowName, TaskId};
+use rehearsal_core::{BoxFuture, Clock, FlowName, TaskId};
 use rehearsal_store::{CommitError, FindError, Store, StoreError};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -126,21 +126,23 @@ impl From<crate::ledger::LedgerError> for WorkError {
 
 impl Worker {
     /// Works until it is stopped, or its policy says that it is over.
-    pub async fn run(self) -> Result<WorkSummary, WorkError> {
-        let state = Arc::new(WorkerState::new(self));
-        let worker = &state.worker;
-        let presence = Presence::announce(&worker.state_dir, &state.id, state.kind())?;
-        {
+    pub fn run(self) -> BoxFuture<'static, Result<WorkSummary, WorkError>> {
+        Box::pin(async move {
+            let state = Arc::new(WorkerState::new(self));
+            let worker = &state.worker;
+            let presence = Presence::announce(&worker.state_dir, &state.id, state.kind())?;
+            {
+                let _turn = worker.clock.turn().await;
+                Box::pin(state.begin()).await?;
+            }
+            // Beats as long as we live, and no longer.
+            let _heartbeat = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&state).beat()));
+            // A worker that died takes no turn: whoever killed it may have it.
+            let end = Box::pin(state.work()).await?;
             let _turn = worker.clock.turn().await;
-            Box::pin(state.begin()).await?;
-        }
-        // Beats as long as we live, and no longer.
-        let _heartbeat = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&state).beat()));
-        // A worker that died takes no turn: whoever killed it may have it.
-        let end = Box::pin(state.work()).await?;
-        let _turn = worker.clock.turn().await;
-        let summary = Box::pin(state.summary(end)).await?;
-        presence.leave();
-        Ok(summary)
+            let summary = Box::pin(state.summary(end)).await?;
+            presence.leave();
+            Ok(summary)
+        })
     }
 }

@@ -355,6 +355,7 @@ impl AgentTrials {
             model: profile.model.clone(),
             system_prompt: profile.system_prompt.clone(),
             permission: profile.permission,
+            allow: Vec::new(),
             timeout: Some(timeout),
             idle_timeout: Some(profile.idle_timeout.0),
             budget: profile.budget,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::BoxFuture;
 use rehearsal_llm::cassette::Matching;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -75,39 +76,43 @@ pub enum ReplayError {
 }
 
 /// Records one run in a scratch copy of the repository at `root`. If the trial is no evidence, nothing is kept.
-pub async fn record(
-    task: &RecordedTask,
-    root: &Utf8Path,
-    cassette: &Utf8Path,
+pub fn record<'a>(
+    task: &'a RecordedTask,
+    root: &'a Utf8Path,
+    cassette: &'a Utf8Path,
     context: Arc<TrialContext>,
-    cancel: &CancellationToken,
-) -> Result<Trial, TrialError> {
-    let trial = run(task, root, cassette, Mode::Record, context, cancel).await?;
-    if no_evidence(&trial).is_none() {
-        let text = serde_json::to_string_pretty(task).unwrap_or_default();
-        fs_err::write(task_path(cassette), text + "\n")
-            .map_err(|error| TrialError::Failed(error.to_string()))?;
-    }
-    Ok(trial)
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, Result<Trial, TrialError>> {
+    Box::pin(async move {
+        let trial = run(task, root, cassette, Mode::Record, context, cancel).await?;
+        if no_evidence(&trial).is_none() {
+            let text = serde_json::to_string_pretty(task).unwrap_or_default();
+            fs_err::write(task_path(cassette), text + "\n")
+                .map_err(|error| TrialError::Failed(error.to_string()))?;
+        }
+        Ok(trial)
+    })
 }
 
 /// Replays a recording that [`record`] made.
-pub async fn replay(
-    root: &Utf8Path,
-    cassette: &Utf8Path,
+pub fn replay<'a>(
+    root: &'a Utf8Path,
+    cassette: &'a Utf8Path,
     matching: Matching,
     context: Arc<TrialContext>,
-    cancel: &CancellationToken,
-) -> Result<(RecordedTask, Trial), ReplayError> {
-    let path = task_path(cassette);
-    if !path.exists() || !cassette.exists() {
-        return Err(ReplayError::Missing);
-    }
-    let text = fs_err::read_to_string(&path)?;
-    let task: RecordedTask =
-        serde_json::from_str(&text).map_err(|error| ReplayError::BrokenTask { path, error })?;
-    let trial = run(&task, root, cassette, Mode::Replay(matching), context, cancel).await;
-    Ok((task, trial.map_err(ReplayError::Trial)?))
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, Result<(RecordedTask, Trial), ReplayError>> {
+    Box::pin(async move {
+        let path = task_path(cassette);
+        if !path.exists() || !cassette.exists() {
+            return Err(ReplayError::Missing);
+        }
+        let text = fs_err::read_to_string(&path)?;
+        let task: RecordedTask =
+            serde_json::from_str(&text).map_err(|error| ReplayError::BrokenTask { path, error })?;
+        let trial = run(&task, root, cassette, Mode::Replay(matching), context, cancel).await;
+        Ok((task, trial.map_err(ReplayError::Trial)?))
+    })
 }
 
 fn task_path(cassette: &Utf8Path) -> Utf8PathBuf {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rehearsal_core::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -73,48 +74,50 @@ pub enum RunEvent<'a> {
 }
 
 /// Makes all trials that the journal does not have. Those that it has as errors are made again.
-pub async fn run(
-    eval: &Eval,
+pub fn run<'a>(
+    eval: &'a Eval,
     attempts: Arc<dyn Attempts>,
-    journal: &mut Journal,
+    journal: &'a mut Journal,
     limits: Limits,
-    watch: &mut (dyn FnMut(RunEvent<'_>) + Send),
-    cancel: &CancellationToken,
-) -> Result<Ended, JournalError> {
-    let mut missing = missing(eval, journal.records());
-    let mut progress = Progress::new(eval, missing.len());
-    let mut running: JoinSet<(Arc<Case>, TrialId, Result<Trial, TrialError>)> = JoinSet::new();
-    let cases: BTreeMap<&str, Arc<Case>> =
-        eval.cases.iter().map(|case| (case.name.as_str(), Arc::new(case.clone()))).collect();
-    let mut ended = Ended::Complete;
-    loop {
-        while running.len() < limits.jobs.max(1) && !cancel.is_cancelled() {
-            if limits.budget_usd.is_some_and(|budget| !missing.is_empty() && progress.spent() >= budget) {
-                ended = Ended::OverBudget;
-                missing.clear();
+    watch: &'a mut (dyn FnMut(RunEvent<'_>) + Send),
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, Result<Ended, JournalError>> {
+    Box::pin(async move {
+        let mut missing = missing(eval, journal.records());
+        let mut progress = Progress::new(eval, missing.len());
+        let mut running: JoinSet<(Arc<Case>, TrialId, Result<Trial, TrialError>)> = JoinSet::new();
+        let cases: BTreeMap<&str, Arc<Case>> =
+            eval.cases.iter().map(|case| (case.name.as_str(), Arc::new(case.clone()))).collect();
+        let mut ended = Ended::Complete;
+        loop {
+            while running.len() < limits.jobs.max(1) && !cancel.is_cancelled() {
+                if limits.budget_usd.is_some_and(|budget| !missing.is_empty() && progress.spent() >= budget) {
+                    ended = Ended::OverBudget;
+                    missing.clear();
+                }
+                let Some(id) = missing.pop_front() else { break };
+                let Some(case) = cases.get(id.case.as_str()).map(Arc::clone) else { continue };
+                watch(RunEvent::Began(&id));
+                let (attempts, cancel) = (Arc::clone(&attempts), cancel.clone());
+                running.spawn(async move {
+                    let made = attempts.attempt(&case, &id, &cancel).await;
+                    (case, id, made)
+                });
             }
-            let Some(id) = missing.pop_front() else { break };
-            let Some(case) = cases.get(id.case.as_str()).map(Arc::clone) else { continue };
-            watch(RunEvent::Began(&id));
-            let (attempts, cancel) = (Arc::clone(&attempts), cancel.clone());
-            running.spawn(async move {
-                let made = attempts.attempt(&case, &id, &cancel).await;
-                (case, id, made)
-            });
-        }
-        match running.join_next().await {
-            None => break,
-            Some(Ok((case, id, made))) => {
-                let Some(record) = record(&case, id, made) else { continue };
-                journal.add(&record)?;
-                progress.add(&record);
-                watch(RunEvent::Over(&record, progress));
+            match running.join_next().await {
+                None => break,
+                Some(Ok((case, id, made))) => {
+                    let Some(record) = record(&case, id, made) else { continue };
+                    journal.add(&record)?;
+                    progress.add(&record);
+                    watch(RunEvent::Over(&record, progress));
+                }
+                // A trial that panicked says nothing of any agent; it stays missing.
+                Some(Err(_)) => {}
             }
-            // A trial that panicked says nothing of any agent; it stays missing.
-            Some(Err(_)) => {}
         }
-    }
-    Ok(if cancel.is_cancelled() { Ended::Cancelled } else { ended })
+        Ok(if cancel.is_cancelled() { Ended::Cancelled } else { ended })
+    })
 }
 
 /// The trials that are not there yet, the first trial of every case before the second of any.

@@ -142,6 +142,38 @@ impl Work {
         Ok(Some(self.head().await?))
     }
 
+    /// Commits those of these files that differ from HEAD, and nothing else, whatever is staged.
+    pub async fn commit_files(&self, files: &[String], message: &str) -> Result<(), LeftoversError> {
+        let unmerged = self.unmerged().await?;
+        if !unmerged.is_empty() {
+            return Err(LeftoversError::Unmerged { files: unmerged });
+        }
+        let names: String = self
+            .dirty_files()
+            .await?
+            .into_iter()
+            .filter(|file| files.contains(file))
+            .map(|file| file + "\0")
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let these = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        let add = [&["--literal-pathspecs", "add", "--all"], &these[..]].concat();
+        self.git.feed(&add, names.as_bytes()).await?;
+        let git = self.git.committing().await?;
+        let commit = ["--literal-pathspecs", "commit", "--quiet", "--no-verify", "--cleanup=whitespace"];
+        git.feed(&[&commit[..], &["-m", message], &these].concat(), names.as_bytes()).await?;
+        Ok(())
+    }
+
+    /// The files that differ from HEAD.
+    pub async fn dirty_files(&self) -> Result<Vec<String>, GitError> {
+        let args = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
+        let entries = self.git.run(&args).await?;
+        Ok(split_nul(&entries).filter_map(|entry| entry.get(3..).map(str::to_owned)).collect())
+    }
+
     /// Moves the work onto a commit. If it does not fit, everything is as it was, and the error says where.
     pub async fn rebase(&self, onto: &Oid) -> Result<Rebased, RebaseError> {
         self.abort_rebase().await?;

@@ -15,6 +15,7 @@ use crate::forge::{
 };
 use crate::merge::{CandidateError, check_fit, merge_commit};
 use records::{Record, Remark, Stage, Stored, Swap};
+use rehearsal_core::BoxFuture;
 use rehearsal_git::{Git, GitError, Oid, parse_oid};
 
 /// The pull requests of a bare repository.
@@ -25,9 +26,11 @@ pub struct Local {
 
 impl Local {
     /// Those of a bare repository that is there.
-    pub async fn open(dir: &Utf8Path) -> Result<Self, GitError> {
-        let dir = Git::at(dir).line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?;
-        Ok(Self { git: Git::at(dir) })
+    pub fn open<'a>(dir: &'a Utf8Path) -> BoxFuture<'a, Result<Self, GitError>> {
+        Box::pin(async move {
+            let dir = Git::at(dir).line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?;
+            Ok(Self { git: Git::at(dir) })
+        })
     }
 
     /// The tip of a branch.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::{Oid, Timestamp};
+use rehearsal_core::{BoxFuture, Oid, Timestamp};
 use rehearsal_process::{Command, Input, Keep, Output, RunError};
 
 use crate::GitError;
@@ -140,6 +140,22 @@ impl Git {
         Ok(Self { identity: if known { None } else { Some(OURS) }, ..self.clone() })
     }
 
+    /// The variables that make any program commit as [`committing`](Self::committing) does: not every agent's shell reads the
+    /// user's configuration.
+    pub async fn identity_variables(&self) -> Result<Vec<(String, String)>, GitError> {
+        let output = self.end(&["var", "GIT_COMMITTER_IDENT"], &[], WHOLE).await?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let known = said.split_once(" <").and_then(|(name, rest)| Some((name, rest.split_once('>')?.0)));
+        let (name, email) = known.filter(|_| output.status.success()).unwrap_or((OURS.name, OURS.email));
+        let variables = [
+            ("GIT_AUTHOR_NAME", name),
+            ("GIT_AUTHOR_EMAIL", email),
+            ("GIT_COMMITTER_NAME", name),
+            ("GIT_COMMITTER_EMAIL", email),
+        ];
+        Ok(variables.map(|(variable, value)| (variable.to_owned(), value.to_owned())).into())
+    }
+
     /// Where it works.
     pub fn dir(&self) -> &Utf8Path {
         &self.dir
@@ -225,24 +241,33 @@ impl Git {
         }
     }
 
-    async fn end(&self, args: &[&str], input: &[u8], keep: Keep) -> Result<Output, GitError> {
-        let command = || shown(args);
-        let held = self.held.as_ref().map(|file| file.try_clone()).transpose();
-        let input = match held.map_err(GitError::io("hand a lock to git"))? {
-            Some(file) if input.is_empty() => Input::Held(file),
-            _ if input.is_empty() => Input::Empty,
-            _ => Input::Bytes(input.to_vec()),
-        };
-        let run = self.command(args).input(input).keep(keep).limit(self.limit).run();
-        run.await.map_err(|error| match error {
-            RunError::Io(error) if error.kind() == io::ErrorKind::NotFound && self.dir.is_dir() => {
-                GitError::Missing
-            }
-            RunError::Io(source) => {
-                GitError::Io { what: format!("run `git {}` in `{}`", command(), self.dir), source }
-            }
-            RunError::TimedOut => GitError::TimedOut { command: command(), seconds: self.limit.as_secs() },
-            RunError::TooMuch => GitError::TooMuch { command: command() },
+    fn end<'a>(
+        &'a self,
+        args: &'a [&'a str],
+        input: &'a [u8],
+        keep: Keep,
+    ) -> BoxFuture<'a, Result<Output, GitError>> {
+        Box::pin(async move {
+            let command = || shown(args);
+            let held = self.held.as_ref().map(|file| file.try_clone()).transpose();
+            let input = match held.map_err(GitError::io("hand a lock to git"))? {
+                Some(file) if input.is_empty() => Input::Held(file),
+                _ if input.is_empty() => Input::Empty,
+                _ => Input::Bytes(input.to_vec()),
+            };
+            let run = self.command(args).input(input).keep(keep).limit(self.limit).run();
+            run.await.map_err(|error| match error {
+                RunError::Io(error) if error.kind() == io::ErrorKind::NotFound && self.dir.is_dir() => {
+                    GitError::Missing
+                }
+                RunError::Io(source) => {
+                    GitError::Io { what: format!("run `git {}` in `{}`", command(), self.dir), source }
+                }
+                RunError::TimedOut => {
+                    GitError::TimedOut { command: command(), seconds: self.limit.as_secs() }
+                }
+                RunError::TooMuch => GitError::TooMuch { command: command() },
+            })
         })
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rehearsal_core::BoxFuture;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
@@ -131,48 +132,50 @@ impl Command {
 
     /// Runs it in a process group of its own. The group is killed if the run ends early: by its limit, by the size of
     /// its output, or because the future is dropped.
-    pub async fn run(self) -> Result<Output, RunError> {
-        let Self { inner: mut command, input, limit, keep } = self;
-        let (stdin, input) = match input {
-            Input::Empty => (Stdio::null(), Vec::new()),
-            Input::Bytes(bytes) => (Stdio::piped(), bytes),
-            Input::Held(file) => (Stdio::from(file), Vec::new()),
-        };
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
-        let mut group = Group::led_by(child.id());
-        let (mut stdout, mut stderr) = (Kept::new(keep), Kept::new(tail(keep)));
-        let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (mut read_out, mut read_err) = (Ok(()), Ok(()));
-        let end = async {
-            let talk = async {
-                tokio::join!(
-                    feed(stdin, &input),
-                    async { read_out = stdout.read(out, &group).await },
-                    async { read_err = stderr.read(err, &group).await },
-                )
+    pub fn run(self) -> BoxFuture<'static, Result<Output, RunError>> {
+        Box::pin(async move {
+            let Self { inner: mut command, input, limit, keep } = self;
+            let (stdin, input) = match input {
+                Input::Empty => (Stdio::null(), Vec::new()),
+                Input::Bytes(bytes) => (Stdio::piped(), bytes),
+                Input::Held(file) => (Stdio::from(file), Vec::new()),
             };
-            tokio::pin!(talk);
-            tokio::select! {
-                biased;
-                _ = &mut talk => child.wait().await,
-                status = child.wait() => {
-                    // A process that the child left behind may hold the pipes.
-                    let _ = tokio::time::timeout(DRAIN_GRACE, &mut talk).await;
-                    status
+            command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
+            let mut group = Group::led_by(child.id());
+            let (mut stdout, mut stderr) = (Kept::new(keep), Kept::new(tail(keep)));
+            let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+            let (mut read_out, mut read_err) = (Ok(()), Ok(()));
+            let end = async {
+                let talk = async {
+                    tokio::join!(
+                        feed(stdin, &input),
+                        async { read_out = stdout.read(out, &group).await },
+                        async { read_err = stderr.read(err, &group).await },
+                    )
+                };
+                tokio::pin!(talk);
+                tokio::select! {
+                    biased;
+                    _ = &mut talk => child.wait().await,
+                    status = child.wait() => {
+                        // A process that the child left behind may hold the pipes.
+                        let _ = tokio::time::timeout(DRAIN_GRACE, &mut talk).await;
+                        status
+                    }
                 }
-            }
-        };
-        let status = match limit {
-            Some(limit) => tokio::time::timeout(limit, end).await.map_err(|_| RunError::TimedOut)??,
-            None => end.await?,
-        };
-        read_out?;
-        read_err?;
-        group.disarm();
-        let is_cut = stdout.is_cut();
-        let stderr = String::from_utf8_lossy(&stderr.finish()).into_owned();
-        Ok(Output { status, stdout: stdout.finish(), stderr, is_cut })
+            };
+            let status = match limit {
+                Some(limit) => tokio::time::timeout(limit, end).await.map_err(|_| RunError::TimedOut)??,
+                None => end.await?,
+            };
+            read_out?;
+            read_err?;
+            group.disarm();
+            let is_cut = stdout.is_cut();
+            let stderr = String::from_utf8_lossy(&stderr.finish()).into_owned();
+            Ok(Output { status, stdout: stdout.finish(), stderr, is_cut })
+        })
     }
 }
 

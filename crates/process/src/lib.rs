@@ -56,7 +56,7 @@ pub use sweep::{
     become_subreaper, kill_processes_in, kill_processes_marked, kill_processes_of_run, processes_marked,
     processes_of_run,
 };
-pub use table::{ProcessId, processes_at_work};
+pub use table::{ProcessId, is_below_agent, processes_at_work};
 pub use wire::Escaped;
 
 /// The variable that every process of a run inherits, and by which it can be found again.

@@ -123,6 +123,24 @@ pub fn processes_at_work(name: &str, places: &[Utf8PathBuf]) -> Vec<ProcessId> {
     found.map(|entry| entry.id).filter(|id| is_here(id.pid)).collect()
 }
 
+/// Whether this process was started, however indirectly, by an agent that is supervised. An agent can change its environment, but
+/// not its ancestors: what it starts in the background stays below its supervisor.
+pub fn is_below_agent() -> bool {
+    let mut next =
+        std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| Entry::parse(stat.as_bytes()));
+    // A table that changes while it is read must not lead in circles.
+    for _ in 0..MOST_ANCESTORS {
+        match next.and_then(|entry| Entry::read(entry.parent)) {
+            Some(entry) if entry.is_shim() => return true,
+            parent => next = parent,
+        }
+    }
+    false
+}
+
+/// No shell nests this deep.
+const MOST_ANCESTORS: usize = 1000;
+
 /// Those of the table that descend from one of the roots; the roots themselves not.
 pub(super) fn descendants(table: &[Entry], roots: &HashSet<i32>) -> Vec<Entry> {
     let mut children: HashMap<i32, Vec<&Entry>> = HashMap::new();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{OpenError, PostgresStore, SqliteStore, Store, TimeSource};
+use rehearsal_core::BoxFuture;
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,9 +27,12 @@ impl fmt::Debug for StoreLocation {
 }
 
 /// Opens the store of a location; makes what is missing. Of a server, its own clock counts.
-pub async fn open(location: &StoreLocation) -> Result<Arc<dyn Store>, OpenError> {
-    Ok(match location {
-        StoreLocation::Directory(directory) => Arc::new(SqliteStore::open(directory).await?),
-        StoreLocation::Postgres(url) => Arc::new(PostgresStore::open(url, TimeSource::Server).await?),
+pub fn open(location: &StoreLocation) -> BoxFuture<'_, Result<Arc<dyn Store>, OpenError>> {
+    Box::pin(async move {
+        let store: Arc<dyn Store> = match location {
+            StoreLocation::Directory(directory) => Arc::new(SqliteStore::open(directory).await?),
+            StoreLocation::Postgres(url) => Arc::new(PostgresStore::open(url, TimeSource::Server).await?),
+        };
+        Ok(store)
     })
 }

@@ -6,6 +6,7 @@ mod git;
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
+use rehearsal_core::BoxFuture;
 use rehearsal_git::GitError;
 use serde::{Deserialize, Serialize};
 
@@ -80,8 +81,8 @@ impl ChangedLines {
 
 impl Changes {
     /// Asks git, in the directory of the project. Names are relative to it, and of what lies below it.
-    pub async fn read(project: &Utf8Path, since: Since) -> Result<Self, GitError> {
-        git::read(project, since).await
+    pub fn read<'a>(project: &'a Utf8Path, since: Since) -> BoxFuture<'a, Result<Self, GitError>> {
+        Box::pin(async move { git::read(project, since).await })
     }
 
     /// From the texts of `git diff -U0` against the beginning, and against HEAD.

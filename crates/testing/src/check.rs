@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -71,39 +72,41 @@ impl CheckRequest {
 }
 
 /// Builds and lints.
-pub async fn check(
-    request: &CheckRequest,
-    spawner: &dyn Spawner,
-    watcher: &RunWatcher,
-    cancel: &CancellationToken,
-) -> std::io::Result<CheckReport> {
-    let began = Instant::now();
-    let scratch = tempfile::Builder::new().prefix("rehearsal-check-").tempdir()?;
-    let directory = Utf8PathBuf::try_from(scratch.path().to_owned()).map_err(std::io::Error::other)?;
-    let (checks, notes) = request.checks(&directory);
-    let session = Session { request, spawner, watcher, cancel };
-    let mut stages: Vec<StageReport> = Vec::new();
-    let mut not_run: Vec<NotRun> = Vec::new();
-    let mut known = Known::default();
-    for stage in [Stage::Build, Stage::Lint] {
-        let of_stage: Vec<&Check> = checks.iter().filter(|check| check.stage == stage).collect();
-        let why = stops(&stages, cancel);
-        if let Some(why) = why.filter(|_| !of_stage.is_empty()) {
-            let tools = of_stage.iter().map(|check| check.tool.clone()).collect();
-            not_run.push(NotRun { name: stage, tools, why });
-            continue;
-        }
-        for check in of_stage {
-            let report = session.execute(check, stages.len(), &mut known).await;
-            stages.push(report);
-            if cancel.is_cancelled() {
-                break;
+pub fn check<'a>(
+    request: &'a CheckRequest,
+    spawner: &'a dyn Spawner,
+    watcher: &'a RunWatcher,
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, std::io::Result<CheckReport>> {
+    Box::pin(async move {
+        let began = Instant::now();
+        let scratch = tempfile::Builder::new().prefix("rehearsal-check-").tempdir()?;
+        let directory = Utf8PathBuf::try_from(scratch.path().to_owned()).map_err(std::io::Error::other)?;
+        let (checks, notes) = request.checks(&directory);
+        let session = Session { request, spawner, watcher, cancel };
+        let mut stages: Vec<StageReport> = Vec::new();
+        let mut not_run: Vec<NotRun> = Vec::new();
+        let mut known = Known::default();
+        for stage in [Stage::Build, Stage::Lint] {
+            let of_stage: Vec<&Check> = checks.iter().filter(|check| check.stage == stage).collect();
+            let why = stops(&stages, cancel);
+            if let Some(why) = why.filter(|_| !of_stage.is_empty()) {
+                let tools = of_stage.iter().map(|check| check.tool.clone()).collect();
+                not_run.push(NotRun { name: stage, tools, why });
+                continue;
+            }
+            for check in of_stage {
+                let report = session.execute(check, stages.len(), &mut known).await;
+                stages.push(report);
+                if cancel.is_cancelled() {
+                    break;
+                }
             }
         }
-    }
-    let mut report = CheckReport::of(stages, not_run, notes);
-    report.duration = milliseconds(began);
-    Ok(report)
+        let mut report = CheckReport::of(stages, not_run, notes);
+        report.duration = milliseconds(began);
+        Ok(report)
+    })
 }
 
 /// Why what follows is not run.

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rehearsal_core::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -242,37 +243,41 @@ struct Session<'a> {
 }
 
 /// Runs the tests of a repository: project after project.
-pub async fn run(
-    request: &TestRequest,
-    spawner: &dyn Spawner,
-    watcher: &RunWatcher,
-    cancel: &CancellationToken,
-) -> TestRun {
-    let (candidates, notes) = request.candidates();
-    let projects: Vec<Project> = candidates.into_iter().map(Project::from).collect();
-    let mut run = run_projects(request, &projects, spawner, watcher, cancel).await;
-    run.notes.extend(notes);
-    run
+pub fn run<'a>(
+    request: &'a TestRequest,
+    spawner: &'a dyn Spawner,
+    watcher: &'a RunWatcher,
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, TestRun> {
+    Box::pin(async move {
+        let (candidates, notes) = request.candidates();
+        let projects: Vec<Project> = candidates.into_iter().map(Project::from).collect();
+        let mut run = run_projects(request, &projects, spawner, watcher, cancel).await;
+        run.notes.extend(notes);
+        run
+    })
 }
 
 /// Runs the tests of these projects.
-pub async fn run_projects(
-    request: &TestRequest,
-    projects: &[Project],
-    spawner: &dyn Spawner,
-    watcher: &RunWatcher,
-    cancel: &CancellationToken,
-) -> TestRun {
-    let began = Instant::now();
-    let session = Session { request, machine: request.machine(), spawner, watcher, cancel };
-    let mut reports = Vec::new();
-    for project in projects {
-        if cancel.is_cancelled() && !reports.is_empty() {
-            break;
+pub fn run_projects<'a>(
+    request: &'a TestRequest,
+    projects: &'a [Project],
+    spawner: &'a dyn Spawner,
+    watcher: &'a RunWatcher,
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, TestRun> {
+    Box::pin(async move {
+        let began = Instant::now();
+        let session = Session { request, machine: request.machine(), spawner, watcher, cancel };
+        let mut reports = Vec::new();
+        for project in projects {
+            if cancel.is_cancelled() && !reports.is_empty() {
+                break;
+            }
+            reports.extend(session.run_project(project, reports.len()).await);
         }
-        reports.extend(session.run_project(project, reports.len()).await);
-    }
-    together(reports, milliseconds(began))
+        together(reports, milliseconds(began))
+    })
 }
 
 impl Session<'_> {

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use camino::Utf8Path;
+use rehearsal_core::BoxFuture;
 use rehearsal_git::{GitError, Oid, Repository};
 use sha2::{Digest, Sha256};
 
@@ -26,27 +27,29 @@ const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--untracked-files=
 
 impl WorkingTree {
     /// Asks git, and reads what is not committed. Nothing is written, not even git's index.
-    pub async fn read(directory: &Utf8Path) -> Result<Self, GitError> {
-        let (git, root) = (git(directory), Repository::around(directory)?.root);
-        let committed = async {
-            let Some(commit) = git.find_commit("HEAD").await? else { return Ok((None, String::new())) };
-            let tree = git.oid(&["rev-parse", &format!("{commit}^{{tree}}")]).await?;
-            Ok::<_, GitError>((Some(commit), tree.to_string()))
-        };
-        let ((commit, tree), status) = tokio::try_join!(committed, git.head(&STATUS, LARGEST))?;
-        let changed: Vec<&str> =
-            status.text.split('\0').filter(|entry| entry.len() > 3 && is_theirs(entry)).collect();
-        if changed.is_empty() && !status.is_cut {
-            return Ok(Self { commit, hash: tree, clean: true });
-        }
-        let mut hash = Sha256::new();
-        hash.update(tree.as_bytes());
-        for entry in changed {
-            hash.update(entry.as_bytes());
-            hash.update(content(&root.join(&entry[3..])));
-        }
-        let hash = hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { commit, hash, clean: false })
+    pub fn read<'a>(directory: &'a Utf8Path) -> BoxFuture<'a, Result<Self, GitError>> {
+        Box::pin(async move {
+            let (git, root) = (git(directory), Repository::around(directory)?.root);
+            let committed = async {
+                let Some(commit) = git.find_commit("HEAD").await? else { return Ok((None, String::new())) };
+                let tree = git.oid(&["rev-parse", &format!("{commit}^{{tree}}")]).await?;
+                Ok::<_, GitError>((Some(commit), tree.to_string()))
+            };
+            let ((commit, tree), status) = tokio::try_join!(committed, git.head(&STATUS, LARGEST))?;
+            let changed: Vec<&str> =
+                status.text.split('\0').filter(|entry| entry.len() > 3 && is_theirs(entry)).collect();
+            if changed.is_empty() && !status.is_cut {
+                return Ok(Self { commit, hash: tree, clean: true });
+            }
+            let mut hash = Sha256::new();
+            hash.update(tree.as_bytes());
+            for entry in changed {
+                hash.update(entry.as_bytes());
+                hash.update(content(&root.join(&entry[3..])));
+            }
+            let hash = hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+            Ok(Self { commit, hash, clean: false })
+        })
     }
 }
 

@@ -63,6 +63,7 @@ fn request(dir: &tempfile::TempDir) -> RunRequest {
         model: None,
         system_prompt: None,
         permission: Permission::AcceptEdits,
+        allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
         budget: Budget::default(),

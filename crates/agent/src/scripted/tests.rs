@@ -18,6 +18,7 @@ fn request(prompt: &str) -> RunRequest {
         model: None,
         system_prompt: None,
         permission: Permission::AcceptEdits,
+        allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
         budget: Budget::default(),

@@ -49,6 +49,7 @@ impl Stage {
             model: None,
             system_prompt: None,
             permission: Permission::default(),
+            allow: Vec::new(),
             timeout: Some(FOR_EVER),
             idle_timeout: None,
             budget: Budget::default(),

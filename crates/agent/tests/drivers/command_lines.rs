@@ -18,6 +18,7 @@ fn request(permission: Permission) -> RunRequest {
         model: None,
         system_prompt: None,
         permission,
+        allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
         budget: Budget::default(),

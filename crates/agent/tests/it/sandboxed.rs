@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rehearsal_agent::{Confinement, RunReport, cli_of};
+use rehearsal_agent::{Confinement, Containment, RunReport, cli_of};
 use rehearsal_core::config::{Layer, Origin, Overrides, resolve};
 use rehearsal_core::{Exit, Outcome, Stop};
 use rehearsal_process::{Supervised, become_subreaper, processes_of_run};
@@ -19,7 +19,8 @@ fn confinement(driver: &str, sandbox: &str) -> Confinement {
     let layer = Layer::parse(&text, Origin::file("config.yaml")).unwrap();
     let settings = resolve(&[layer], Overrides::default(), Overrides::default()).unwrap();
     let profile = settings.profile().unwrap();
-    Confinement::new(profile.sandbox.as_ref().unwrap(), cli_of(profile.driver)).unwrap()
+    let containment = Containment::new(&profile.sandbox, cli_of(profile.driver), "/".into());
+    containment.sandbox().unwrap().clone()
 }
 
 /// A repository, a home with a secret, a file outside, and an agent confined as `sandbox` says.

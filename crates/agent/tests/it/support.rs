@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::{Agent, Confinement, Graces, Permission, ProcessAgent, RunReport, RunRequest, Watch};
+use rehearsal_agent::{
+    Agent, Confinement, Containment, Graces, Permission, ProcessAgent, RunReport, RunRequest, Watch,
+};
 use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
 use rehearsal_process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
 use tokio_util::sync::CancellationToken;
@@ -76,6 +78,7 @@ impl Bench {
             model: None,
             system_prompt: None,
             permission: Permission::default(),
+            allow: Vec::new(),
             timeout: Some(FOR_EVER),
             idle_timeout: None,
             budget: Budget::default(),
@@ -115,7 +118,7 @@ impl Bench {
         ProcessAgent::new(driver, self.ours.clone(), clock)
             .with_launcher(launcher())
             .with_graces(self.graces)
-            .with_confinement(self.confinement.clone())
+            .contained(self.confinement.clone().map_or_else(Containment::default, Containment::Sandbox))
     }
 
     pub(crate) fn watch(&self) -> Watch {

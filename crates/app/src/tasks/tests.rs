@@ -25,7 +25,7 @@ impl Scene {
         let root = Utf8PathBuf::from_path_buf(directory.path().canonicalize().unwrap()).unwrap();
         fs_err::create_dir_all(root.join(".rehearsal")).unwrap();
         let clock = Arc::new(VirtualClock::starting_at(Timestamp(1_000)));
-        let person = Caller { directory: root, environment: Variables::new(), clock };
+        let person = Caller { directory: root, environment: Variables::new(), clock, is_below_agent: false };
         Self { person, _directory: directory }
     }
 

@@ -51,15 +51,27 @@ struct ScriptedAgent {
 impl TestEnv {
     /// A git repository with one commit.
     pub(crate) fn new() -> Self {
-        let env = Self::without_repository();
-        env.git(&["init", "--quiet", "--initial-branch=main"]);
-        env.file("README.md", "# Greetings\n").commit("A beginning");
-        env
+        Self::without_repository().with_repository()
+    }
+
+    /// The same, but not below the machine's directory for temporary files.
+    pub(crate) fn outside_tmp() -> Self {
+        let directory = tempfile::Builder::new().prefix("it-").tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        Self::in_directory(directory.unwrap()).with_repository()
+    }
+
+    fn with_repository(self) -> Self {
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        self.file("README.md", "# Greetings\n").commit("A beginning");
+        self
     }
 
     /// An empty directory.
     pub(crate) fn without_repository() -> Self {
-        let directory = tempfile::Builder::new().prefix("rehearsal-it-").tempdir().unwrap();
+        Self::in_directory(tempfile::Builder::new().prefix("rehearsal-it-").tempdir().unwrap())
+    }
+
+    fn in_directory(directory: tempfile::TempDir) -> Self {
         let scratch = Utf8PathBuf::from_path_buf(directory.path().canonicalize().unwrap()).unwrap();
         for name in ["repo", "home", "bin", "agent", "tmp"] {
             std::fs::create_dir(scratch.join(name)).unwrap();
@@ -150,7 +162,7 @@ impl TestEnv {
         std::fs::write(&path, script).unwrap();
         let state = self.scratch.join(format!("agent/{name}.calls"));
         self.others.push(format!(
-            "  {name}:\n    driver: claude\n    program: {PROGRAM}\n    args: [mock-agent, --as, claude, --script, {path}]\n    env: {{ REHEARSAL_MOCK_STATE: {state} }}"
+            "  {name}:\n    driver: claude\n    program: {PROGRAM}\n    args: [mock-agent, --as, claude, --script, {path}]\n    env: {{ REHEARSAL_MOCK_STATE: {state} }}\n    sandbox: off"
         ));
         self.configure()
     }
@@ -185,6 +197,10 @@ impl TestEnv {
             lines.push(format!("    program: {PROGRAM}"));
             lines.push(format!("    args: {args}"));
             lines.push(format!("    env: {{ REHEARSAL_MOCK_STATE: {state} }}"));
+        }
+        // A stand-in reads its script and counts its calls outside of the repository, where a sandbox would not let it.
+        if self.agent.is_some() && !self.settings.iter().any(|line| line.starts_with("sandbox")) {
+            lines.push("    sandbox: off".to_owned());
         }
         lines.extend(self.settings.iter().map(|line| format!("    {line}")));
         lines.extend(self.others.clone());

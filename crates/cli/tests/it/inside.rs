@@ -73,3 +73,15 @@ fn an_agent_may_look_at_everything() {
         env.run_inside(&run, command).ends_with(0);
     }
 }
+
+#[test]
+fn an_agent_that_hides_its_run_still_cannot_decide() {
+    let script = "runs: [[{ run: { command: 'env -u REHEARSAL_RUN_ID -u REHEARSAL_TASK_DIR rehearsal pause > ../agent/said 2>&1', status: 2 } }]]";
+    let env = TestEnv::new().session("greet").task("Say hello").agent_script(script);
+    env.must(&["run", "--iterations", "1"]);
+    assert_snapshot!(env.read("../agent/said"), @r"
+    error: an agent cannot do this
+    hint: `rehearsal task done ID`, `rehearsal task block ID --reason …` and `rehearsal session progress TEXT` report
+    ");
+    assert_eq!(env.json(&["status"])["held"], serde_json::json!([]));
+}

@@ -23,6 +23,7 @@ mod evals_mutated;
 mod evals_page;
 mod evals_recorded;
 mod evals_shipped;
+mod evening;
 mod failures;
 mod flows_changed;
 mod full_disk;

@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use super::{Layer, Origin, Origins, Profile, SandboxSettings, Settings};
+use super::{Layer, Origin, Origins, Profile, Settings};
 use crate::SourceError;
 use crate::yaml::{self, Node, Plain, Tree};
 
 /// All settings with their defaults. A mapping that is not empty is a section: layers are merged inside it. Everything else is one
 /// value, which a layer replaces as a whole. Every agent has the shape of `*`.
 pub(super) static SHAPE: LazyLock<Node> = LazyLock::new(|| {
-    let mut agent = defaults(&Profile { sandbox: Some(SandboxSettings::default()), ..Profile::default() });
+    let mut agent = defaults(&Profile::default());
     *agent.entry("budget") = Node::map();
     let mut all = defaults(&Settings::default());
     *all.entry("agents") = Node::map();

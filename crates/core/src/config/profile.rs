@@ -44,10 +44,10 @@ settings! {
         at_once: Option<u32> = None;
         /// The least time between the starts of two of its runs.
         interval: HumanDuration = HumanDuration::from_secs(0);
-        /// How it is confined. Without it, not at all: agents have rules of their own. It can then write its working tree, its
-        /// repository (not its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches
-        /// the network unless you say `allow_network: false`, and has no limits but those that you set.
-        sandbox: Option<SandboxSettings> = None;
+        /// How it is confined: `auto`, `required`, `best_effort` or `off`. Confined, it can write its working tree, its repository (not
+        /// its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches the network unless
+        /// you say `allow_network: false`, and has no limits but those that you set. In a full sandbox its CLI asks for nothing.
+        sandbox: SandboxSettings = SandboxSettings::of_agent();
         /// Which layer set what.
         #[serde(skip)]
         origins: Origins = Origins::default();

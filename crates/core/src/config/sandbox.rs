@@ -22,6 +22,10 @@ settings! {
         /// The most processes.
         // Test runners start many workers with many threads; a fork bomb passes this in a blink.
         max_processes: Option<u32> = Some(1024);
+        /// More files and directories that it may read. A relative path is below your home.
+        read: Vec<String> = Vec::new();
+        /// More directories that it may write: what it writes there stays. A relative path is below your home.
+        write: Vec<String> = Vec::new();
     }
 }
 
@@ -29,12 +33,14 @@ impl SandboxSettings {
     /// The defaults for an agent: it edits the project, reaches its model, and builds as its user would.
     pub(super) fn of_agent() -> Self {
         Self {
-            level: SandboxLevel::BestEffort,
+            level: SandboxLevel::Auto,
             project: Some(ProjectAccess::Writable),
             allow_network: true,
             max_memory: None,
             max_cpus: None,
             max_processes: None,
+            read: Vec::new(),
+            write: Vec::new(),
         }
     }
 }
@@ -44,6 +50,9 @@ impl SandboxSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxLevel {
+    /// All of it where the system has it. Where it does not, tests take what there is, and agents run without it, under the
+    /// permission rules of their own CLI.
+    Auto,
     /// None of it.
     Off,
     /// Whatever the system gives; the report says what it did not.

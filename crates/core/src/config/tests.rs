@@ -67,7 +67,7 @@ fn a_section_is_merged_and_a_value_is_replaced() {
     assert_eq!((profile.args.as_slice(), profile.model.as_deref()), (&["x".to_owned()][..], Some("m")));
     assert_eq!(profile.env, [("B".to_owned(), "2".to_owned())].into());
     assert_eq!((profile.budget.usd, profile.budget.turns), (None, Some(9)));
-    let sandbox = profile.sandbox.as_ref().unwrap();
+    let sandbox = &profile.sandbox;
     assert_eq!((sandbox.level, sandbox.max_cpus), (SandboxLevel::Required, Some(4.0)));
     assert!(settings.agents.contains_key(&name("b")));
 }

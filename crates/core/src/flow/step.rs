@@ -24,6 +24,7 @@ pub enum Step {
     CheckCi,
     PostComment(String),
     MergePr,
+    Land,
     Pause(HumanDuration),
     Command(String),
 }
@@ -75,7 +76,7 @@ impl Need {
 }
 
 /// Every step there is. Parser, schema, checks and engine read this table.
-pub static STEPS: [StepSpec; 12] = [
+pub static STEPS: [StepSpec; 13] = [
     row("rebase", "Puts the work on top of its base.", Step::Rebase).edge(EdgeName::Conflict).reports_head(),
     row("run_tests", "Runs the repository's tests.", Step::RunTests).edge(EdgeName::TestsFailed),
     row("assess", "Looks whether the change needs a review.", Step::Assess).edge(EdgeName::NeedsReview),
@@ -94,6 +95,13 @@ pub static STEPS: [StepSpec; 12] = [
     row("merge_pr", "Merges the pull request, after the gate ran on the merged tree.", Step::MergePr)
         .edge(EdgeName::MergeFailed)
         .needs(&[Need::Branch, Need::PullRequest]),
+    row(
+        "land",
+        "Merges as `merge_pr` does, but leaves a pull request on GitHub open for people.",
+        Step::Land,
+    )
+    .edge(EdgeName::MergeFailed)
+    .needs(&[Need::Branch, Need::PullRequest]),
     row("pause", "Lets so much time pass.", Step::Pause(HumanDuration(Duration::ZERO)))
         .takes("a time, like `2h`", |text| text.parse().map(Step::Pause)),
     row("command", "Runs this command in the worktree.", Step::Command(String::new()))

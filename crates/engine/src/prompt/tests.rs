@@ -44,6 +44,7 @@ fn prompt_of(template: &str, tasks: &[Task], notes: &[String]) -> Result<String,
                 all_tasks: tasks.len() as u64 + 1,
                 notes: notes.to_vec(),
                 message: Some("Mind the gap.".into()),
+                program: "rehearsal".into(),
             }),
         },
     )

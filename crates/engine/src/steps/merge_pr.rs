@@ -48,6 +48,14 @@ impl MergeQueue {
 }
 
 impl StepContext<'_> {
+    /// Merges where landing is ours; elsewhere the open pull request is the result.
+    pub(super) async fn land(&self) -> Result<Delivery, StepFailure> {
+        match self.outlet.landing {
+            Landing::Ours => self.merge_pr().await,
+            Landing::Forge => Ok(self.delivery()),
+        }
+    }
+
     pub(super) async fn merge_pr(&self) -> Result<Delivery, StepFailure> {
         let (head, number) = (self.pushed()?, self.number()?);
         let view = self.view().await?;

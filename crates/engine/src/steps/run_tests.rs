@@ -1,13 +1,18 @@
 //! The gate: the repository's tests, on exactly one tree.
 
+use std::sync::Arc;
+
 use camino::Utf8Path;
 use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
 use rehearsal_forge::tree_of;
 use rehearsal_git::Oid;
 use rehearsal_testing::{AgentBudget, RunWatcher, Verdict, agent_report};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{StepContext, of_git, red};
 use crate::tester::{Tested, Tester, Wanted};
+use crate::worker::WorkerState;
 
 impl StepContext<'_> {
     /// Runs the tests, unless this very tree has passed them.
@@ -25,27 +30,40 @@ impl StepContext<'_> {
 
     /// Runs the tests of a checkout. Green is the only way to `Ok`.
     pub(super) async fn test_in(&self, directory: &Utf8Path) -> Result<(), StepFailure> {
-        let worker = &self.state.worker;
-        let tester = Tester {
-            root: directory.to_owned(),
-            settings: worker.testing.clone(),
-            base_branch: Some(self.outlet.base.clone()),
-            keep: worker.state_dir.join("tests"),
-            variables: worker.variables.clone(),
-            store: std::sync::Arc::clone(&worker.store),
-            clock: std::sync::Arc::clone(&worker.clock),
-            draws: crate::Draws::of_seed(self.state.draw()),
-        };
-        let tested = tester.test(&Wanted::default(), &RunWatcher::none(), self.cancel).await;
-        let tested = tested.map_err(|error| StepFailure::Systemic {
-            outcome: OutcomeName::SandboxUnavailable,
-            reason: error.to_string(),
-        })?;
-        judged(&tested)
+        let tester = tester(self.state, directory, Some(self.outlet.base.clone()));
+        judged(&tested(&tester, &Wanted::default(), self.cancel).await?)
     }
 }
 
-fn judged(tested: &Tested) -> Result<(), StepFailure> {
+/// The tests of a checkout, as the configuration says.
+pub(super) fn tester(state: &WorkerState, directory: &Utf8Path, base_branch: Option<String>) -> Tester {
+    let worker = &state.worker;
+    Tester {
+        root: directory.to_owned(),
+        settings: worker.testing.clone(),
+        base_branch,
+        keep: worker.state_dir.join("tests"),
+        variables: worker.variables.clone(),
+        store: Arc::clone(&worker.store),
+        clock: Arc::clone(&worker.clock),
+        draws: crate::Draws::of_seed(state.draw()),
+    }
+}
+
+pub(super) async fn tested(
+    tester: &Tester,
+    wanted: &Wanted,
+    cancel: &CancellationToken,
+) -> Result<Tested, StepFailure> {
+    let tested = tester.test(wanted, &RunWatcher::none(), cancel).await;
+    tested.map_err(|error| StepFailure::Systemic {
+        outcome: OutcomeName::SandboxUnavailable,
+        reason: error.to_string(),
+    })
+}
+
+/// Green is the only way to `Ok`.
+pub(super) fn judged(tested: &Tested) -> Result<(), StepFailure> {
     match tested.verdict {
         Verdict::Passed | Verdict::Unaffected => Ok(()),
         // No test is no proof; and no agent can be told to mend it.

@@ -7,7 +7,7 @@ use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::{
     Actor, AgentName, Blame, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
 };
-use rehearsal_forge::{CheckoutPrint, Worktree};
+use rehearsal_forge::{CheckoutPrint, Work, Worktree};
 use rehearsal_git::Git;
 use rehearsal_store::Change;
 
@@ -82,6 +82,8 @@ impl Slot<'_> {
             Workspace::Checkout(root) => match self.request(role, start, root).await? {
                 Ok((request, was_capped)) => {
                     self.was_capped = was_capped;
+                    // Where git has no answer, nothing is committed either.
+                    self.dirty_before = Work::at(root).dirty_files().await.unwrap_or_default();
                     Ok(role.agent.run(request, self.watch(), self.cancel.clone()).await)
                 }
                 Err(outcome) => Ok(report_of(outcome)),

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::{Hindrance, Limits, Situation};
 use rehearsal_core::{
-    Actor, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
+    Actor, BoxFuture, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
 };
 use rehearsal_store::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
@@ -30,27 +30,29 @@ use crate::StopSwitch;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
 /// Opens a store for a worker. One that is away is waited for until it answers, or the worker is stopped.
-pub async fn open_patiently(
-    location: &StoreLocation,
-    stop: &StopSwitch,
-    reporter: &WorkReporter,
-) -> Result<Arc<dyn Store>, OpenError> {
-    // Nothing is under way yet: whoever stops it gently does not want to wait either.
-    let waiting = Waiting::new(stop.after_iteration.clone(), Arc::clone(reporter));
-    let mut tries = 0;
-    loop {
-        match rehearsal_store::open(location).await {
-            Err(error) if error.passes() => {
-                if !waiting.wait(&error, &mut tries).await {
-                    return Err(error);
+pub fn open_patiently<'a>(
+    location: &'a StoreLocation,
+    stop: &'a StopSwitch,
+    reporter: &'a WorkReporter,
+) -> BoxFuture<'a, Result<Arc<dyn Store>, OpenError>> {
+    Box::pin(async move {
+        // Nothing is under way yet: whoever stops it gently does not want to wait either.
+        let waiting = Waiting::new(stop.after_iteration.clone(), Arc::clone(reporter));
+        let mut tries = 0;
+        loop {
+            match rehearsal_store::open(location).await {
+                Err(error) if error.passes() => {
+                    if !waiting.wait(&error, &mut tries).await {
+                        return Err(error);
+                    }
+                }
+                opened => {
+                    waiting.answered();
+                    return opened;
                 }
             }
-            opened => {
-                waiting.answered();
-                return opened;
-            }
         }
-    }
+    })
 }
 
 /// A store that is waited for until it answers, or the worker is stopped now.

@@ -6,10 +6,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::RunRequest;
 use rehearsal_core::config::Profile;
 use rehearsal_core::flow::Flow;
-use rehearsal_core::{Budget, RunId, Session, Task};
+use rehearsal_core::{BoxFuture, Budget, RunId, Session, Task};
+use rehearsal_git::Git;
 use rehearsal_store::{FindError, Scope};
 
 use super::{Policy, Role, WorkError, Worker, Workspace};
+use crate::agents::own_program;
 use crate::findings::findings_for;
 use crate::prompt::{self, Iteration, PromptData, PromptError};
 
@@ -28,25 +30,27 @@ pub(super) struct Subject<'a> {
 
 impl Worker {
     /// What the first iteration would ask for a task of a session. Nothing is begun.
-    pub async fn preview(&self, task: &Task) -> Result<RunRequest, WorkError> {
-        let Policy::Session(policy) = &self.options.policy else {
-            return Err(std::io::Error::other("only a session has a next request").into());
-        };
-        let role = self.roles.role(&policy.agent).await.and_then(Result::ok);
-        let role =
-            role.ok_or_else(|| std::io::Error::other(format!("agent `{}` is missing", policy.agent)))?;
-        let flow = self.store.flow(&task.flow_version).await?;
-        let iteration = self.iteration(policy, task, 1, Vec::new()).await?;
-        let subject = Subject {
-            task,
-            flow: &flow,
-            role: &role,
-            run: &RunId::from_random(crate::random_bits()),
-            working_dir: self.workspace.root(),
-            left: self.options.max_cost,
-            iteration: Some(iteration),
-        };
-        Ok(self.request(subject).await??)
+    pub fn preview<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Result<RunRequest, WorkError>> {
+        Box::pin(async move {
+            let Policy::Session(policy) = &self.options.policy else {
+                return Err(std::io::Error::other("only a session has a next request").into());
+            };
+            let role = self.roles.role(&policy.agent).await.and_then(Result::ok);
+            let role =
+                role.ok_or_else(|| std::io::Error::other(format!("agent `{}` is missing", policy.agent)))?;
+            let flow = self.store.flow(&task.flow_version).await?;
+            let iteration = self.iteration(policy, task, 1, Vec::new()).await?;
+            let subject = Subject {
+                task,
+                flow: &flow,
+                role: &role,
+                run: &RunId::from_random(crate::random_bits()),
+                working_dir: self.workspace.root(),
+                left: self.options.max_cost,
+                iteration: Some(iteration),
+            };
+            Ok(self.request(subject).await??)
+        })
     }
 
     /// What is asked of the agent; or what is wrong with its template.
@@ -78,6 +82,8 @@ impl Worker {
             Ok(prompt) => prompt,
             Err(error) => return Ok(Err(error)),
         };
+        let mut env: BTreeMap<_, _> = self.identity(working_dir).await.into_iter().collect();
+        env.extend(BTreeMap::clone(&profile.env));
         Ok(Ok(RunRequest {
             run: run.clone(),
             task: task.id.clone(),
@@ -87,15 +93,21 @@ impl Worker {
             model: profile.model.clone(),
             system_prompt: Some(system_prompt(profile)),
             permission: profile.permission,
+            allow: allowed_commands(test_command),
             timeout: Some(profile.timeout.0),
             idle_timeout: Some(profile.idle_timeout.0),
             budget: self.budget(task, profile, left).await?,
             env_grants: profile.pass_env.clone(),
-            env: BTreeMap::clone(&profile.env),
+            env,
             resume: None,
             lease: None,
             rendezvous: None,
         }))
+    }
+
+    /// Who commits. Where git does not answer, it says so itself when the agent commits.
+    async fn identity(&self, working_dir: &Utf8Path) -> Vec<(String, String)> {
+        Git::at(working_dir).identity_variables().await.unwrap_or_default()
     }
 
     async fn session_of(&self, task: &Task) -> Result<Option<Session>, WorkError> {
@@ -128,6 +140,13 @@ impl Worker {
     pub(super) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
         self.state_dir.join("runs").join(run.as_str())
     }
+}
+
+/// What an agent has to run for its work, whatever the rules of its CLI.
+fn allowed_commands(test_command: Option<&str>) -> Vec<String> {
+    let own = own_program();
+    let always = ["git add", "git commit", "rehearsal"].map(str::to_owned);
+    always.into_iter().chain([own]).chain(test_command.map(str::to_owned)).collect()
 }
 
 fn shipped_template(task: &Task, flow: &Flow, is_iteration: bool) -> &'static str {

@@ -6,6 +6,7 @@ use rehearsal_store::{Counts, StatusFilter, TaskQuery};
 use super::slot::Finished;
 use super::wakeup::Wakeup;
 use super::{SessionPolicy, WorkEnd, WorkError, WorkEvent, Worker, WorkerState};
+use crate::agents::own_program;
 use crate::prompt::{Iteration, PROGRESS_LINES, TASKS_SHOWN};
 
 /// How many tasks are named that cannot go on.
@@ -71,6 +72,7 @@ impl Worker {
             all_tasks: counts.total,
             notes,
             message: policy.message.clone(),
+            program: own_program(),
         })
     }
 }

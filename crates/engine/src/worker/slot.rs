@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::adopt::Adoptee;
 use super::heartbeat::ClaimGuard;
 use super::{Moment, Policy, WorkError, WorkEvent, WorkerKind, WorkerState};
-use crate::steps::{self, StepContext};
+use crate::steps::{self, CheckoutContext, StepContext};
 
 /// A claimed task, and all that is needed to work on it.
 pub(super) struct Slot<'a> {
@@ -39,6 +39,8 @@ pub(super) struct Slot<'a> {
     pub(super) was_capped: bool,
     /// How the agent's run ended.
     pub(super) finished: Option<Finished>,
+    /// In the user's checkout: the files that were changed before the run.
+    pub(super) dirty_before: Vec<String>,
 }
 
 /// How a run ended, for whoever decides what comes next.
@@ -177,6 +179,7 @@ impl<'a> Slot<'a> {
             iteration: None,
             was_capped: false,
             finished: None,
+            dirty_before: Vec::new(),
         })
     }
 }
@@ -222,20 +225,13 @@ impl Slot<'_> {
         };
         self.state.tell(WorkEvent::StepStarted { task: self.task.id.clone(), step: step.to_string() });
         self.reach_step(Moment::StepBegun, &step).await?;
-        let done = match self.worktree().await {
-            // Another machine took over what was never pushed from the one where it was done.
-            Ok(worktree) if self.is_gone(worktree) => {
-                self.state.warn(format!(
-                    "the work on task {} is gone with its machine: the agent has to work again",
-                    self.task.id
-                ));
-                return self.change(TaskInput::Redo { fence: self.task.fence }).await;
+        let done = if self.state.kind() == WorkerKind::Run {
+            self.step_in_checkout(&step).await?
+        } else {
+            match self.step_in_worktree(&step).await? {
+                Some(done) => done,
+                None => return self.change(TaskInput::Redo { fence: self.task.fence }).await,
             }
-            Ok(worktree) => {
-                let path = worktree.path.clone();
-                self.take(&step, &path).await?
-            }
-            Err(failure) => Err(failure),
         };
         if self.guard.lost.is_cancelled() {
             return Err(ClaimExit::Lost);
@@ -255,6 +251,42 @@ impl Slot<'_> {
             }
             Err(failure) => self.step_failed(&step, pending.next, failure).await,
         }
+    }
+
+    /// None: another machine took over what was never pushed from the one where it was done.
+    async fn step_in_worktree(
+        &mut self,
+        step: &Step,
+    ) -> Result<Option<Result<Delivery, StepFailure>>, ClaimExit> {
+        let path = match self.worktree().await {
+            Ok(worktree) if self.is_gone(worktree) => {
+                self.state.warn(format!(
+                    "the work on task {} is gone with its machine: the agent has to work again",
+                    self.task.id
+                ));
+                return Ok(None);
+            }
+            Ok(worktree) => worktree.path.clone(),
+            Err(failure) => return Ok(Some(Err(failure))),
+        };
+        self.take(step, &path).await.map(Some)
+    }
+
+    async fn step_in_checkout(&self, step: &Step) -> Result<Result<Delivery, StepFailure>, ClaimExit> {
+        let run = self.task.pending.as_ref().and_then(|pending| pending.run.clone());
+        let end = match run {
+            Some(run) => self.state.worker.store.find_run(run.as_str()).await.ok().and_then(|run| run.end),
+            None => None,
+        };
+        let context = CheckoutContext {
+            state: self.state,
+            task: &self.task,
+            root: self.state.worker.workspace.root(),
+            end: end.as_ref(),
+            dirty_before: &self.dirty_before,
+            cancel: &self.cancel,
+        };
+        Ok(context.run(step).await)
     }
 
     /// Does a step in the task's place.

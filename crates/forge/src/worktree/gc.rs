@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
-use rehearsal_core::TaskId;
+use rehearsal_core::{BoxFuture, TaskId};
 
 use super::slot::{Record, Slot};
 use super::{Unsaved, WorktreeError, Worktrees};
@@ -45,23 +45,27 @@ pub enum Collected {
 impl Worktrees {
     /// Removes the worktrees that no task in `live` needs, warm ones too, unless they have work that is nowhere else.
     /// The commits in `saved` are known to be elsewhere, such as on a branch of the remote.
-    pub async fn gc(
-        &self,
-        live: &BTreeSet<TaskId>,
-        saved: &[Oid],
+    pub fn gc<'a>(
+        &'a self,
+        live: &'a BTreeSet<TaskId>,
+        saved: &'a [Oid],
         mode: GcMode,
-    ) -> Result<Vec<GcEntry>, WorktreeError> {
-        self.repository.heal().await;
-        let mut entries = Vec::new();
-        for (slot, record) in self.slots()? {
-            let task = record.as_ref().and_then(Record::owner).map(|owner| owner.task.clone());
-            let collected = match record {
-                Some(record) => self.collect(&slot, &record, live, saved, mode).await?,
-                None => Collected::Kept(vec![Unsaved::Unreadable { reason: "its record is broken".into() }]),
-            };
-            entries.push(GcEntry { path: slot.path(), task, collected });
-        }
-        Ok(entries)
+    ) -> BoxFuture<'a, Result<Vec<GcEntry>, WorktreeError>> {
+        Box::pin(async move {
+            self.repository.heal().await;
+            let mut entries = Vec::new();
+            for (slot, record) in self.slots()? {
+                let task = record.as_ref().and_then(Record::owner).map(|owner| owner.task.clone());
+                let collected = match record {
+                    Some(record) => self.collect(&slot, &record, live, saved, mode).await?,
+                    None => {
+                        Collected::Kept(vec![Unsaved::Unreadable { reason: "its record is broken".into() }])
+                    }
+                };
+                entries.push(GcEntry { path: slot.path(), task, collected });
+            }
+            Ok(entries)
+        })
     }
 
     async fn collect(

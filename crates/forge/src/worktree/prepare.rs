@@ -1,7 +1,7 @@
 //! From a claim to a place to work.
 
 use camino::Utf8PathBuf;
-use rehearsal_core::{Fence, TaskId};
+use rehearsal_core::{BoxFuture, Fence, TaskId};
 use tokio::time::Instant;
 
 use super::admin::{Admin, remove_tree};
@@ -35,29 +35,37 @@ impl Taken {
 impl Worktrees {
     /// The task's worktree: the one of its last attempt if there is one, else a clean one at the base. Whatever a
     /// crash left is healed. Safe beside other processes that do the same.
-    pub async fn prepare(&self, task: &TaskId, fence: Fence, base: &str) -> Result<Worktree, WorktreeError> {
-        self.repository.heal().await;
-        let base = self.repository.git().commit(base).await?;
-        let (taken, repository) = self.take(task, fence).await?;
-        if matches!(taken.was, Some(Record::Preparing { .. })) {
-            end_what_is_left(&taken.slot.path());
-        }
-        let whole = Admin::of(&taken.slot.path());
-        match (&taken.was, whole) {
-            (Some(Record::Ready { .. }), Some(admin)) => {
-                drop(repository);
-                self.again(&taken, &admin).await
+    pub fn prepare<'a>(
+        &'a self,
+        task: &'a TaskId,
+        fence: Fence,
+        base: &'a str,
+    ) -> BoxFuture<'a, Result<Worktree, WorktreeError>> {
+        Box::pin(async move {
+            self.repository.heal().await;
+            let base = self.repository.git().commit(base).await?;
+            let (taken, repository) = self.take(task, fence).await?;
+            if matches!(taken.was, Some(Record::Preparing { .. })) {
+                end_what_is_left(&taken.slot.path());
             }
-            (Some(Record::Ready { .. }), None) => self.rebuild(&taken, &base, repository).await,
-            (Some(Record::Preparing { from: Some(from), .. }), _) => {
-                self.anew(&taken, from, Origin::Rebuilt { is_own: true, set_aside: None }, repository).await
+            let whole = Admin::of(&taken.slot.path());
+            match (&taken.was, whole) {
+                (Some(Record::Ready { .. }), Some(admin)) => {
+                    drop(repository);
+                    self.again(&taken, &admin).await
+                }
+                (Some(Record::Ready { .. }), None) => self.rebuild(&taken, &base, repository).await,
+                (Some(Record::Preparing { from: Some(from), .. }), _) => {
+                    self.anew(&taken, from, Origin::Rebuilt { is_own: true, set_aside: None }, repository)
+                        .await
+                }
+                (Some(Record::Free { .. }), Some(admin)) => {
+                    drop(repository);
+                    self.warm(&taken, &admin, &base).await
+                }
+                _ => self.anew(&taken, &base, Origin::Fresh, repository).await,
             }
-            (Some(Record::Free { .. }), Some(admin)) => {
-                drop(repository);
-                self.warm(&taken, &admin, &base).await
-            }
-            _ => self.anew(&taken, &base, Origin::Fresh, repository).await,
-        }
+        })
     }
 
     /// Finds a slot and writes down whose it is, before anything is done to it. The lock around what git does not do

@@ -1,6 +1,6 @@
 //! A finished worktree is made clean for the next task, or removed. Never while it has work that is nowhere else.
 
-use rehearsal_core::{Fence, TaskId};
+use rehearsal_core::{BoxFuture, Fence, TaskId};
 
 use super::admin::Admin;
 use super::print::print_of;
@@ -36,48 +36,50 @@ const LEFT_MESSAGE: &str = "Left uncommitted by an attempt that came to nothing"
 impl Worktrees {
     /// Gives a task's worktree back. Refused while it has work that is nowhere else; commits in `saved` are known to
     /// be elsewhere, such as on a branch that was merged and deleted.
-    pub async fn release(
-        &self,
-        task: &TaskId,
+    pub fn release<'a>(
+        &'a self,
+        task: &'a TaskId,
         fence: Fence,
-        saved: &[Oid],
-    ) -> Result<Released, WorktreeError> {
-        self.repository.heal().await;
-        let Some((slot, record)) = self.slot_of(task)? else {
-            return Ok(Released::Nothing);
-        };
-        match record.owner() {
-            Some(owner) if owner.fence > fence => {
-                let (task, held) = (task.clone(), owner.fence);
-                return Err(WorktreeError::Superseded { task, held, asked: fence });
+        saved: &'a [Oid],
+    ) -> BoxFuture<'a, Result<Released, WorktreeError>> {
+        Box::pin(async move {
+            self.repository.heal().await;
+            let Some((slot, record)) = self.slot_of(task)? else {
+                return Ok(Released::Nothing);
+            };
+            match record.owner() {
+                Some(owner) if owner.fence > fence => {
+                    let (task, held) = (task.clone(), owner.fence);
+                    return Err(WorktreeError::Superseded { task, held, asked: fence });
+                }
+                _ => {}
             }
-            _ => {}
-        }
-        let cannot = |source| GitError::Io { what: format!("clear `{}`", slot.path()), source };
-        let Some(busy) = slot.lock().await.map_err(cannot)? else {
-            return Err(WorktreeError::Busy { task: task.clone() });
-        };
-        // Someone may have been faster between the look and the lock.
-        if slot.record().map_err(cannot)? != Some(record.clone()) {
-            return Err(WorktreeError::Busy { task: task.clone() });
-        }
-        let admin = Admin::of(&slot.path());
-        let look = self.look_into(&slot, &record, saved).await;
-        if !look.unsaved.is_empty() {
-            return Err(WorktreeError::Unsaved { path: slot.path(), unsaved: look.unsaved });
-        }
-        slot.write(&Record::Recycling).map_err(cannot)?;
-        let branch = admin.as_ref().and_then(Admin::branch);
-        let warm = self.others_kept(&slot)? < self.settings.keep_warm;
-        if let Some(admin) = admin.filter(|_| warm)
-            && matches!(self.clean(&slot, &admin, look.is_spotless, &busy).await, Ok(true))
-        {
-            let print = print_of(&slot.path(), &admin).ok();
-            slot.write(&Record::Free { print }).map_err(cannot)?;
-            return Ok(Released::Warm { branch });
-        }
-        self.remove(&slot).await?;
-        Ok(Released::Removed { branch })
+            let cannot = |source| GitError::Io { what: format!("clear `{}`", slot.path()), source };
+            let Some(busy) = slot.lock().await.map_err(cannot)? else {
+                return Err(WorktreeError::Busy { task: task.clone() });
+            };
+            // Someone may have been faster between the look and the lock.
+            if slot.record().map_err(cannot)? != Some(record.clone()) {
+                return Err(WorktreeError::Busy { task: task.clone() });
+            }
+            let admin = Admin::of(&slot.path());
+            let look = self.look_into(&slot, &record, saved).await;
+            if !look.unsaved.is_empty() {
+                return Err(WorktreeError::Unsaved { path: slot.path(), unsaved: look.unsaved });
+            }
+            slot.write(&Record::Recycling).map_err(cannot)?;
+            let branch = admin.as_ref().and_then(Admin::branch);
+            let warm = self.others_kept(&slot)? < self.settings.keep_warm;
+            if let Some(admin) = admin.filter(|_| warm)
+                && matches!(self.clean(&slot, &admin, look.is_spotless, &busy).await, Ok(true))
+            {
+                let print = print_of(&slot.path(), &admin).ok();
+                slot.write(&Record::Free { print }).map_err(cannot)?;
+                return Ok(Released::Warm { branch });
+            }
+            self.remove(&slot).await?;
+            Ok(Released::Removed { branch })
+        })
     }
 
     /// Keeps what only a task's worktree has under a reference of the repository, uncommitted files too, if `out` was made in

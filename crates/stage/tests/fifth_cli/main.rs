@@ -70,6 +70,7 @@ impl Cage {
             model: None,
             system_prompt: None,
             permission: Permission::default(),
+            allow: Vec::new(),
             timeout: None,
             idle_timeout: None,
             budget: Budget::default(),

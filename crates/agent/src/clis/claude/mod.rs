@@ -28,7 +28,9 @@ pub(super) static CLI: AgentCli = AgentCli {
         needed("--output-format", "structured output"),
         needed("--verbose", "structured output as it comes"),
         needed("--permission-mode", "permissions"),
-        optional("--dangerously-skip-permissions", "running with `--trust`"),
+        needed("--dangerously-skip-permissions", "running in our sandbox, or with `--trust`"),
+        needed("--allowedTools", "committing, testing and reporting without our sandbox"),
+        needed("--add-dir", "reporting without our sandbox"),
         optional("--model", "choosing the model"),
         optional("--append-system-prompt", "a system prompt of its own"),
         optional("--setting-sources", "independence of the machine's settings"),
@@ -80,6 +82,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         ],
         ..ModelClient::new("claude", &["claude-cli", "claude-code"])
     }),
+    confines_itself: false,
     mock: MockCli {
         version: "2.1.325 (Claude Code)",
         usage: "claude [options] [command] [prompt]",
@@ -122,7 +125,7 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
     offer.flag("--print", &[]);
     offer.flag("--output-format", &["stream-json"]);
     offer.flag("--verbose", &[]);
-    permissions(&mut offer, request.permission);
+    permissions(&mut offer, request);
     offer.flag("--setting-sources", &[""]);
     offer.flag("--disable-slash-commands", &[]);
     offer.option("--model", request.model.as_deref());
@@ -142,10 +145,18 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
     offer.finish(request)
 }
 
-fn permissions(offer: &mut Offer<'_>, permission: Permission) {
-    match permission {
+fn permissions(offer: &mut Offer<'_>, request: &RunRequest) {
+    match request.permission {
         Permission::Plan => offer.flag("--permission-mode", &["plan"]),
-        Permission::AcceptEdits => offer.flag("--permission-mode", &["acceptEdits"]),
+        Permission::AcceptEdits => {
+            offer.flag("--permission-mode", &["acceptEdits"]);
+            if !request.allow.is_empty() {
+                let rules: Vec<String> =
+                    request.allow.iter().map(|start| format!("Bash({start}:*)")).collect();
+                offer.flag("--allowedTools", &[&rules.join(",")]);
+            }
+            offer.flag("--add-dir", &[request.run_dir.as_str()]);
+        }
         Permission::Trust => {
             offer.flag("--dangerously-skip-permissions", &[]);
             if offer.is_root {

@@ -25,7 +25,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         needed("--json", "structured output"),
         needed("--sandbox", "permissions"),
         needed("--config", "permissions of resumed sessions, no telemetry, no updates"),
-        optional("--dangerously-bypass-approvals-and-sandbox", "running with `--trust`"),
+        needed("--dangerously-bypass-approvals-and-sandbox", "running in our sandbox, or with `--trust`"),
         optional("--model", "choosing the model"),
         optional("--disable", "turning plugins off"),
         optional("resume", "going on with a session"),
@@ -65,6 +65,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         ],
         ..ModelClient::new("codex", &["codex"])
     }),
+    confines_itself: false,
     mock: MockCli {
         version: "codex-cli 0.166.0",
         usage: "codex exec [OPTIONS] [PROMPT] [COMMAND]",
@@ -99,7 +100,7 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
         offer.args(&["resume", thread]);
     }
     offer.flag("--json", &[]);
-    permissions(&mut offer, request.permission, resumed.is_some());
+    permissions(&mut offer, request, resumed.is_some());
     // Without the second it waits for a lost network for ever; waiting is our business.
     for feature in ["plugins", "unbounded_connection_retries"] {
         offer.flag("--disable", &[feature]);
@@ -119,17 +120,26 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
 }
 
 /// `exec` never asks; the sandbox is all there is to set. `resume` has no `--sandbox`, but takes every setting.
-fn permissions(offer: &mut Offer<'_>, permission: Permission, resumed: bool) {
-    let mode = match permission {
+fn permissions(offer: &mut Offer<'_>, request: &RunRequest, resumed: bool) {
+    let mode = match request.permission {
         Permission::Trust => return offer.flag("--dangerously-bypass-approvals-and-sandbox", &[]),
         Permission::Plan => "read-only",
-        Permission::AcceptEdits => "workspace-write",
+        Permission::AcceptEdits => {
+            let directory = toml_text(request.run_dir.as_str());
+            offer.flag("--config", &[&format!("sandbox_workspace_write.writable_roots=[{directory}]")]);
+            "workspace-write"
+        }
     };
     if resumed {
         offer.flag("--config", &[&format!("sandbox_mode=\"{mode}\"")]);
     } else {
         offer.flag("--sandbox", &[mode]);
     }
+}
+
+/// A text as the value of a setting. TOML reads the escapes of JSON.
+fn toml_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn places(env: &Variables) -> OwnPlaces {

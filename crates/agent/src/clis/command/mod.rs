@@ -29,6 +29,7 @@ pub(super) const PLAIN: AgentCli = AgentCli {
     stage: StageSetup::for_any_vendor,
     keys: KEYS_OF_ALL,
     requests: None,
+    confines_itself: false,
     mock: MockCli {
         version: concat!("mock-agent ", env!("CARGO_PKG_VERSION")),
         usage: "mock-agent [--script FILE] [--as AGENT] [-- …]",

@@ -33,6 +33,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         "GOOGLE_GEMINI_BASE_URL",
     ],
     stage,
+    confines_itself: true,
     mock: MockCli {
         version: concat!("rehearsal ", env!("CARGO_PKG_VERSION")),
         usage: "rehearsal crew run [OPTIONS] --role <ROLE>",

@@ -22,6 +22,8 @@ pub(super) static CLI: AgentCli = AgentCli {
     flags: &[
         needed("--output-format", "structured output"),
         needed("--approval-mode", "permissions"),
+        optional("--allowed-tools", "committing, testing and reporting without our sandbox"),
+        optional("--include-directories", "reporting without our sandbox"),
         optional("--model", "choosing the model"),
         optional("--resume", "going on with a session"),
     ],
@@ -91,6 +93,14 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
         Permission::Trust => "yolo",
     };
     offer.flag("--approval-mode", &[mode]);
+    if request.permission == Permission::AcceptEdits {
+        let rules: Vec<String> =
+            request.allow.iter().map(|start| format!("run_shell_command({start})")).collect();
+        if !rules.is_empty() {
+            offer.flag("--allowed-tools", &[&rules.join(",")]);
+        }
+        offer.flag("--include-directories", &[request.run_dir.as_str()]);
+    }
     offer.option("--model", request.model.as_deref());
     offer.option("--resume", request.resume.as_deref());
     offer.lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");

@@ -63,6 +63,7 @@ pub(super) static CLI: AgentCli = AgentCli {
     // Its key on a stage is in its settings.
     keys: &[],
     requests: Some(ModelClient::new("opencode", &["opencode"])),
+    confines_itself: false,
     mock: MockCli {
         version: "1.18.33",
         usage: "opencode run [message..]",

@@ -241,6 +241,7 @@ impl Checker<'_> {
             model: offline.setup.model.clone().or_else(|| self.profile.model.clone()),
             system_prompt: None,
             permission: Permission::Plan,
+            allow: Vec::new(),
             timeout: Some(PATIENCE),
             idle_timeout: None,
             budget: Budget::default(),

@@ -28,10 +28,10 @@ pub(super) fn check(
 /// Who cannot do without, in words.
 fn who_requires(settings: &Settings) -> Option<String> {
     let requires = |level: SandboxLevel| level == SandboxLevel::Required;
-    let agents = settings.agents.iter().filter_map(|(name, profile)| {
-        let level = profile.sandbox.as_ref()?.level;
-        requires(level).then(|| format!("agent {name}"))
-    });
+    let agents = settings
+        .agents
+        .iter()
+        .filter_map(|(name, profile)| requires(profile.sandbox.level).then(|| format!("agent {name}")));
     let tests = requires(settings.testing.sandbox.level).then(|| "testing".to_owned());
     let all: Vec<String> = tests.into_iter().chain(agents).collect();
     (!all.is_empty()).then(|| all.join(", "))

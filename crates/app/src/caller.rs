@@ -84,11 +84,10 @@ impl InsideRun {
         &self.directory
     }
 
-    /// Where the state is that the run belongs to: its directory is `state/runs/RUN` there.
+    /// Where the state is that the run belongs to: its directory is `runs/RUN` there.
     pub fn state_dir(&self) -> Option<Utf8PathBuf> {
         let runs = self.directory.parent()?;
-        let state = runs.parent()?;
-        (runs.file_name() == Some("runs") && state.file_name() == Some("state")).then(|| state.to_owned())
+        runs.parent().filter(|_| runs.file_name() == Some("runs")).map(Utf8Path::to_owned)
     }
 
     /// Writes to the run's report. The engine reads, checks and applies it when the run is over.

@@ -86,7 +86,7 @@ pub async fn gc(project: &Project, mode: GcMode) -> Result<GcDocument, GcError> 
         dry_run: mode == GcMode::DryRun,
         worktrees: entries.iter().map(view).collect(),
         references: sweep_references(&project.root, project.caller.now(), mode).await?,
-        workers: forget_dead_workers(&*store, &project.state_dir(), mode).await?,
+        workers: forget_dead_workers(&*store, &project.state_dir()?, mode).await?,
     })
 }
 

@@ -71,7 +71,7 @@ pub async fn open(project: &Project, run: &str, kind: LogKind, follow: bool) -> 
         LogKind::Stdout => "stdout.log",
         LogKind::Stderr => "stderr.log",
     };
-    let path = project.runs_dir().join(run.start.id.as_str()).join(file);
+    let path = project.runs_dir()?.join(run.start.id.as_str()).join(file);
     let reader = open_file(&path, &run, follow).await?;
     Ok(Log { run: run.start.id, store, reader })
 }

@@ -42,7 +42,7 @@ pub(crate) fn own_remote(project: &Project) -> Result<Utf8PathBuf, ProjectError>
     Ok(data_directory(&project.caller)?.join("remotes").join(format!("{}.git", name_of(&project.root))))
 }
 
-fn data_directory(caller: &Caller) -> Result<Utf8PathBuf, ProjectError> {
+pub(crate) fn data_directory(caller: &Caller) -> Result<Utf8PathBuf, ProjectError> {
     let absolute = |name: &str| caller.variable(name).filter(|value| value.starts_with('/'));
     let base = match (absolute("XDG_DATA_HOME"), absolute("HOME")) {
         (Some(data), _) => Utf8PathBuf::from(data),
@@ -53,7 +53,7 @@ fn data_directory(caller: &Caller) -> Result<Utf8PathBuf, ProjectError> {
 }
 
 /// The repository's name, for people, and a hash of its path, because two may have the same name.
-fn name_of(root: &Utf8Path) -> String {
+pub(crate) fn name_of(root: &Utf8Path) -> String {
     let whole = root.canonicalize_utf8().unwrap_or_else(|_| root.to_owned());
     let hash = Sha256::digest(whole.as_str());
     let short: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();

@@ -92,7 +92,7 @@ pub fn read(text: &str, members: &[Member]) -> Result<Plan, PlanningError> {
 
 /// Keeps a plan that nobody has approved yet; returns where, as seen from the repository's root.
 pub fn keep(project: &Project, plan: &Plan) -> Result<String, ProjectError> {
-    let directory = project.state_dir().join("plans");
+    let directory = project.state_dir()?.join("plans");
     fs_err::create_dir_all(&directory)?;
     let path = directory.join(format!("{}.json", TaskId::from_random(random_bits())));
     let text = serde_json::to_string_pretty(&plan.file()).map_err(std::io::Error::other)?;
@@ -102,7 +102,7 @@ pub fn keep(project: &Project, plan: &Plan) -> Result<String, ProjectError> {
 
 /// Removes a kept plan, which is in the store now. A person's own file stays.
 pub fn forget(project: &Project, path: &Utf8Path) {
-    if path.parent() == Some(&project.state_dir().join("plans")) {
+    if project.state_dir().is_ok_and(|state| path.parent() == Some(&state.join("plans"))) {
         let _ = fs_err::remove_file(path);
     }
 }

@@ -1,6 +1,7 @@
 //! The repository that a request is about: its root, its settings, its store.
 
 mod flows;
+mod state;
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::caller::{Caller, InsideRun, InsideRunError};
 use crate::file::{FileError, read_text};
+use state::State;
 
 /// A repository as a caller sees it. Its settings are resolved and its store is opened once, when they are first needed.
 #[derive(Clone)]
@@ -22,7 +24,7 @@ pub struct Project {
     pub root: Utf8PathBuf,
     /// Who asks.
     pub caller: Caller,
-    state: Utf8PathBuf,
+    state: OnceLock<State>,
     settings: OnceLock<Arc<Settings>>,
     store: OnceCell<Arc<dyn Store>>,
 }
@@ -50,8 +52,8 @@ pub enum ProjectError {
         /// Where it is set.
         origin: Origin,
     },
-    /// The store's address may hold a password, and is not handed to agents.
-    #[error("the tasks of run `{run}` are on a server whose address agents are not given")]
+    /// The store is hidden from agents.
+    #[error("agents do not see the tasks of run `{run}`")]
     HiddenStore {
         /// The run that the caller is in.
         run: String,
@@ -96,8 +98,40 @@ pub enum ProjectError {
         /// What is wrong with it.
         why: String,
     },
+    /// There were tasks, and their database is gone.
+    #[error("the tasks of this repository are gone: there is no database in `{directory}`")]
+    LostState {
+        /// Where it was.
+        directory: Utf8PathBuf,
+        /// What says that there was one.
+        key_file: Utf8PathBuf,
+    },
+    /// The repository is a copy of another one, and would share its tasks.
+    #[error("this repository is a copy of `{original}`, and has the key to its tasks")]
+    CopiedRepository {
+        /// The other one.
+        original: Utf8PathBuf,
+        /// The copied key.
+        key_file: Utf8PathBuf,
+    },
+    /// The key to the state is not one.
+    #[error("`{file}` does not hold the name of a directory")]
+    BrokenKey {
+        /// The file.
+        file: Utf8PathBuf,
+    },
+    /// The state of an earlier version could not be moved out of the working tree.
+    #[error("cannot move `{from}` to `{to}`: {source}")]
+    NotMoved {
+        /// Where it is.
+        from: Utf8PathBuf,
+        /// Where it should be.
+        to: Utf8PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// There is no directory for things outside of the repository.
-    #[error("there is no place for worktrees: neither XDG_DATA_HOME nor HOME is set")]
+    #[error("there is no place for data outside of the repository: neither XDG_DATA_HOME nor HOME is set")]
     NoDataDirectory,
     /// A person has to ask for this.
     #[error(transparent)]
@@ -125,12 +159,7 @@ impl Project {
         let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
         let root = caller.directory.ancestors().find(is_root);
         let root = root.ok_or_else(|| ProjectError::NoRepository { directory: caller.directory.clone() })?;
-        let project = Self::at(root, caller);
-        // The worktree of a task has no state: who asks from inside a run means the state of the run.
-        match caller.inside_run().and_then(|inside| inside.state_dir()) {
-            Some(state) => Ok(Self { state, ..project }),
-            None => Ok(project),
-        }
+        Ok(Self::at(root, caller))
     }
 
     /// The repository with this root.
@@ -138,7 +167,7 @@ impl Project {
         Self {
             root: root.to_owned(),
             caller: caller.clone(),
-            state: root.join(DIRECTORY).join("state"),
+            state: OnceLock::new(),
             settings: OnceLock::new(),
             store: OnceCell::new(),
         }
@@ -155,13 +184,25 @@ impl Project {
     }
 
     /// Where its store, its runs and its locks are.
-    pub fn state_dir(&self) -> Utf8PathBuf {
-        self.state.clone()
+    pub fn state_dir(&self) -> Result<Utf8PathBuf, ProjectError> {
+        // The worktree of a task has no state: who asks from inside a run means the state of the run.
+        match self.caller.inside_run().and_then(|inside| inside.state_dir()) {
+            Some(directory) => Ok(directory),
+            None => Ok(self.state()?.directory.clone()),
+        }
+    }
+
+    fn state(&self) -> Result<&State, ProjectError> {
+        if let Some(state) = self.state.get() {
+            return Ok(state);
+        }
+        let found = State::find(&self.root, &self.caller)?;
+        Ok(self.state.get_or_init(|| found))
     }
 
     /// Where each run has a directory.
-    pub fn runs_dir(&self) -> Utf8PathBuf {
-        self.state_dir().join("runs")
+    pub fn runs_dir(&self) -> Result<Utf8PathBuf, ProjectError> {
+        Ok(self.state_dir()?.join("runs"))
     }
 
     /// A path as messages show it: relative to the repository where possible.
@@ -171,7 +212,12 @@ impl Project {
 
     /// The store, created when it is missing.
     pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
-        let open = || async { Ok(rehearsal_store::open(&self.prepare_store()?).await?) };
+        let open = || async {
+            let location = self.prepare_store()?;
+            let store = rehearsal_store::open(&location).await?;
+            self.note_store(&location)?;
+            Ok(store)
+        };
         self.store.get_or_try_init(open).await.cloned()
     }
 
@@ -186,10 +232,18 @@ impl Project {
         if let Some(inside) = self.out_of_reach(&location) {
             return Err(ProjectError::HiddenStore { run: inside.run().to_owned() });
         }
-        if matches!(location, StoreLocation::Postgres(_)) {
-            self.make_state_dir()?;
+        if self.caller.inside_run().is_none() {
+            self.state()?.prepare(&self.root, matches!(location, StoreLocation::Directory(_)))?;
         }
         Ok(location)
+    }
+
+    /// Notes that there is a store: from now on one that is missing is an error.
+    pub fn note_store(&self, location: &StoreLocation) -> Result<(), ProjectError> {
+        match location {
+            StoreLocation::Directory(_) if self.caller.inside_run().is_none() => Ok(self.state()?.note_store()?),
+            _ => Ok(()),
+        }
     }
 
     /// Where results of tests are remembered: in the store, and for an agent that cannot reach it beside its run.
@@ -211,23 +265,11 @@ impl Project {
         }
     }
 
-    /// Runs and traces of workers stay on this machine wherever the store is, and out of the repository's history.
-    fn make_state_dir(&self) -> Result<(), ProjectError> {
-        use std::os::unix::fs::DirBuilderExt;
-        // What agents say is private.
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.state)?;
-        let ignore = self.state.join(".gitignore");
-        if !ignore.exists() {
-            fs_err::write(ignore, "*\n")?;
-        }
-        Ok(())
-    }
-
-    /// Where the store is: a file in the repository, unless the settings name a server.
+    /// Where the store is: a file on this machine, unless the settings name a server.
     pub fn store_location(&self) -> Result<StoreLocation, ProjectError> {
         let settings = self.settings()?;
         let Some(address) = &settings.store else {
-            return Ok(StoreLocation::Directory(self.state_dir().into()));
+            return Ok(StoreLocation::Directory(self.state_dir()?.into()));
         };
         if address.starts_with("postgres://") || address.starts_with("postgresql://") {
             return Ok(StoreLocation::Postgres(address.clone()));

@@ -57,7 +57,7 @@ pub async fn list(project: &Project, of: RunsOf, limit: u32) -> Result<RunList, 
 /// Shows a run, which is named by a unique prefix of its id.
 pub async fn show(project: &Project, run: &str) -> Result<RunDocument, ProjectError> {
     let run = project.store().await?.find_run(run).await?;
-    let directory = project.runs_dir().join(run.start.id.as_str());
+    let directory = project.runs_dir()?.join(run.start.id.as_str());
     let last_words = last_words(&run, &directory);
     Ok(RunDocument { run, directory: project.shown(&directory), last_words })
 }
@@ -66,7 +66,7 @@ pub async fn show(project: &Project, run: &str) -> Result<RunDocument, ProjectEr
 pub async fn why(project: &Project, task: &str) -> Result<Why, ProjectError> {
     let store = project.store().await?;
     let task = store.find_task(task).await?;
-    let (state_dir, limits) = (project.state_dir(), project.settings()?.limits());
+    let (state_dir, limits) = (project.state_dir()?, project.settings()?.limits());
     let holder = LoopLock::holder(&state_dir);
     let around = Surroundings {
         now: project.caller.now(),

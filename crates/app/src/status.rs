@@ -92,7 +92,7 @@ pub async fn status(project: &Project) -> Result<Status, ProjectError> {
         .map(|summary| SessionStatus::of(summary.session.name.to_string(), summary.counts))
         .collect();
     let rest = rest(store.count_tasks(None).await?, &sessions);
-    let state_dir = project.state_dir();
+    let state_dir = project.state_dir()?;
     let in_work: Vec<InWork> =
         store.leases().await?.iter().filter_map(|leased| in_work(leased, &state_dir)).collect();
     let mut running = Vec::new();

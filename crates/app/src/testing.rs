@@ -95,7 +95,7 @@ pub async fn checker(project: &Project, choices: Choices) -> Result<Checker, Tes
         root: project.root.clone(),
         settings: settings.testing,
         base_branch: settings.base_branch,
-        keep: project.state_dir().join("tests"),
+        keep: project.state_dir()?.join("tests"),
         variables: project.caller.environment.clone(),
         store,
         clock: Arc::clone(&project.caller.clock),

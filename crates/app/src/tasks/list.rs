@@ -158,7 +158,7 @@ async fn lease_of(
     project: &Project,
 ) -> Result<Option<Timestamp>, StoreError> {
     let Standing::Claimed(claim) = &task.standing else { return Ok(None) };
-    if is_in_checkout(claim, &project.state_dir()) {
+    if is_in_checkout(claim, &project.state_dir()?) {
         return Ok(None);
     }
     let leases = store.leases().await?;

@@ -25,7 +25,9 @@ impl Scene {
         let root = Utf8PathBuf::from_path_buf(directory.path().canonicalize().unwrap()).unwrap();
         fs_err::create_dir_all(root.join(".rehearsal")).unwrap();
         let clock = Arc::new(VirtualClock::starting_at(Timestamp(1_000)));
-        let person = Caller { directory: root, environment: Variables::new(), clock, is_below_agent: false };
+        let data = ("XDG_DATA_HOME".to_owned(), root.join("data").into_string());
+        let environment = Variables::from([data]);
+        let person = Caller { directory: root, environment, clock, is_below_agent: false };
         Self { person, _directory: directory }
     }
 
@@ -51,11 +53,12 @@ impl Scene {
 
     /// An agent in a run of this repository.
     fn agent(&self) -> Caller {
-        let run = self.project().runs_dir().join("7qm");
+        let run = self.project().runs_dir().unwrap().join("7qm");
         fs_err::create_dir_all(&run).unwrap();
         let environment = [("REHEARSAL_RUN_ID", "7qm"), ("REHEARSAL_TASK_DIR", run.as_str())];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Caller { environment: environment.into(), ..self.person.clone() }
+        let environment = self.person.environment.clone().into_iter().chain(environment).collect();
+        Caller { environment, ..self.person.clone() }
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct ShowArgs {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ConfigDocument {
     settings: Vec<SettingView>,
+    /// Where the database, the runs and the logs of this repository are.
+    state: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -70,6 +72,8 @@ pub(crate) fn run(command: &ConfigCommand, context: &Context) -> Done {
     };
     let headings: &[&str] = if args.origin { &["SETTING", "VALUE", "ORIGIN"] } else { &["SETTING", "VALUE"] };
     context.ui.say(table(headings, &settings.iter().map(row).collect::<Vec<_>>()));
-    context.ui.document(ConfigDocument { settings });
+    let state = project.state_dir()?.into_string();
+    context.ui.say(format!("\nstate: {state}"));
+    context.ui.document(ConfigDocument { settings, state });
     Ok(Exit::Ok)
 }

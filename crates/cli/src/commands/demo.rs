@@ -129,7 +129,7 @@ async fn prepare(root: &Utf8Path, context: &Context) -> Result<Project, CliError
     fs_err::write(root.join(".rehearsal/agent.yaml"), SCRIPT)?;
     let program = std::env::current_exe()?;
     let config = format!(
-        "agents:\n  implementer:\n    driver: claude\n    program: {}\n    args: [mock-agent, --as, claude, --script, .rehearsal/agent.yaml]\n    env: {{ REHEARSAL_MOCK_STATE: .rehearsal/state/agent.calls }}\ntesting:\n  command: sh run-tests\n",
+        "agents:\n  implementer:\n    driver: claude\n    program: {}\n    args: [mock-agent, --as, claude, --script, .rehearsal/agent.yaml]\n    env: {{ REHEARSAL_MOCK_STATE: .git/agent.calls }}\ntesting:\n  command: sh run-tests\n",
         serde_json::to_string(&program.display().to_string()).map_err(std::io::Error::other)?
     );
     fs_err::write(root.join(".rehearsal/config.yaml"), config)?;

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use clap::Args;
 use rehearsal_agent::cli_of;
 use rehearsal_app::crew::check_role;
-use rehearsal_app::project::Project;
+use rehearsal_app::project::{Project, ProjectError};
 use rehearsal_app::testing;
 use rehearsal_core::AgentName;
 use rehearsal_core::config::{DriverKind, Profile, Settings, without_password};
@@ -275,17 +275,30 @@ fn check_flows(project: &Project, checks: &mut Vec<Check>) {
     }
 }
 
+fn bad_store(error: ProjectError) -> Check {
+    let error = CliError::from(error);
+    let hint = error.first_hint().unwrap_or_default().to_owned();
+    Check::bad("store", error.in_a_line(), hint)
+}
+
 async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Check>) {
+    let state = match project.state_dir() {
+        Ok(state) => state,
+        Err(error) => return checks.push(bad_store(error)),
+    };
     // Where a broken configuration cannot say where the store is, the usual place is looked at.
-    let usual = || StoreLocation::Directory(project.state_dir().into());
-    let location = project.store_location().unwrap_or_else(|_| usual());
+    let location = match project.store_location().map(|_| project.prepare_store()) {
+        Ok(Ok(location)) => location,
+        Ok(Err(error)) => return checks.push(bad_store(error)),
+        Err(_) => StoreLocation::Directory(state.clone().into()),
+    };
     let (place, cure) = match &location {
         StoreLocation::Postgres(url) => (
             format!(" ({})", without_password(url)),
             "see whether the server runs and can be reached, and what `store:` says",
         ),
         StoreLocation::Directory(_) => {
-            (String::new(), "restore `.rehearsal/state` from a backup, or move it away and begin anew")
+            (String::new(), "restore the database from a backup, or move it away and begin without tasks")
         }
     };
     let store = match rehearsal_store::open(&location).await {
@@ -311,7 +324,7 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         )),
         Err(error) => checks.push(Check::bad("store", error.to_string(), "run it again")),
     }
-    if let Ok(runs) = left_runs(&*store, &project.state_dir()).await
+    if let Ok(runs) = left_runs(&*store, &state).await
         && let Some(run) = runs.first()
     {
         let since = words::relative(run.start.started_at, context.now());

@@ -192,7 +192,7 @@ pub(crate) struct CompareArgs {
 
 pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
     let project = context.project()?;
-    let runs = Archive::at(project.state_dir().join("evals"));
+    let runs = Archive::at(project.state_dir()?.join("evals"));
     match command {
         EvalCommand::List => list(&project, &runs, context),
         EvalCommand::Run(args) => run_evals(&args, &project, &runs, context).await,

@@ -117,7 +117,7 @@ pub(crate) async fn run_loop(
     let (worker, _, _) = prepare(args, project, context).await?;
     // Should a supervisor be killed, what it supervised comes to us and not to the init process.
     rehearsal_process::become_subreaper()?;
-    let _lock = LoopLock::take(&project.state_dir())?;
+    let _lock = LoopLock::take(&project.state_dir()?)?;
     let interruption = interruption::listen(worker.stop.clone(), MANNERS, context.ui)?;
     let summary = Box::pin(worker.run()).await?;
     Ok((summary, interruption.exit()))
@@ -172,7 +172,7 @@ async fn prepare(
         clock: Arc::clone(&context.clock),
         roles: Arc::new(OneRole(role)),
         workspace: Workspace::Checkout(project.root.clone()),
-        state_dir: project.state_dir(),
+        state_dir: project.state_dir()?,
         quality: settings.quality.rules(),
         variables: crate::context::variables(),
         options: WorkOptions {

@@ -146,7 +146,7 @@ pub(crate) async fn work(
             worktrees: Arc::new(open_worktrees(&settings, project).await?),
             outlet,
         },
-        state_dir: project.state_dir(),
+        state_dir: project.state_dir()?,
         testing: settings.testing.clone(),
         quality: settings.quality.rules(),
         variables: crate::context::variables(),
@@ -169,7 +169,9 @@ async fn open_store(
     reporter: &WorkReporter,
 ) -> Result<Arc<dyn Store>, CliError> {
     let location = project.prepare_store()?;
-    Ok(open_patiently(&location, stop, reporter).await?)
+    let store = open_patiently(&location, stop, reporter).await?;
+    project.note_store(&location)?;
+    Ok(store)
 }
 
 /// Nobody listens, unless a test wants the program to die at one of them.

@@ -46,8 +46,18 @@ impl From<ProjectError> for CliError {
                 .exiting(Exit::Git)
                 .hint("run `git init`, or go to a repository, or name one with `--repo DIR`"),
             ProjectError::StoreAddress { .. } => this.hint(
-                "write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state",
+                "write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept on this machine; `rehearsal config show` says where",
             ),
+            ProjectError::LostState { key_file, .. } => this
+                .hint("restore the directory from a backup")
+                .hint(format!("or remove `{key_file}` to begin without tasks")),
+            ProjectError::CopiedRepository { key_file, .. } => {
+                this.hint(format!("remove `{key_file}`: this copy then begins without tasks"))
+            }
+            ProjectError::BrokenKey { file } => {
+                this.hint(format!("restore it from a backup, or remove `{file}` to begin without tasks"))
+            }
+            ProjectError::NotMoved { from, to, .. } => this.hint(format!("move it yourself: `mv {from} {to}`")),
             ProjectError::HiddenStore { .. } => this.hint("what you report is taken all the same: `rehearsal task done ID`, `rehearsal task block ID --reason …`, `rehearsal session progress TEXT`"),
             ProjectError::UnknownAgent { near, .. } => {
                 this.did_you_mean(near, || "`rehearsal agent list` shows those that there are".to_owned())

@@ -105,7 +105,6 @@ impl Stage {
         }
         fs_err::write(seed.join(".rehearsal/flows/note.yaml"), NOTE).unwrap();
         fs_err::write(seed.join(".rehearsal/config.yaml"), self.config()).unwrap();
-        fs_err::write(seed.join(".gitignore"), ".rehearsal/state/\n").unwrap();
         fs_err::write(seed.join("run-tests"), "test ! -e broken && echo ok\n").unwrap();
         git(&seed, &["init", "--quiet", "--initial-branch=main"]);
         git(&seed, &["add", "--all"]);
@@ -118,7 +117,7 @@ impl Stage {
             format!(
                 "  {name}:\n    driver: claude\n    program: {binary}\n    \
                  args: [mock-agent, --as, claude, --script, {root}/{name}.yaml]\n    \
-                 env: {{ REHEARSAL_MOCK_STATE: {root}/{name}.calls }}\n",
+                 env: {{ REHEARSAL_MOCK_STATE: {root}/{name}.calls }}\n    sandbox: off\n",
                 binary = self.binary,
                 root = self.root,
             )
@@ -165,7 +164,7 @@ impl Stage {
         match &self.url {
             Some(url) => Arc::new(PostgresStore::open(url, TimeSource::Server).await.unwrap()),
             None => {
-                let state = self.first().repo.join(".rehearsal/state");
+                let state = self.first().state_dir();
                 Arc::new(SqliteStore::open(state.as_std_path()).await.unwrap())
             }
         }
@@ -183,7 +182,8 @@ impl Stage {
 
 impl Machine {
     pub(crate) fn state_dir(&self) -> Utf8PathBuf {
-        self.repo.join(".rehearsal/state")
+        let key = fs_err::read_to_string(self.repo.join(".git/rehearsal-state")).unwrap_or_default();
+        self.home.join(".local/share/rehearsal/state").join(key.lines().next().unwrap_or("none"))
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {

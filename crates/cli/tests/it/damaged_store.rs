@@ -4,7 +4,9 @@ use insta::{allow_duplicates, assert_snapshot};
 
 use crate::env::TestEnv;
 
-const DATABASE: &str = ".rehearsal/state/rehearsal.db";
+fn database(env: &TestEnv) -> String {
+    env.state_dir().join("rehearsal.db").into_string()
+}
 
 /// All that look for the store, but the one that says what to do.
 const COMMANDS: [&[&str]; 7] = [
@@ -34,7 +36,7 @@ const TASKS: usize = 15_000;
 /// What a copy of the one file would be.
 fn without_log(env: &TestEnv) {
     for log in ["-wal", "-shm"] {
-        let _ = std::fs::remove_file(env.repo.join(format!("{DATABASE}{log}")));
+        let _ = std::fs::remove_file(format!("{}{log}", database(env)));
     }
 }
 
@@ -55,28 +57,28 @@ fn what_the_doctor_says(env: &TestEnv) -> String {
 fn a_file_that_is_no_database_is_told_and_kept() {
     let env = with_tasks();
     let other = b"this is something else, and long enough to be looked at\n".repeat(1000);
-    env.file(DATABASE, &other);
+    env.file(&database(&env), &other);
     assert_snapshot!(said_by_all(&env), @"
     [stderr]
-    error: `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
+    error: `[STATE]/rehearsal.db` is not a database of this program
     hint: nothing was changed; `rehearsal doctor` says what to do
     [exit 2]
     ");
     assert_snapshot!(what_the_doctor_says(&env), @"
-    bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
-          hint: restore `.rehearsal/state` from a backup, or move it away and begin anew
+    bad   store               `[STATE]/rehearsal.db` is not a database of this program
+          hint: restore the database from a backup, or move it away and begin without tasks
     ");
-    assert_eq!(std::fs::read(env.repo.join(DATABASE)).unwrap(), other);
+    assert_eq!(std::fs::read(database(&env)).unwrap(), other);
 }
 
 #[test]
 fn a_database_that_was_cut_off_or_overwritten_is_told_kept_and_found_again_in_a_backup() {
     let env = with_tasks();
-    let whole = std::fs::read(env.repo.join(DATABASE)).unwrap();
+    let whole = std::fs::read(database(&env)).unwrap();
     let mut overwritten = whole.clone();
     overwritten[8192..].fill(0xa5);
     for damaged in [&whole[..100], &whole[..4096], &whole[..whole.len() / 2], &overwritten] {
-        env.file(DATABASE, damaged);
+        env.file(&database(&env), damaged);
         allow_duplicates! {
             assert_snapshot!(said_by_all(&env), @"
             [stderr]
@@ -86,12 +88,12 @@ fn a_database_that_was_cut_off_or_overwritten_is_told_kept_and_found_again_in_a_
             ");
             assert_snapshot!(what_the_doctor_says(&env), @"
             bad   store               the database is damaged: database disk image is malformed
-                  hint: restore `.rehearsal/state` from a backup, or move it away and begin anew
+                  hint: restore the database from a backup, or move it away and begin without tasks
             ");
         }
-        assert!(std::fs::read(env.repo.join(DATABASE)).unwrap() == damaged, "it was written to");
+        assert!(std::fs::read(database(&env)).unwrap() == damaged, "it was written to");
     }
-    env.file(DATABASE, &whole);
+    env.file(&database(&env), &whole);
     env.must(&["doctor", "--store"]);
     assert_eq!(env.json(&["task", "list", "--limit", "20000"])["tasks"].as_array().unwrap().len(), TASKS);
 }
@@ -99,18 +101,18 @@ fn a_database_that_was_cut_off_or_overwritten_is_told_kept_and_found_again_in_a_
 #[test]
 fn a_directory_in_the_place_of_the_database_is_told_and_kept() {
     let env = TestEnv::new().agent_script("run: [{ say: hi }]");
-    env.file(&format!("{DATABASE}/notes.txt"), "mine");
+    env.file(&format!("{}/notes.txt", database(&env)), "mine");
     assert_snapshot!(said_by_all(&env), @"
     [stderr]
-    error: `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
+    error: `[STATE]/rehearsal.db` is not a database of this program
     hint: nothing was changed; `rehearsal doctor` says what to do
     [exit 2]
     ");
     assert_snapshot!(what_the_doctor_says(&env), @"
-    bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
-          hint: restore `.rehearsal/state` from a backup, or move it away and begin anew
+    bad   store               `[STATE]/rehearsal.db` is not a database of this program
+          hint: restore the database from a backup, or move it away and begin without tasks
     ");
-    assert_eq!(env.read(format!("{DATABASE}/notes.txt")), "mine");
+    assert_eq!(env.read(format!("{}/notes.txt", database(&env))), "mine");
 }
 
 #[test]

@@ -271,6 +271,18 @@ impl TestEnv {
         command
     }
 
+    /// A command in another directory that sees nothing of this machine's user.
+    pub(crate) fn command_in(&self, directory: &str, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(directory).env_clear().envs(&self.vars);
+        command
+    }
+
+    /// Runs the program in another directory.
+    pub(crate) fn run_in(&self, directory: &str, args: &[&str]) -> Output {
+        self.finish(self.command_in(directory, PROGRAM).args(args), b"")
+    }
+
     /// Runs the program to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.run_with_input(args, "")
@@ -355,7 +367,13 @@ impl TestEnv {
 
     /// Where a run keeps its files.
     pub(crate) fn run_dir(&self, run: &str) -> Utf8PathBuf {
-        self.repo.join(".rehearsal/state/runs").join(run)
+        self.state_dir().join("runs").join(run)
+    }
+
+    /// Where the repository's database, runs and logs are.
+    pub(crate) fn state_dir(&self) -> Utf8PathBuf {
+        let key = std::fs::read_to_string(self.repo.join(".git/rehearsal-state")).unwrap_or_default();
+        self.scratch.join("home/.local/share/rehearsal/state").join(key.lines().next().unwrap_or("none"))
     }
 
     /// What the agent was told in the n-th run, from 1.

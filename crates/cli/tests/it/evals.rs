@@ -44,7 +44,7 @@ fn runs(env: &TestEnv) -> Vec<String> {
 }
 
 fn trials(env: &TestEnv, run: &str) -> Vec<Value> {
-    let text = env.read(format!(".rehearsal/state/evals/{run}/trials.jsonl"));
+    let text = env.read(env.state_dir().join(format!("evals/{run}/trials.jsonl")));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -69,7 +69,7 @@ fn who_only_says_so_fails_by_what_is_in_the_repository() {
       command: [ "$(sh add.sh)" = 5 ]: exit status 1, 0 wanted: ""
     ✓ mender: pass rate 1: 2 of 2 passed
     ✗ talker: pass rate 1: 0 of 2 passed
-    run [RUN]: [REPO]/.rehearsal/state/evals/[RUN]/report.html
+    run [RUN]: [STATE]/evals/[RUN]/report.html
     [exit 3]
     "#);
 }
@@ -94,12 +94,12 @@ fn every_file_of_a_run_conforms_to_its_schema() {
         validate(&of_a_trial, trial);
     }
     assert!(trials.iter().all(|trial| trial["trial"]["source"]["kind"] == "scripted"));
-    let last: Value = serde_json::from_str(&env.read(".rehearsal/state/evals/last-report.json")).unwrap();
+    let last: Value = serde_json::from_str(&env.read(env.state_dir().join("evals/last-report.json"))).unwrap();
     assert_eq!(last["cells"], document["cells"]);
     let cell = &last["cells"][0];
     assert_eq!(cell["pass_rate"], 1.0, "{cell:#}");
     assert!(cell["latency_ms"]["mean"].as_f64().unwrap() > 0.0, "{cell:#}");
-    assert!(env.read(format!(".rehearsal/state/evals/{run}/report.html")).contains("<svg"));
+    assert!(env.read(env.state_dir().join(format!("evals/{run}/report.html"))).contains("<svg"));
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn project(agents: &str) -> TestEnv {
 /// The trials of the only run.
 fn trials(env: &TestEnv) -> Vec<Value> {
     let runs = env.json(&["eval", "list"])["runs"].clone();
-    let text = env.read(format!(".rehearsal/state/evals/{}/trials.jsonl", runs[0].as_str().unwrap()));
+    let text = env.read(env.state_dir().join(format!("evals/{}/trials.jsonl", runs[0].as_str().unwrap())));
     let trials: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_a_trial = schema(env, "eval-trial");
     for trial in &trials {

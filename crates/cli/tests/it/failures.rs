@@ -105,7 +105,7 @@ fn broken_json_is_a_broken_protocol_and_the_raw_output_is_kept() {
     - the JSON is cut off after column 276
     - git: 0 new commits, 0 files changed
 
-    files: .rehearsal/state/runs/[RUN-01]
+    files: [STATE]/runs/[RUN-01]
     ");
     assert!(!env.read(env.run_dir(run).join("stdout.log")).is_empty());
     assert_eq!(env.task_now(1)["task"]["attempts"], 3);
@@ -144,7 +144,7 @@ fn a_result_counts_also_when_the_exit_status_is_not_zero() {
     - exit status 1
     - git: 0 new commits, 0 files changed
 
-    files: .rehearsal/state/runs/[RUN-01]
+    files: [STATE]/runs/[RUN-01]
     ");
 }
 
@@ -360,7 +360,7 @@ fn a_secret_reaches_no_file_and_no_output() {
         said += &env.run(command).all();
     }
     assert!(!said.contains(secret), "{said}");
-    let leaks = files_with(&env.repo.join(".rehearsal/state"), secret.as_bytes());
+    let leaks = files_with(&env.state_dir(), secret.as_bytes());
     assert!(leaks.is_empty(), "{leaks:?}");
 }
 

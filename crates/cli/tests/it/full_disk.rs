@@ -16,7 +16,7 @@ fn on_a_small_disk(env: &TestEnv, place: &str, size: &str) -> Option<SmallDisk> 
 #[test]
 fn a_worker_without_room_for_its_state_says_so_and_goes_on_when_there_is_some() {
     let env = a_team();
-    let Some(disk) = on_a_small_disk(&env, "repo/.rehearsal/state", "4m") else { return };
+    let Some(disk) = on_a_small_disk(&env, "home/.local/share/rehearsal/state", "4m") else { return };
     let env = env.task_of("pull-request", "Say hello", &[]);
     disk.fill();
     for command in [&["work", "--until-idle"][..], &["task", "add", "More", "--flow", "pull-request"]] {

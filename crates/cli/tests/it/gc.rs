@@ -42,7 +42,9 @@ fn what_a_killed_process_left_is_swept() {
     let old = "refs/rehearsal/fetch/01890000-0000-7000-8000-000000000000";
     env.git(&["update-ref", old, "HEAD"]);
     env.git(&["update-ref", "refs/rehearsal/pr/1", "HEAD"]);
-    env.file(".rehearsal/state/workers/01890000-0000-7000-8000-000000000000", "");
+    let workers = env.state_dir().join("workers");
+    std::fs::create_dir_all(&workers).unwrap();
+    std::fs::write(workers.join("01890000-0000-7000-8000-000000000000"), "").unwrap();
     assert_snapshot!(env.run(&["gc"]), @"
     refs/rehearsal/fetch/[UUID]: removed
     trace of the dead worker [UUID]: removed

@@ -105,7 +105,7 @@ async fn a_failing_test_comes_back_as_words_and_as_the_document_of_test() {
     1. subtracts
        Error: wrong sum
 
-    Log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+    Log: [STATE]/tests/[KEPT]/output-0.log
     ");
     let document = result.structured_content.unwrap();
     validate(&schema(&env, "test"), &document);

@@ -34,9 +34,8 @@ fn tasks(env: &TestEnv) -> Vec<Value> {
 
 /// The plan that waits for approval.
 fn kept(env: &TestEnv) -> String {
-    let directory = env.repo.join(".rehearsal/state/plans");
-    let only = std::fs::read_dir(directory).unwrap().next().unwrap().unwrap();
-    format!(".rehearsal/state/plans/{}", only.file_name().to_str().unwrap())
+    let only = std::fs::read_dir(env.state_dir().join("plans")).unwrap().next().unwrap().unwrap();
+    only.path().to_str().unwrap().to_owned()
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn an_agent_that_is_blocked_ends_the_loop_with_its_reason() {
     - the final text says BLOCKED
     - git: 0 new commits, 0 files changed
 
-    files: .rehearsal/state/runs/[RUN-01]
+    files: [STATE]/runs/[RUN-01]
     ");
     assert_snapshot!(env.run(&["task", "list"]), @r"
     ID        STATUS   PRIORITY  SESSION  TITLE
@@ -416,6 +416,6 @@ fn a_stand_in_that_is_asked_for_more_than_it_was_told_is_loud() {
     last on its standard error:
       mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more …
 
-    files: .rehearsal/state/runs/[RUN-01]
+    files: [STATE]/runs/[RUN-01]
     ");
 }

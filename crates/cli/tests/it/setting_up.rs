@@ -139,8 +139,8 @@ fn what_does_not_work_is_told_with_what_to_do() {
           hint: set `command:` under `testing:` in the configuration
     bad   flows               .rehearsal/flows/mine.yaml:1:7: unclosed bracket '['
           hint: `rehearsal flow check` shows it whole
-    bad   store               `[REPO]/.rehearsal/state/rehearsal.db` is not a database of this program
-          hint: restore `.rehearsal/state` from a backup, or move it away and begin anew
+    bad   store               `[STATE]/rehearsal.db` is not a database of this program
+          hint: restore the database from a backup, or move it away and begin without tasks
     ok    disk                [SIZE] free
     [SANDBOX]
     [exit 3]

@@ -28,7 +28,7 @@ static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\b\d+ min \d+ s\b", "[TIME]"),
         (r"\b\d+(\.\d)? s\b", "[TIME]"),
         (r"\b(in|Duration:|\() ?\d+(\.\d+)?m?s\b", "$1 [TIME]"),
-        (r"(state/tests/)[0-9a-z]{8}/", "$1[KEPT]/"),
+        (r"(\[STATE\]/tests/)[0-9a-z]{8}/", "$1[KEPT]/"),
         (r"(?m)^[0-9a-z]{8}( .* ago  )", "[RUN-ID]$1"),
         (r"\bprocess \d+", "process [PID]"),
         (r"\b\d+ GiB free", "[SIZE] free"),
@@ -48,6 +48,7 @@ impl Stable<'_> {
     pub(crate) fn text(&self, text: &str) -> String {
         let mut text = text
             .replace(PROGRAM, "[PROGRAM]")
+            .replace(self.env.state_dir().as_str(), "[STATE]")
             .replace(self.env.repo.as_str(), "[REPO]")
             .replace(self.env.scratch.as_str(), "[SCRATCH]");
         for (index, task) in self.tasks.iter().enumerate() {

@@ -49,7 +49,7 @@ fn a_failure_comes_with_its_place_and_its_message() {
          expected 1, got 2
 
     FAILED  tap  2 tests: 1 passed, 1 failed in [TIME]
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
     [exit 3]
     ");
 }
@@ -73,7 +73,7 @@ class Cart(unittest.TestCase):
          → test_cart.py:6: AssertionError: 3 != 4 (`self.assertEqual(3, 2 + 2)`); the line changed in the last commit
 
     FAILED  unittest  2 tests: 1 passed, 1 failed in [TIME]
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
        next: python3 -m unittest test_cart.Cart.test_total
     [exit 3]
     ");
@@ -129,7 +129,7 @@ fn a_crash_keeps_what_ended_before() {
         why: signal 11 ended the runner
         why: 1 of 3 declared tests were seen
         why: the run did not come to its own end: tests may be missing
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
     [exit 3]
     ");
 }
@@ -150,7 +150,7 @@ fn a_runner_that_is_missing_is_a_matter_of_set_up() {
 
     RUNNER MISSING  generic  no tests ran in [TIME]
         why: a command was not found: [SCRATCH]/bin/sh: 1: no-such-runner: not found
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
        next: install it, or name another command: rehearsal test --command COMMAND
     [exit 2]
     ");
@@ -180,7 +180,7 @@ fn a_command_is_run_instead_of_what_was_found() {
 
     FAILED  generic  no tests ran in [TIME]
         why: the command exited with 7
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
     [exit 3]
     ");
 }
@@ -303,7 +303,7 @@ fn agents_are_told_the_failures_first_and_in_few_words() {
     1. subtracts (calc.sh:12)
        Error: expected 1, got 2
 
-    Log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+    Log: [STATE]/tests/[KEPT]/output-0.log
     [exit 3]
     ");
 }

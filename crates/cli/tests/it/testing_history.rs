@@ -89,7 +89,7 @@ fn new_known_and_fixed_failures_are_told_apart() {
     FAILED  tap  2 tests: 2 failed in [TIME]
     compared with `base`: 1 new, 1 known
       new    adds
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
     [exit 3]
     ");
     assert_eq!(env.git(&["worktree", "list"]).lines().count(), 1);
@@ -103,7 +103,7 @@ fn new_known_and_fixed_failures_are_told_apart() {
       new    adds
       fixed  prints
        note: the results on `base` are those of an earlier run of that commit
-        log: [REPO]/.rehearsal/state/tests/[KEPT]/output-0.log
+        log: [STATE]/tests/[KEPT]/output-0.log
     [exit 3]
     ");
     let document = env.run(&["test", "--baseline", "base", "--json"]).document();

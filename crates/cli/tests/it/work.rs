@@ -227,7 +227,7 @@ fn a_store_that_cannot_be_reached_says_so_and_never_tells_a_password() {
     assert_snapshot!(env.run(&["task", "list"]), @"
     [stderr]
     error: `store` is `mysql://ada@db/tasks` (environment), which is no address of a store
-    hint: write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept in .rehearsal/state
+    hint: write `postgres://USER@HOST/DATABASE`, or leave it out: tasks are then kept on this machine; `rehearsal config show` says where
     [exit 2]
     ");
 }

@@ -38,7 +38,7 @@ fn tasks_live_on_a_server_if_the_configuration_says_so() {
     env.run(&["why", &env.task_id(1)]).ends_with(0).says("it is done");
     env.run(&["doctor", "--store"]).ends_with(0).says("every task is what its events say");
     assert_eq!(env.git(&["status", "--short"]), "");
-    let state: Vec<String> = std::fs::read_dir(env.repo.join(".rehearsal/state"))
+    let state: Vec<String> = std::fs::read_dir(env.state_dir())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.contains("db"))
@@ -99,14 +99,14 @@ fn an_agent_that_is_not_given_the_address_is_told_so_and_reports_all_the_same() 
     let url = database(&server);
     let (env, heard) = heard_by_an_agent(a_team().var("REHEARSAL_STORE", &url));
     insta::assert_snapshot!(env.stable().text(&heard), @r#"
-    error: the tasks of run `[RUN-01]` are on a server whose address agents are not given
+    error: agents do not see the tasks of run `[RUN-01]`
     hint: what you report is taken all the same: `rehearsal task done ID`, `rehearsal task block ID --reason …`, `rehearsal session progress TEXT`
-    error: the tasks of run `[RUN-01]` are on a server whose address agents are not given
+    error: agents do not see the tasks of run `[RUN-01]`
     hint: what you report is taken all the same: `rehearsal task done ID`, `rehearsal task block ID --reason …`, `rehearsal session progress TEXT`
-    {"schema_version":1,"error":{"code":2,"message":"the tasks of run `[RUN-01]` are on a server whose address agents are not given","place":null,"causes":[],"hints":["what you report is taken all the same: `rehearsal task done ID`, `rehearsal task block ID --reason …`, `rehearsal session progress TEXT`"]}}
+    {"schema_version":1,"error":{"code":2,"message":"agents do not see the tasks of run `[RUN-01]`","place":null,"causes":[],"hints":["what you report is taken all the same: `rehearsal task done ID`, `rehearsal task block ID --reason …`, `rehearsal session progress TEXT`"]}}
     noted: [TASK-1] is done; it is checked and counts when the run is over
     noted; it goes to the journal when the run is over
     "#);
-    assert!(!env.repo.join(".rehearsal/state/rehearsal.db").exists(), "there is no second store");
+    assert!(!env.state_dir().join("rehearsal.db").exists(), "there is no second store");
     assert_eq!(env.json(&["session", "progress"])["progress"][0]["text"], "halfway");
 }

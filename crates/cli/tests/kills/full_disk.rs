@@ -9,6 +9,7 @@ fn on_a_small_disk(script: &str) -> Option<(Stage, SmallDisk)> {
     let stage = Stage::new(script);
     fs_err::remove_dir_all(stage.state_dir()).unwrap();
     fs_err::create_dir(stage.state_dir()).unwrap();
+    stage.forget_store();
     let disk = SmallDisk::mount(stage.state_dir(), "2m")?;
     stage.succeed(&["session", "new", SESSION]);
     stage.add_tasks(&["one".to_owned(), "two".to_owned()]);

@@ -50,7 +50,7 @@ impl Stage {
         let config = format!(
             "agents:\n  implementer:\n    driver: claude\n    program: {}\n    \
              args: [mock-agent, --as, claude, --script, .rehearsal/script.yaml]\n    \
-             env: {{ REHEARSAL_MOCK_STATE: ../calls }}\n",
+             env: {{ REHEARSAL_MOCK_STATE: ../calls }}\n    sandbox: off\n",
             self.binary
         );
         fs_err::write(self.repo.join(".rehearsal/config.yaml"), config).unwrap();
@@ -63,7 +63,15 @@ impl Stage {
     }
 
     pub(crate) fn state_dir(&self) -> Utf8PathBuf {
-        self.repo.join(".rehearsal/state")
+        let key = fs_err::read_to_string(self.repo.join(".git/rehearsal-state")).unwrap_or_default();
+        self.home.join(".local/share/rehearsal/state").join(key.lines().next().unwrap_or("none"))
+    }
+
+    /// Lets the repository forget that it had a store.
+    pub(crate) fn forget_store(&self) {
+        let file = self.repo.join(".git/rehearsal-state");
+        let key = fs_err::read_to_string(&file).unwrap();
+        fs_err::write(file, format!("{}\n", key.lines().next().unwrap())).unwrap();
     }
 
     /// The directories of runs.

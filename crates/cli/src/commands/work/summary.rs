@@ -190,7 +190,7 @@ async fn worked_task(
     project: &Project,
     context: &Context,
 ) -> Result<WorkedTask, CliError> {
-    let (limits, state_dir) = (worked.settings.limits(), project.state_dir());
+    let (limits, state_dir) = (worked.settings.limits(), project.state_dir()?);
     let holder = LoopLock::holder(&state_dir);
     let around = Surroundings {
         now: context.now(),

@@ -241,7 +241,9 @@ impl Project {
     /// Notes that there is a store: from now on one that is missing is an error.
     pub fn note_store(&self, location: &StoreLocation) -> Result<(), ProjectError> {
         match location {
-            StoreLocation::Directory(_) if self.caller.inside_run().is_none() => Ok(self.state()?.note_store()?),
+            StoreLocation::Directory(_) if self.caller.inside_run().is_none() => {
+                Ok(self.state()?.note_store()?)
+            }
             _ => Ok(()),
         }
     }

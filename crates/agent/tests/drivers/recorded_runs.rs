@@ -60,6 +60,10 @@ fn check(kind: &str, case: &str, truth: &Truth) -> Vec<String> {
     let (wire, verdict) = (&explanation.wire, &explanation.verdict);
     let promise = Promise::find(&wire.final_text).map(|promise| match promise {
         Promise::Complete => "complete",
+        Promise::Done(_) => "done",
+        Promise::Failed(_) => "failed",
+        Promise::Approve(_) => "approve",
+        Promise::Reject(_) => "reject",
         Promise::Blocked(_) => "blocked",
         Promise::Continue(_) => "continue",
     });

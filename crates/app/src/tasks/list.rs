@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rehearsal_core::flow::{Flow, SHIPPED};
 use rehearsal_core::{Run, SessionName, Standing, StateName, Task, TaskId, Timestamp, nearest};
 use rehearsal_engine::is_in_checkout;
-use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, StoreError, TaskQuery};
+use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
 use serde::Serialize;
 
 use super::TaskError;
@@ -156,7 +156,7 @@ async fn lease_of(
     task: &Task,
     store: &dyn Store,
     project: &Project,
-) -> Result<Option<Timestamp>, StoreError> {
+) -> Result<Option<Timestamp>, ProjectError> {
     let Standing::Claimed(claim) = &task.standing else { return Ok(None) };
     if is_in_checkout(claim, &project.state_dir()?) {
         return Ok(None);

@@ -94,7 +94,8 @@ fn every_file_of_a_run_conforms_to_its_schema() {
         validate(&of_a_trial, trial);
     }
     assert!(trials.iter().all(|trial| trial["trial"]["source"]["kind"] == "scripted"));
-    let last: Value = serde_json::from_str(&env.read(env.state_dir().join("evals/last-report.json"))).unwrap();
+    let last: Value =
+        serde_json::from_str(&env.read(env.state_dir().join("evals/last-report.json"))).unwrap();
     assert_eq!(last["cells"], document["cells"]);
     let cell = &last["cells"][0];
     assert_eq!(cell["pass_rate"], 1.0, "{cell:#}");

@@ -108,7 +108,8 @@ fn an_imported_eval_asks_and_grades_as_promptfoo_does() {
     env.file("config.yaml", theirs("config.yaml")).file("table.csv", theirs("table.csv"));
     env.must(&["eval", "import", "config.yaml"]);
     let run = env.run(&["eval", "run", "--json"]).ends_with(3).document();
-    let trials = env.read(env.state_dir().join(format!("evals/{}/trials.jsonl", run["run"].as_str().unwrap())));
+    let trials =
+        env.read(env.state_dir().join(format!("evals/{}/trials.jsonl", run["run"].as_str().unwrap())));
     let result = |line: &str| -> Value {
         let record: Value = serde_json::from_str(line).unwrap();
         json!([record["trial"]["output"], record["verdict"]])

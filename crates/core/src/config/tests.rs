@@ -215,11 +215,11 @@ fn tests_may_take_a_quarter_of_an_hour_and_no_more() {
 }
 
 #[test]
-fn an_agent_is_confined_only_if_somebody_says_so_and_then_with_its_own_defaults() {
+fn an_agent_is_confined_where_the_system_can_and_with_its_own_defaults() {
     let implementer = |text: &str| resolved(text).profile().unwrap().sandbox.clone();
-    assert_eq!(implementer("agents: { implementer: {} }"), None);
-    let sandbox = implementer("agents: { implementer: { sandbox: { max_cpus: 4 } } }").unwrap();
-    assert_eq!(sandbox.level, SandboxLevel::BestEffort);
+    assert_eq!(implementer("agents: { implementer: {} }"), implementer(""));
+    let sandbox = implementer("agents: { implementer: { sandbox: { max_cpus: 4 } } }");
+    assert_eq!(sandbox.level, SandboxLevel::Auto);
     assert_eq!(sandbox.project, Some(ProjectAccess::Writable));
     assert!(sandbox.allow_network);
     assert_eq!((sandbox.max_memory, sandbox.max_cpus), (None, Some(4.0)));

@@ -52,7 +52,7 @@ impl Job {
     /// How long a look takes: tests are slow.
     pub(crate) fn takes(&self, rng: &mut Rng) -> i64 {
         match self.step {
-            Step::RunTests | Step::MergePr => rng.between(1_000, 14_000),
+            Step::RunTests | Step::MergePr | Step::Land => rng.between(1_000, 14_000),
             _ => 0,
         }
     }
@@ -211,7 +211,7 @@ impl Simulation {
                 }
             }
             Step::CheckCi => self.look_at_checks(job),
-            Step::MergePr => self.look_at_merge(job),
+            Step::MergePr | Step::Land => self.look_at_merge(job),
             Step::PostComment(_) if self.forge.comments.contains(&job.key()) => job.done(|_| {}),
             Step::PostComment(_) => Outlook::ToDo(Act::Comment(job.key())),
             // Time passes by itself here.
@@ -318,7 +318,7 @@ impl Simulation {
             (Some(Step::PushBranch), Some(head)) => self.forge.pushed_ever.contains(&(task, head)),
             (Some(Step::CreatePr), _) => self.forge.pull_requests.iter().any(|it| it.task == task),
             (Some(Step::CheckCi), Some(head)) => self.forge.checks(head, self.now) == Checks::Passed,
-            (Some(Step::MergePr), Some(head)) => self.forge.merged_request(task, head).is_some(),
+            (Some(Step::MergePr | Step::Land), Some(head)) => self.forge.merged_request(task, head).is_some(),
             (Some(Step::PostComment(_)), _) => self.forge.comments.contains(&key),
             (Some(Step::Command(_)), _) => self.forge.commands.contains(&key),
             _ => true,

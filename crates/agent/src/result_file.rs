@@ -42,6 +42,9 @@ pub enum ReportLine {
     TaskDone {
         /// The id, or a unique prefix.
         id: String,
+        /// Why nothing had to change for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// `rehearsal task block ID --reason …`.
     TaskBlocked {
@@ -111,7 +114,7 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
             continue;
         }
         match serde_json::from_slice(line) {
-            Ok(ReportLine::TaskDone { id }) => report.tasks.push(ReportedTask::Done { id }),
+            Ok(ReportLine::TaskDone { id, reason }) => report.tasks.push(ReportedTask::Done { id, reason }),
             Ok(ReportLine::TaskBlocked { id, reason }) => {
                 report.tasks.push(ReportedTask::Blocked { id, reason });
             }
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn a_report_is_read_back_and_bad_lines_are_told() {
         let dir = RunDir::new();
-        append_report(&dir.path, &ReportLine::TaskDone { id: "a1".into() }).unwrap();
+        append_report(&dir.path, &ReportLine::TaskDone { id: "a1".into(), reason: None }).unwrap();
         append_report(&dir.path, &ReportLine::Progress { text: "half\nway".into() }).unwrap();
         let path = dir.path.join(REPORT_FILE);
         fs_err::OpenOptions::new()
@@ -304,7 +307,7 @@ mod tests {
         assert_eq!(
             report.tasks,
             [
-                ReportedTask::Done { id: "a1".into() },
+                ReportedTask::Done { id: "a1".into(), reason: None },
                 ReportedTask::Blocked { id: "b2".into(), reason: "why".into() }
             ]
         );

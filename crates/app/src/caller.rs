@@ -40,11 +40,14 @@ impl Caller {
 
     /// An agent only reports. Everything that changes something else is for people.
     pub fn may_change(&self) -> Result<(), InsideRunError> {
-        match self.inside_run() {
-            Some(inside) => Err(InsideRunError { run: Some(inside.run) }),
-            None if self.is_below_agent => Err(InsideRunError { run: None }),
-            None => Ok(()),
-        }
+        self.inside_run().map_or(Ok(()), |inside| Err(InsideRunError { run: Some(inside.run) }))
+    }
+
+    /// Only a person decides: approves, rejects, pauses, cancels, edits. No process that an agent started may, whatever its environment
+    /// says.
+    pub fn may_decide(&self) -> Result<(), InsideRunError> {
+        self.may_change()?;
+        if self.is_below_agent { Err(InsideRunError { run: None }) } else { Ok(()) }
     }
 }
 
@@ -121,7 +124,8 @@ mod tests {
             "an agent cannot do this from inside run `7qm`"
         );
         let without_its_variables = Caller { is_below_agent: true, ..caller(&[]) };
-        assert_eq!(without_its_variables.may_change().unwrap_err().to_string(), "an agent cannot do this");
+        assert!(without_its_variables.may_change().is_ok());
+        assert_eq!(without_its_variables.may_decide().unwrap_err().to_string(), "an agent cannot do this");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub async fn resume(project: &Project, lane: Lane) -> Result<LaneDocument, Proje
 }
 
 async fn change(project: &Project, change: Change, lane: Lane) -> Result<LaneDocument, ProjectError> {
-    project.caller.may_change()?;
+    project.caller.may_decide()?;
     check(project, &lane).await?;
     let before = held(project).await?.into_iter().find(|held| held.lane == lane).map(|held| held.hold);
     project.commit(vec![change]).await?;

@@ -111,6 +111,9 @@ pub enum ReportedTask {
     Done {
         /// Its id, or a unique prefix.
         id: String,
+        /// Why nothing had to change for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The task needs a human.
     Blocked {

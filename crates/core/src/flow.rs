@@ -277,11 +277,17 @@ impl Flow {
         self.states.iter().find(|(_, state)| matches!(state, State::End(End::Success))).map(|(name, _)| name)
     }
 
-    /// Whether a loop can take tasks through it: it has one state in which something is done. Says what stands in the way.
+    /// Whether a loop can take tasks through it: it works in one state, whose steps end with `land` if there are any. Says what stands
+    /// in the way.
     pub fn fits_a_loop(&self) -> Result<(), String> {
-        match self.states.values().filter(|state| matches!(state, State::Work { .. })).count() {
-            1 => Ok(()),
-            count => Err(format!("it has {count} working states, and a loop works in one")),
+        let steps = self.states.iter().filter_map(|(name, state)| match state {
+            State::Work { steps, .. } => Some((name, steps)),
+            _ => None,
+        });
+        match steps.collect::<Vec<_>>().as_slice() {
+            [(_, steps)] if steps.last().is_none_or(|last| *last == Step::Land) => Ok(()),
+            [(name, _)] => Err(format!("the steps of state `{name}` do not end with `land`")),
+            states => Err(format!("it has {} working states, and a loop works in one", states.len())),
         }
     }
 

@@ -40,10 +40,15 @@ impl Reported {
         };
         let mut tasks = report.tasks.clone();
         if succeeded || promised.is_some() {
-            tasks.insert(0, ReportedTask::Done { id: task.to_string() });
+            tasks.insert(0, ReportedTask::Done { id: task.to_string(), reason: None });
         }
         let in_file = result.and_then(|file| file.reason.as_deref().or(file.comment.as_deref()));
-        let says_why = promised.into_iter().chain(in_file).any(|reason| !reason.trim().is_empty());
+        let reported = tasks.iter().filter_map(|task| match task {
+            ReportedTask::Done { reason, .. } => reason.as_deref(),
+            ReportedTask::Blocked { .. } => None,
+        });
+        let mut reasons = promised.into_iter().chain(in_file).chain(reported);
+        let says_why = reasons.any(|reason| !reason.trim().is_empty());
         let changed = report.evidence.git.as_ref().is_none_or(GitFacts::changed);
         let is_without_effect = !changed && !says_why;
         Self { tasks, journal: report.progress.clone(), was_capped: false, is_without_effect }
@@ -139,7 +144,7 @@ impl Ledger<'_> {
         let mut resolved: Vec<(Task, TaskInput)> = Vec::new();
         for report in reported {
             let (prefix, input) = match report {
-                ReportedTask::Done { id } => (id, TaskInput::Finish),
+                ReportedTask::Done { id, .. } => (id, TaskInput::Finish),
                 ReportedTask::Blocked { id, reason } => {
                     (id, TaskInput::Block { reason: self.shortened(start, reason.clone()) })
                 }

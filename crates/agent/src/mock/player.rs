@@ -241,7 +241,8 @@ impl<'a> Player<'a> {
 
     fn task_done(&mut self, id: &str) -> Result<(), MockError> {
         let id = self.task_id(id)?;
-        report(self.env, &ReportLine::TaskDone { id: id.clone() })?;
+        let reason = Some("as scripted".to_owned());
+        report(self.env, &ReportLine::TaskDone { id: id.clone(), reason })?;
         self.ran(format!("rehearsal task done {id}"))
     }
 

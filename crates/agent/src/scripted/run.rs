@@ -97,7 +97,7 @@ impl ScriptedRun {
 
     /// Reports a task as done.
     pub fn task_done(mut self, id: impl Into<String>) -> Self {
-        self.tasks.push(ReportedTask::Done { id: id.into() });
+        self.tasks.push(ReportedTask::Done { id: id.into(), reason: Some("as scripted".into()) });
         self
     }
 

@@ -54,7 +54,7 @@ async fn scripted_runs_are_played_in_order_and_judged_like_any_other() {
     let first = ask(&agent, "one").await;
     assert_eq!(first.verdict.outcome, Outcome::Continue { message: "two left".into() });
     assert_eq!(first.promise, Some(Promise::Continue("two left".into())));
-    assert_eq!(first.tasks, [ReportedTask::Done { id: "t1".into() }]);
+    assert_eq!(first.tasks, [ReportedTask::Done { id: "t1".into(), reason: Some("as scripted".into()) }]);
     assert_eq!(first.progress, ["one is done"]);
     assert_eq!(ask(&agent, "two").await.verdict.outcome, Outcome::NoChanges);
     assert_eq!(ask(&agent, "three").await.verdict.outcome, Outcome::Crashed { exit: Exit::Signal(9) });

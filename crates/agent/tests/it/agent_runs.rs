@@ -46,7 +46,13 @@ async fn a_result_and_a_report_are_read_from_this_attempt_only() {
         echo nonsense >> $TASK_DIR/report.jsonl"#;
     let report = bench.sh(script).await;
     assert_eq!(report.verdict.outcome, Outcome::Blocked { reason: "no key".into() });
-    assert_eq!(report.tasks, [ReportedTask::Done { id: "a".into() }, ReportedTask::Done { id: "b".into() }]);
+    assert_eq!(
+        report.tasks,
+        [
+            ReportedTask::Done { id: "a".into(), reason: None },
+            ReportedTask::Done { id: "b".into(), reason: None }
+        ]
+    );
     assert_eq!(report.progress, ["half way"]);
     assert_eq!(
         report.warnings,

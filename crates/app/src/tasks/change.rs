@@ -51,9 +51,10 @@ pub struct EditRequest {
     pub touches: Option<Vec<String>>,
 }
 
-/// Marks a task as done. A task is named by a unique prefix of its id, here and below.
-pub async fn finish(caller: &Caller, task: &str) -> Result<Noted, TaskError> {
-    let line = ReportLine::TaskDone { id: task.to_owned() };
+/// Marks a task as done; an agent says why, if nothing had to change for it. A task is named by a unique prefix of its id, here and
+/// below.
+pub async fn finish(caller: &Caller, task: &str, reason: Option<String>) -> Result<Noted, TaskError> {
+    let line = ReportLine::TaskDone { id: task.to_owned(), reason };
     report_or_change(caller, task, &line, TaskInput::Finish).await
 }
 
@@ -109,7 +110,7 @@ pub async fn reject(project: &Project, task: &str, comment: String) -> Result<Ch
 
 /// Changes what a task says; also while a loop runs.
 pub async fn edit(project: &Project, task: &str, request: EditRequest) -> Result<Changed, TaskError> {
-    project.caller.may_change()?;
+    project.caller.may_decide()?;
     let store = project.store().await?;
     let before = store.find_task(task).await?;
     let depends_on = match &request.depends_on {
@@ -163,7 +164,7 @@ async fn report(
 }
 
 async fn change(project: &Project, task: &str, input: TaskInput) -> Result<Changed, TaskError> {
-    project.caller.may_change()?;
+    project.caller.may_decide()?;
     let before = project.store().await?.find_task(task).await?;
     let change = Change::ChangeTask { id: before.id.clone(), input };
     let task = only_task(project.commit(vec![change]).await?)?;

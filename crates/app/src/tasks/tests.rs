@@ -96,9 +96,9 @@ async fn an_agent_reports_and_the_task_stays_as_it_is() {
     let scene = Scene::new().with_session("hello").await;
     let task = scene.task("Say hello").await;
     let agent = scene.agent();
-    let noted = finish(&agent, &task).await.unwrap();
+    let noted = finish(&agent, &task, None).await.unwrap();
     assert!(matches!(noted, Noted::Reported(document) if document.reported && document.status == "todo"));
-    assert!(finish(&agent, "nothing").await.is_err(), "an agent learns at once of a wrong id");
+    assert!(finish(&agent, "nothing", None).await.is_err(), "an agent learns at once of a wrong id");
     let written = sessions::add_progress(&agent, None, "half done".into()).await.unwrap();
     assert!(written.reported);
     let report = read_report(agent.inside_run().unwrap().directory());
@@ -110,7 +110,7 @@ async fn an_agent_reports_and_the_task_stays_as_it_is() {
 async fn a_person_finishes_a_task_at_once() {
     let scene = Scene::new().with_session("hello").await;
     let task = scene.task("Say hello").await;
-    let noted = finish(&scene.person, &task).await.unwrap();
+    let noted = finish(&scene.person, &task, None).await.unwrap();
     assert!(matches!(noted, Noted::Changed(changed) if changed.document.status == "done"));
 }
 

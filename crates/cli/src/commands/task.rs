@@ -26,8 +26,7 @@ pub(crate) enum TaskCommand {
     /// Change a task; also while a loop runs
     Edit(change::EditArgs),
     /// Mark a task as done
-    #[command(after_help = "Example: rehearsal task done k3f")]
-    Done(change::OneTask),
+    Done(change::DoneArgs),
     /// Mark a task as needing a human
     Block(change::BlockArgs),
     /// Let a blocked task go on

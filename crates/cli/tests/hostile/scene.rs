@@ -47,7 +47,7 @@ impl Scene {
         let scene = Self::new();
         let config = format!(
             "agents:\n  implementer:\n    driver: claude\n    program: {}\n    \
-             args: [mock-agent, --as, claude, --script, ../script.yaml]\n",
+             args: [mock-agent, --as, claude, --script, ../script.yaml]\n    sandbox: off\n",
             env!("CARGO_BIN_EXE_rehearsal")
         );
         scene.write(".rehearsal/config.yaml", config);

@@ -60,7 +60,7 @@ impl BuiltIn for TaskDone {
 
     async fn run(&self, asked: DoneArguments, _cancel: &CancellationToken) -> Result<String, ToolError> {
         let id = self.0.id(asked.id);
-        self.0.add(ReportLine::TaskDone { id: id.clone() }).await?;
+        self.0.add(ReportLine::TaskDone { id: id.clone(), reason: None }).await?;
         Ok(format!("reported: `{id}` is done"))
     }
 }

@@ -19,7 +19,7 @@ async fn what_is_reported_is_what_the_engine_reads() {
     assert_eq!(place.text("progress", json!({"text": "half way"})).await, "noted");
     let report = read_report(&place.workplace.run_dir);
     let (done, blocked) = (
-        ReportedTask::Done { id: "task1".into() },
+        ReportedTask::Done { id: "task1".into(), reason: None },
         ReportedTask::Blocked { id: "t2".into(), reason: "no key".into() },
     );
     assert_eq!((report.tasks, report.progress), (vec![done, blocked], vec!["half way".to_owned()]));

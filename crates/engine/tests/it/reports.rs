@@ -51,7 +51,7 @@ fn the_result_file_says_the_same_as_the_commands() {
     play(async |stage| {
         stage.tasks(&["parse"]).await;
         let file = ResultFile {
-            tasks: vec![ReportedTask::Done { id: "parse".into() }],
+            tasks: vec![ReportedTask::Done { id: "parse".into(), reason: None }],
             progress: vec!["parsed".into()],
             ..ResultFile::default()
         };

@@ -83,7 +83,7 @@ async fn prepare(directory: &Utf8Path, context: &Context) -> Result<Project, Cli
         let path = directory.join(format!("{name}.yaml"));
         fs_err::write(&path, script)?;
         config += &format!(
-            "  {name}:\n    driver: claude\n    program: {}\n    args: [mock-agent, --as, claude, --script, {}]\n    env: {{ REHEARSAL_MOCK_STATE: {} }}\n",
+            "  {name}:\n    driver: claude\n    program: {}\n    args: [mock-agent, --as, claude, --script, {}]\n    env: {{ REHEARSAL_MOCK_STATE: {} }}\n    sandbox: off\n",
             quoted(&program)?,
             quoted(path.as_str())?,
             quoted(directory.join(format!("{name}.calls")).as_str())?,

@@ -16,6 +16,16 @@ pub(crate) struct OneTask {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: rehearsal task done k3f --reason 'the bug was fixed in an earlier commit'")]
+pub(crate) struct DoneArgs {
+    /// The task's id, or a unique prefix of it
+    task: String,
+    /// Why nothing had to change for it; an agent that changed nothing has to say it
+    #[arg(long, short)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal task block k3f --reason 'needs the staging password'")]
 pub(crate) struct BlockArgs {
     /// The task's id, or a unique prefix of it
@@ -58,8 +68,8 @@ pub(crate) struct EditArgs {
     touches: Option<Vec<String>>,
 }
 
-pub(super) async fn done(args: OneTask, context: &Context) -> Done {
-    Ok(note(tasks::finish(context, &args.task).await?, "is done", context))
+pub(super) async fn done(args: DoneArgs, context: &Context) -> Done {
+    Ok(note(tasks::finish(context, &args.task, args.reason).await?, "is done", context))
 }
 
 pub(super) async fn block(args: BlockArgs, context: &Context) -> Done {

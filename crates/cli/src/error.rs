@@ -4,6 +4,7 @@ mod crew;
 mod outlet;
 mod project;
 mod recording;
+mod work;
 
 use std::fmt::Write as _;
 

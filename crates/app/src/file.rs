@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Place, SourceError};
 
 const LONGEST_FILE: u64 = 4 << 20;
@@ -60,6 +60,23 @@ pub fn read_text(path: &Utf8Path) -> Result<Option<String>, FileError> {
         Err(error) => return Err(error.into()),
     }
     read_all(fs_err::File::open(path)?, path.as_str(), LONGEST_FILE).map(Some)
+}
+
+/// Whether a file is YAML, by its name.
+pub(crate) fn is_yaml(path: &Utf8Path) -> bool {
+    matches!(path.extension(), Some("yaml" | "yml"))
+}
+
+/// The YAML files in a directory, in order; none if it is not there.
+pub(crate) fn yaml_files(directory: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let paths = directory.read_dir_utf8()?.map(|entry| entry.map(Utf8DirEntry::into_path));
+    let mut files = paths.collect::<Result<Vec<_>, _>>()?;
+    files.retain(|path| is_yaml(path));
+    files.sort();
+    Ok(files)
 }
 
 /// All of a text that someone hands to us, like standard input.

@@ -12,6 +12,7 @@ pub mod caller;
 pub mod cassettes;
 pub mod crew;
 pub mod doctor;
+pub mod evals;
 pub mod file;
 pub mod flows;
 pub mod gc;

@@ -1,6 +1,7 @@
 //! What went wrong, in words: first what, then where, then what to do. Made once, here, from typed errors.
 
 mod crew;
+mod evals;
 mod outlet;
 mod project;
 mod recording;

@@ -5,6 +5,7 @@ mod history;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
+use rehearsal_app::evals::Evals;
 use rehearsal_app::file::read_all;
 use rehearsal_app::project::Project;
 use rehearsal_core::config::HumanDuration;
@@ -94,10 +95,11 @@ pub(crate) struct ImportDocument {
     history: Option<MiningStats>,
 }
 
-pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context) -> Done {
+pub(super) async fn run(args: &ImportArgs, evals: &Evals, context: &Context) -> Done {
+    let project = &evals.project;
     if args.history {
         let target = Target::of(args, "history", project, context)?;
-        return Box::pin(history::run(args, &target, project, context)).await;
+        return Box::pin(history::run(args, &target, evals, context)).await;
     }
     let Some(file) = args.file.as_deref() else {
         return Err(CliError::usage("there is nothing to import")

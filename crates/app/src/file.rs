@@ -9,33 +9,19 @@ const LONGEST_FILE: u64 = 4 << 20;
 
 /// Why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum FileError {
-    /// It is not there.
     #[error("there is no file `{0}`")]
     Missing(Utf8PathBuf),
-    /// A directory is in its place.
     #[error("`{0}` is a directory")]
     Directory(Utf8PathBuf),
     /// A pipe would be waited for, and a device never ends.
     #[error("`{0}` is not a regular file")]
     NotRegular(Utf8PathBuf),
-    /// It is longer than anything a person writes.
     #[error("`{name}` is too large: at most {} MiB are read", limit >> 20)]
-    TooLarge {
-        /// The file.
-        name: String,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// What it says is wrong.
+    TooLarge { name: String, limit: u64 },
     #[error("{}: {}", located(file, error), error.message)]
-    Wrong {
-        /// The file, as messages show it.
-        file: String,
-        /// What is wrong, and where in the file.
-        error: SourceError,
-    },
-    /// It could not be read.
+    Wrong { file: String, error: SourceError },
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

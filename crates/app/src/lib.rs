@@ -28,6 +28,7 @@ pub mod runs;
 pub mod scenarios;
 pub mod session_loop;
 pub mod sessions;
+pub mod stage;
 pub mod status;
 pub mod tasks;
 pub mod testing;

@@ -32,89 +32,43 @@ pub const DIRECTORY: &str = ".rehearsal";
 
 /// Why a project, its settings, its flows or its store cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum ProjectError {
-    /// There is no repository around the directory.
     #[error("`{directory}` is not inside a git repository")]
-    NoRepository {
-        /// Where it was looked for.
-        directory: Utf8PathBuf,
-    },
-    /// A file of the project cannot be used.
+    NoRepository { directory: Utf8PathBuf },
     #[error(transparent)]
     File(#[from] FileError),
-    /// `store` is not an address.
     #[error("`store` is `{address}` ({origin}), which is no address of a store")]
-    StoreAddress {
-        /// The value, without its password.
-        address: String,
-        /// Where it is set.
-        origin: Origin,
-    },
+    /// The address is without its password.
+    StoreAddress { address: String, origin: Origin },
     /// The store's address may hold a password, and is not handed to agents.
     #[error("the tasks of run `{run}` are on a server whose address agents are not given")]
-    HiddenStore {
-        /// The run that the caller is in.
-        run: String,
-    },
-    /// No agent has this name.
+    HiddenStore { run: String },
     #[error("unknown agent `{name}`")]
-    UnknownAgent {
-        /// As it was given.
-        name: AgentName,
-        /// One that there is, with a similar name.
-        near: Option<String>,
-    },
-    /// No flow has this name.
+    UnknownAgent { name: AgentName, near: Option<String> },
     #[error("there is no flow `{name}`")]
-    UnknownFlow {
-        /// As it was given.
-        name: String,
-        /// One that there is, with a similar name.
-        near: Option<String>,
-    },
+    UnknownFlow { name: String, near: Option<String> },
     /// A flow's name differs from its file's name, so two files could claim to be the same flow.
     #[error("{file}: the flow calls itself `{name}`")]
-    MisnamedFlow {
-        /// The file, as messages show it.
-        file: String,
-        /// The name that the file should have in it.
-        expected: String,
-        /// The name that it has.
-        name: String,
-    },
-    /// `flow:` in the settings is not a name.
+    MisnamedFlow { file: String, expected: String, name: String },
     #[error("`flow:` in {origin}: {error}")]
-    FlowSetting {
-        /// Where it is set.
-        origin: Origin,
-        /// What is wrong with it.
-        error: IdError,
-    },
-    /// The flow `loop` cannot be used by a loop.
+    FlowSetting { origin: Origin, error: IdError },
     #[error("flow `loop` cannot be used: {why}")]
-    LoopFlow {
-        /// What is wrong with it.
-        why: String,
-    },
-    /// There is no directory for things outside of the repository.
+    LoopFlow { why: String },
     #[error("there is no place for worktrees: neither XDG_DATA_HOME nor HOME is set")]
     NoDataDirectory,
-    /// A person has to ask for this.
+    #[error("`{}` is not UTF-8", .0.display())]
+    NotUtf8(std::path::PathBuf),
     #[error(transparent)]
     InsideRun(#[from] InsideRunError),
-    /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was named is not in the store.
     #[error(transparent)]
     Find(#[from] FindError),
-    /// A change was refused.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The system refused something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

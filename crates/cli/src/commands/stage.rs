@@ -8,13 +8,13 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_agent::clis::{Endpoint, KNOWN, Retries, StageModel, StageSetup};
+use rehearsal_app::stage::scripted;
 use rehearsal_core::config::DriverKind;
 use rehearsal_stage::{Answered, Play, Report, Stage};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Done;
-use super::performance::scripted;
 use super::replay::{HowToMatch, ReplayReport};
 use crate::context::Context;
 use crate::error::CliError;

@@ -1,6 +1,7 @@
-//! Why a worker cannot work, and what to do about it.
+//! Why a worker cannot work or an agent cannot be checked, and what to do about it.
 
 use rehearsal_agent::cli_of;
+use rehearsal_app::agents::CheckError;
 use rehearsal_app::work::WorkerError;
 use rehearsal_core::config::DriverKind;
 use rehearsal_engine::SetupError;
@@ -41,5 +42,15 @@ fn agent_error(driver: DriverKind, error: &SetupError) -> CliError {
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),
         _ => this.hint("set `program:` in .rehearsal/config.yaml; `rehearsal doctor` shows what is missing"),
+    }
+}
+
+impl From<CheckError> for CliError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Program(error) => Self::of(Exit::Usage, &error),
+            CheckError::Git(error) => error.into(),
+            CheckError::Project(error) => error.into(),
+        }
     }
 }

@@ -6,11 +6,11 @@ use rehearsal_app::evals::{Evals, Recorded};
 use rehearsal_eval::grade::no_evidence;
 use rehearsal_eval::recorded_run::SessionDocument;
 use rehearsal_eval::trial::Trial;
-use rehearsal_llm::cassette::Matching;
+use rehearsal_llm::cassette::{Matching, Rung};
 
 use super::stop_on_signal;
 use crate::commands::Done;
-use crate::commands::replay::RungName;
+use crate::commands::replay::rung;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -50,8 +50,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with = "relaxed")]
     strict: bool,
     /// What may differ from the recording
-    #[arg(long, value_name = "WHAT", default_value = "everything")]
-    relaxed: RungName,
+    #[arg(long, value_name = "WHAT", default_value = "everything", value_parser = rung())]
+    relaxed: Rung,
     /// Let an agent whose profile says `permission: trust` do everything without being asked
     #[arg(long)]
     trust: bool,
@@ -71,7 +71,7 @@ pub(super) async fn record(args: RecordArgs, evals: &Evals, context: &Context) -
 }
 
 pub(super) async fn replay(args: &ReplayArgs, evals: &Evals, context: &Context) -> Done {
-    let matching = if args.strict { Matching::Strict } else { Matching::Relaxed(args.relaxed.rung()) };
+    let matching = if args.strict { Matching::Strict } else { Matching::Relaxed(args.relaxed) };
     let played = evals.replay(&args.name, matching, args.trust, &stop_on_signal()?).await?;
     let Recorded { cassette, task, trial } = played;
     let replay = trial.replay.as_ref();

@@ -24,8 +24,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    agent, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage,
-    test,
+    cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage, test,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -104,7 +103,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("runs", document::<runs::RunList>),
     ("runs-show", document::<runs::RunDocument>),
     ("agent-list", document::<agents::AgentList>),
-    ("agent-check", document::<agent::CheckDocument>),
+    ("agent-check", document::<agents::CheckDocument>),
     ("agent-explain", || schema_for!(rehearsal_agent::driver::Explanation)),
     ("crew-run", document::<CrewLine>),
     ("crew-list", document::<crew::RoleList>),

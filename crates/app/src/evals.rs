@@ -38,7 +38,7 @@ pub struct Evals {
 }
 
 /// An eval and the file that it is in.
-pub struct Found {
+pub struct LoadedEval {
     /// What it says.
     pub eval: Eval,
     text: String,
@@ -113,13 +113,13 @@ impl<E: Into<ProjectError>> From<E> for EvalsError {
 
 impl Evals {
     /// Those of a project; `program` is our own binary.
-    pub fn of(project: Project, program: Utf8PathBuf) -> Self {
+    pub fn new(project: Project, program: Utf8PathBuf) -> Self {
         let runs = Archive::at(project.state_dir().join("evals"));
         Self { project, runs, program }
     }
 
     /// All of the project; there may be none.
-    pub fn all(&self) -> Result<Vec<Found>, EvalsError> {
+    pub fn all(&self) -> Result<Vec<LoadedEval>, EvalsError> {
         match self.find(&[]) {
             Err(EvalsError::NoEvals) => Ok(Vec::new()),
             found => found,
@@ -127,7 +127,7 @@ impl Evals {
     }
 
     /// Those with these names or in these files; without any, all of the project.
-    pub fn find(&self, wanted: &[String]) -> Result<Vec<Found>, EvalsError> {
+    pub fn find(&self, wanted: &[String]) -> Result<Vec<LoadedEval>, EvalsError> {
         let (files, names): (Vec<_>, Vec<_>) = wanted.iter().partition(|name| is_yaml(Utf8Path::new(name)));
         let files: Vec<Utf8PathBuf> =
             files.into_iter().map(|file| self.project.caller.directory.join(file)).collect();
@@ -151,7 +151,7 @@ impl Evals {
         Ok(all)
     }
 
-    fn load(&self, path: Utf8PathBuf) -> Result<Found, EvalsError> {
+    fn load(&self, path: Utf8PathBuf) -> Result<LoadedEval, EvalsError> {
         let settings = self.project.settings()?;
         let shown = self.project.shown(&path);
         let text = read_text(&path)?.ok_or_else(|| FileError::Missing(shown.clone().into()))?;
@@ -162,18 +162,18 @@ impl Evals {
         if named && configured {
             return Err(EvalsError::TwoMeanings);
         }
-        Ok(Found { eval, text, path })
+        Ok(LoadedEval { eval, text, path })
     }
 
     /// Runs an eval: all its trials, or those that its last run did not make.
     pub async fn run(
         &self,
-        found: &Found,
+        found: &LoadedEval,
         request: &RunRequest,
         watch: &mut (dyn FnMut(RunEvent<'_>) + Send),
         stop: &CancellationToken,
     ) -> Result<(EvalRun, Journal, Ended), EvalsError> {
-        let Found { eval, text, .. } = found;
+        let LoadedEval { eval, text, .. } = found;
         let run = if request.resume { self.runs.last_of(&eval.name)? } else { None };
         let created = || self.runs.create(&eval.name, text, self.project.caller.now());
         let run = run.map_or_else(created, Ok)?;
@@ -226,7 +226,7 @@ impl Evals {
     }
 
     /// Makes the trials of an eval.
-    async fn trials(&self, found: &Found, mode: Mode, trust: bool) -> Result<AgentTrials, EvalsError> {
+    async fn trials(&self, found: &LoadedEval, mode: Mode, trust: bool) -> Result<AgentTrials, EvalsError> {
         let variants = found.eval.cases.iter().flat_map(|case| &case.variants);
         let names: BTreeSet<&String> = variants.filter_map(|variant| variant.flow.as_ref()).collect();
         let flow = |name: &String| Ok((name.clone(), Arc::new(self.project.flow(name)?)));

@@ -80,15 +80,9 @@ pub enum SessionError {
     #[error("there is more than one session")]
     SeveralSessions { names: Vec<String> },
     #[error(transparent)]
-    Report(ReportError),
+    Report(#[from] ReportError),
     #[error(transparent)]
     Project(ProjectError),
-}
-
-impl From<ReportError> for SessionError {
-    fn from(error: ReportError) -> Self {
-        Self::Report(error)
-    }
 }
 
 impl<E: Into<ProjectError>> From<E> for SessionError {

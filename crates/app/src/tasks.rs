@@ -63,23 +63,11 @@ pub enum TaskError {
     #[error("the store gave no task back")]
     NoTask,
     #[error(transparent)]
-    Session(SessionError),
+    Session(#[from] SessionError),
     #[error(transparent)]
-    Report(ReportError),
+    Report(#[from] ReportError),
     #[error(transparent)]
     Project(ProjectError),
-}
-
-impl From<SessionError> for TaskError {
-    fn from(error: SessionError) -> Self {
-        Self::Session(error)
-    }
-}
-
-impl From<ReportError> for TaskError {
-    fn from(error: ReportError) -> Self {
-        Self::Report(error)
-    }
 }
 
 impl<E: Into<ProjectError>> From<E> for TaskError {

@@ -104,12 +104,13 @@ pub struct Worked {
 }
 
 /// Works until there is nothing more to do, or it is stopped. A database that is away is waited for: a worker that is started
-/// with the machine may be earlier. `diverged` is told if the base branch of the checkout and that of our own remote are.
+/// with the machine may be earlier. `diverged` is called if the base branches of the checkout and of our own remote have
+/// diverged.
 pub async fn work(
     request: WorkRequest,
     project: &Project,
     control: Control,
-    diverged: impl FnMut(Diverged),
+    diverged: impl FnOnce(Diverged),
 ) -> Result<Worked, WorkerError> {
     project.caller.may_change()?;
     let settings = project.settings_with(Overrides::default().set("work.workers", request.workers))?;
@@ -118,7 +119,9 @@ pub async fn work(
     let roles = ConfiguredRoles::new(settings.clone(), request.trust, project)?;
     let destination = Destination::choose(&settings, project).await?;
     let (outlet, note) = destination.open().await?;
-    note.into_iter().for_each(diverged);
+    if let Some(note) = note {
+        diverged(note);
+    }
     let worktrees = Arc::new(open_worktrees(&settings, project).await?);
     let worker = Worker {
         store: Arc::clone(&store),

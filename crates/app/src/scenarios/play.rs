@@ -25,9 +25,9 @@ pub enum RehearseError {
     #[error("scenario `{name}` is in `{file}` and in `{other}`")]
     Twice { name: String, file: String, other: String },
     #[error("{place}: {error}")]
-    Flow { place: String, error: ProjectError },
-    #[error("{file}: {error}")]
-    Stage { file: String, error: FileError },
+    Flow { place: String, error: Box<ProjectError> },
+    #[error("there is no file `{path}`")]
+    NoScript { file: String, path: Utf8PathBuf },
     #[error(transparent)]
     Project(ProjectError),
 }
@@ -123,9 +123,10 @@ impl Written {
             (stage.value.clone(), format!("the stage of scenario `{}`", self.name()))
         } else {
             let path = self.path.parent().unwrap_or(&self.path).join(&stage.value);
-            let missing =
-                |path| RehearseError::Stage { file: self.file.clone(), error: FileError::Missing(path) };
-            (read_text(&path)?.ok_or_else(|| missing(path.clone()))?, path.to_string())
+            let Some(text) = read_text(&path)? else {
+                return Err(RehearseError::NoScript { file: self.file.clone(), path });
+            };
+            (text, path.to_string())
         };
         Ok(Some(Arc::new(Script::parse(&text).map_err(|error| FileError::wrong(error, file))?)))
     }
@@ -139,7 +140,7 @@ impl Written {
                     .ok_or_else(|| ProjectError::UnknownFlow { name: name.to_owned(), near: None }),
             };
             let place = place.map_or_else(|| self.file.clone(), |place| format!("{}:{place}", self.file));
-            found.map(Arc::new).map_err(|error| RehearseError::Flow { place, error })
+            found.map(Arc::new).map_err(|error| RehearseError::Flow { place, error: error.into() })
         };
         let usual = match self.scenario.inline_flow() {
             Some(flow) => Arc::new(flow.map_err(|error| FileError::wrong(error, self.file.clone()))?),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
+use rehearsal_app::places::scratch;
 use rehearsal_app::project::Project;
 use rehearsal_app::session_loop::LoopRequest;
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
@@ -84,7 +85,7 @@ const TASKS: [(&str, &str); 3] = [
 ];
 
 pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
-    let scratch = tempfile::Builder::new().prefix("rehearsal-demo-").tempdir()?;
+    let (scratch, _deleted) = scratch("rehearsal-demo-")?;
     let wanted = match &args.keep {
         Some(directory) => {
             let directory = context.directory.join(directory);
@@ -98,10 +99,8 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
         }
         None => None,
     };
-    let scratch = Utf8Path::from_path(scratch.path())
-        .ok_or_else(|| CliError::usage("the directory for temporary files has a name that is not UTF-8"))?;
     if args.flow == DemoFlow::PullRequest {
-        return pull_request::run(wanted.as_deref().unwrap_or(scratch), wanted.is_some(), context).await;
+        return pull_request::run(wanted.as_deref().unwrap_or(&scratch), wanted.is_some(), context).await;
     }
     let root = wanted.unwrap_or_else(|| scratch.join("greet"));
     let project = prepare(&root, context).await?;

@@ -49,30 +49,24 @@ pub(crate) enum EvalCommand {
     /// Compare two runs, or two agents of one, case by case
     Compare(CompareArgs),
     /// Try the cases themselves: the known patch must pass, and doing nothing must fail
-    Oracle(OracleArgs),
+    #[command(after_help = "Example: rehearsal eval oracle smoke")]
+    Oracle(Which),
     /// Record one run of an agent under a name
     Record(session::RecordArgs),
     /// Play what `eval record` recorded, and tell what differs
     Replay(session::ReplayArgs),
     /// Try the assertions: is there a way to make each of them fail?
-    Mutate(MutateArgs),
+    #[command(after_help = "Example: rehearsal eval mutate smoke
+
+Each trial that passed in the last run (without one: the known patch) is made worse in many ways, and graded again. An assertion that \
+nothing breaks says nothing; what survives all assertions of a case is a fault that nobody would notice.")]
+    Mutate(Which),
     /// Make an eval of what another tool has, or of the project's own history
     Import(import::ImportArgs),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal eval mutate smoke
-
-Each trial that passed in the last run (without one: the known patch) is made worse in many ways, and graded again. An assertion that \
-nothing breaks says nothing; what survives all assertions of a case is a fault that nobody would notice.")]
-pub(crate) struct MutateArgs {
-    /// Which evals: names, or files; without it all of .rehearsal/evals
-    evals: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Example: rehearsal eval oracle smoke")]
-pub(crate) struct OracleArgs {
+pub(crate) struct Which {
     /// Which evals: names, or files; without it all of .rehearsal/evals
     evals: Vec<String>,
 }
@@ -182,7 +176,7 @@ pub(crate) struct CompareArgs {
 }
 
 pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
-    let evals = Evals::of(context.project()?, own_program()?);
+    let evals = Evals::new(context.project()?, own_program()?);
     match command {
         EvalCommand::List => report::list(&evals.all()?, &evals.runs, context),
         EvalCommand::Run(args) => run_evals(&args, &evals, context).await,

@@ -9,12 +9,12 @@ use rehearsal_agent::clis::VendorApi;
 use rehearsal_app::cassettes::path_of;
 use rehearsal_app::stage::{KeysOf, Performance, StageError, recording, scripted};
 use rehearsal_core::Exit as ProcessExit;
-use rehearsal_llm::cassette::Written;
 use rehearsal_stage::Stage;
 use serde::Serialize;
 
 use super::Done;
 use super::performance::{CommandArgs, Input, Printed};
+use super::stage::RecordedDocument;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -47,13 +47,8 @@ pub(crate) struct RecordArgs {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RecordDocument {
-    /// The file.
-    cassette: String,
-    requests: u32,
-    frames: u32,
-    /// Different secrets that became placeholders.
-    secrets: u32,
-    bytes: u64,
+    #[serde(flatten)]
+    recorded: RecordedDocument,
     /// How the agent ended: its exit code, or minus the signal.
     agent_exit: i32,
 }
@@ -87,7 +82,7 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
     if let Some(vendor) = vendor {
         vendor.close().await;
     }
-    tell(context, &path, &written, ended.exit);
+    tell(context, RecordedDocument::new(&path, &written), ended.exit);
     Ok(if ended.exit == ProcessExit::Code(0) { Exit::Ok } else { Exit::Agent })
 }
 
@@ -119,26 +114,18 @@ pub(crate) fn nothing_asked(exit: Exit, path: &Utf8Path, why: &str) -> CliError 
     CliError::new(exit, format!("nothing was recorded: {why}{kept}"))
 }
 
-fn tell(context: &Context, path: &Utf8Path, written: &Written, exit: ProcessExit) {
-    let Written { requests, frames, secrets, bytes, .. } = *written;
-    let kept = if secrets == 0 {
-        String::new()
-    } else {
-        format!(", {} kept out", count(u64::from(secrets), "secret"))
+fn tell(context: &Context, recorded: RecordedDocument, exit: ProcessExit) {
+    let kept = match recorded.secrets {
+        0 => String::new(),
+        secrets => format!(", {} kept out", count(u64::from(secrets), "secret")),
     };
     context.ui.aside(format!(
-        "recorded {} in {path} ({} KB{kept}); the agent ended with {exit}",
-        count(u64::from(requests), "request"),
-        bytes.div_ceil(1024)
+        "recorded {} in {} ({} KB{kept}); the agent ended with {exit}",
+        count(u64::from(recorded.requests), "request"),
+        recorded.cassette,
+        recorded.bytes.div_ceil(1024)
     ));
-    context.ui.document(RecordDocument {
-        cassette: path.to_string(),
-        requests,
-        frames,
-        secrets,
-        bytes,
-        agent_exit: number(exit),
-    });
+    context.ui.document(RecordDocument { recorded, agent_exit: number(exit) });
 }
 
 /// An exit as one number.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_scenario::Rehearsed;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use rehearsal_scenario::{Rehearsed, StoreKind};
 use serde::Serialize;
 
 use super::Done;
@@ -35,7 +36,7 @@ pub(crate) struct RehearseArgs {
     #[arg(long)]
     trace: bool,
     /// Where the tasks of each scenario live
-    #[arg(long, value_name = "STORE", default_value = "sqlite")]
+    #[arg(long, value_name = "STORE", default_value = "sqlite", value_parser = store_kind())]
     store: StoreKind,
     /// Write a JUnit report here
     #[arg(long, value_name = "FILE")]
@@ -54,21 +55,11 @@ pub(crate) struct RehearseArgs {
     init: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum StoreKind {
-    /// A file
-    Sqlite,
-    /// A PostgreSQL of their own, which has to be installed
-    Postgres,
-}
-
-impl From<StoreKind> for rehearsal_scenario::StoreKind {
-    fn from(kind: StoreKind) -> Self {
-        match kind {
-            StoreKind::Sqlite => Self::Sqlite,
-            StoreKind::Postgres => Self::Postgres,
-        }
-    }
+fn store_kind() -> impl TypedValueParser<Value = StoreKind> {
+    let sqlite = PossibleValue::new("sqlite").help("A file");
+    let help = "A PostgreSQL of their own, which has to be installed";
+    PossibleValuesParser::new([sqlite, PossibleValue::new("postgres").help(help)])
+        .map(|name| if name == "postgres" { StoreKind::Postgres } else { StoreKind::Sqlite })
 }
 
 /// `rehearse --json`.

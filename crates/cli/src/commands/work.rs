@@ -108,7 +108,7 @@ pub(crate) async fn work(
 ) -> Result<(Worked, Exit), CliError> {
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
-    let control = Control { reporter: Arc::clone(&reporter), stop: stop.clone(), moments: moments()? };
+    let control = Control { reporter: Arc::clone(&reporter), stop: stop.clone(), moments: moments(context)? };
     let diverged = |note| reporter(WorkEvent::Warning { message: words::diverged(&note) });
     let worked = rehearsal_app::work::work(request, project, control, diverged).await;
     let worked = worked.map_err(|error| match error {
@@ -119,10 +119,10 @@ pub(crate) async fn work(
 }
 
 /// Nobody listens, unless a test wants the program to die at one of them.
-fn moments() -> Result<Arc<dyn Moments>, CliError> {
-    match std::env::var(die_at::VARIABLE) {
-        Ok(place) if !place.is_empty() => Ok(Arc::new(DieAt::parse(&place)?)),
-        _ => Ok(Arc::new(Undisturbed)),
+fn moments(context: &Context) -> Result<Arc<dyn Moments>, CliError> {
+    match context.variable(die_at::VARIABLE) {
+        Some(place) => Ok(Arc::new(DieAt::parse(place)?)),
+        None => Ok(Arc::new(Undisturbed)),
     }
 }
 

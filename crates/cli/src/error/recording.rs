@@ -65,8 +65,8 @@ impl From<RehearseError> for CliError {
             }
             RehearseError::NoneFits { known, .. } => this.hint(format!("there are {}", known.join(", "))),
             RehearseError::Twice { .. } => this,
-            RehearseError::Flow { place, error } => Self::from(error).or_at(&place),
-            RehearseError::Stage { file, error } => Self::from(error).at(&file),
+            RehearseError::Flow { place, error } => Self::from(*error).or_at(&place),
+            RehearseError::NoScript { file, .. } => this.at(&file),
             RehearseError::Project(error) => error.into(),
         }
     }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use rehearsal_app::evals::Found;
+use rehearsal_app::evals::LoadedEval;
 use rehearsal_core::Tokens;
 use rehearsal_eval::grade::Verdict;
 use rehearsal_eval::report::{html, junit, markdown};
@@ -63,8 +63,8 @@ pub(crate) struct CompareDocument {
     comparison: Comparison,
 }
 
-pub(super) fn list(found: &[Found], runs: &Archive, context: &Context) -> Done {
-    let view = |found: &Found| EvalView {
+pub(super) fn list(found: &[LoadedEval], runs: &Archive, context: &Context) -> Done {
+    let view = |found: &LoadedEval| EvalView {
         name: found.eval.name.clone(),
         about: found.eval.about.clone(),
         cases: found.eval.cases.len(),

@@ -14,7 +14,7 @@ pub(super) fn all(args: &RehearseArgs, context: &Context) -> Result<Vec<Played>,
     let scenarios = scenarios::find(context, &args.files, args.filter.as_deref())?;
     let suite = scenarios::suite(context, own_program()?)?;
     let suite = Suite {
-        store: args.store.into(),
+        store: args.store,
         jobs: args.jobs.map_or(suite.jobs, |jobs| jobs as usize),
         keep: args.keep.as_ref().map(|keep| context.directory.join(keep)),
         seed: args.seed,

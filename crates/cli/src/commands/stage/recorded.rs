@@ -23,12 +23,19 @@ use crate::words::count;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RecordedDocument {
     /// The file.
-    cassette: String,
-    requests: u32,
+    pub(crate) cassette: String,
+    pub(crate) requests: u32,
     frames: u32,
     /// Different secrets that became placeholders.
-    secrets: u32,
-    bytes: u64,
+    pub(crate) secrets: u32,
+    pub(crate) bytes: u64,
+}
+
+impl RecordedDocument {
+    pub(crate) fn new(path: &Utf8Path, written: &Written) -> Self {
+        let Written { requests, frames, secrets, bytes, .. } = *written;
+        Self { cassette: path.to_string(), requests, frames, secrets, bytes }
+    }
 }
 
 pub(super) async fn record(
@@ -49,11 +56,9 @@ pub(super) async fn record(
         return Err(nothing_asked(Exit::Red, &path, "no request came")
             .hint("tell the agent where the stage is, as it said when it opened"));
     }
-    let Written { requests, frames, secrets, bytes, .. } = play.finish().await.map_err(StageError::Record)?;
-    context.ui.say(format!("recorded {} in {path}", count(u64::from(requests), "request")));
-    let cassette = path.to_string();
-    let document = RecordedDocument { cassette, requests, frames, secrets, bytes };
-    context.ui.document(StageEvent::Recorded(document));
+    let written = play.finish().await.map_err(StageError::Record)?;
+    context.ui.say(format!("recorded {} in {path}", count(u64::from(written.requests), "request")));
+    context.ui.document(StageEvent::Recorded(RecordedDocument::new(&path, &written)));
     Ok(Exit::Ok)
 }
 

@@ -1,11 +1,15 @@
 //! The agents of a project.
 
+mod check;
+
 use rehearsal_core::AgentName;
 use rehearsal_core::config::Profile;
 use rehearsal_engine::program_of;
 use serde::Serialize;
 
 use crate::project::{Project, ProjectError};
+
+pub use check::{CheckDocument, CheckError, CheckRow, check};
 
 /// `agent list --json`.
 #[derive(Debug, Serialize)]

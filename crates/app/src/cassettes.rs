@@ -92,38 +92,19 @@ pub struct RedactDocument {
 
 /// Why a cassette cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum CassetteError {
     /// It would lead out of the directory of cassettes.
     #[error("`{name}` is no name of a cassette")]
-    Name {
-        /// As it was given.
-        name: Utf8PathBuf,
-    },
-    /// It cannot be read.
+    Name { name: Utf8PathBuf },
     #[error("{error}")]
-    Read {
-        /// As it was named.
-        name: Utf8PathBuf,
-        /// Where it is.
-        path: Utf8PathBuf,
-        /// Why.
-        error: ReadError,
-    },
-    /// It has no request with this number.
+    Read { name: Utf8PathBuf, path: Utf8PathBuf, error: ReadError },
     #[error("the cassette has no request {number}")]
-    NoRequest {
-        /// The number.
-        number: u32,
-        /// How many requests it has.
-        count: usize,
-    },
-    /// Secrets cannot be searched for.
+    NoRequest { number: u32, count: usize },
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// It cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The project cannot be used.
     #[error(transparent)]
     Project(#[from] ProjectError),
 }

@@ -2,40 +2,26 @@
 
 use std::io::Read;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use rehearsal_core::{Place, SourceError};
 
 const LONGEST_FILE: u64 = 4 << 20;
 
 /// Why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum FileError {
-    /// It is not there.
     #[error("there is no file `{0}`")]
     Missing(Utf8PathBuf),
-    /// A directory is in its place.
     #[error("`{0}` is a directory")]
     Directory(Utf8PathBuf),
     /// A pipe would be waited for, and a device never ends.
     #[error("`{0}` is not a regular file")]
     NotRegular(Utf8PathBuf),
-    /// It is longer than anything a person writes.
     #[error("`{name}` is too large: at most {} MiB are read", limit >> 20)]
-    TooLarge {
-        /// The file.
-        name: String,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// What it says is wrong.
+    TooLarge { name: String, limit: u64 },
     #[error("{}: {}", located(file, error), error.message)]
-    Wrong {
-        /// The file, as messages show it.
-        file: String,
-        /// What is wrong, and where in the file.
-        error: SourceError,
-    },
-    /// It could not be read.
+    Wrong { file: String, error: SourceError },
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -60,6 +46,23 @@ pub fn read_text(path: &Utf8Path) -> Result<Option<String>, FileError> {
         Err(error) => return Err(error.into()),
     }
     read_all(fs_err::File::open(path)?, path.as_str(), LONGEST_FILE).map(Some)
+}
+
+/// Whether a file is YAML, by its name.
+pub(crate) fn is_yaml(path: &Utf8Path) -> bool {
+    matches!(path.extension(), Some("yaml" | "yml"))
+}
+
+/// The YAML files in a directory, in order; none if it is not there.
+pub(crate) fn yaml_files(directory: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let paths = directory.read_dir_utf8()?.map(|entry| entry.map(Utf8DirEntry::into_path));
+    let mut files = paths.collect::<Result<Vec<_>, _>>()?;
+    files.retain(|path| is_yaml(path));
+    files.sort();
+    Ok(files)
 }
 
 /// All of a text that someone hands to us, like standard input.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use rehearsal_core::{Task, TaskId, WorkerId};
 use rehearsal_engine::forget_dead_workers;
-use rehearsal_forge::{Collected, GcEntry, GcMode, WorktreeError, Worktrees, remote_head, sweep_references};
-use rehearsal_git::{Git, GitError, Oid};
+use rehearsal_forge::{Collected, GcEntry, GcMode, Worktrees, remote_head, sweep_references};
+use rehearsal_git::{Git, Oid};
 use rehearsal_store::{StatusFilter, Store, StoreError, TaskQuery};
 use serde::Serialize;
 
 use crate::outlet::Destination;
 use crate::places::{WorktreesError, open_worktrees};
-use crate::project::{Project, ProjectError};
+use crate::project::Project;
 
 /// `gc --json`.
 #[derive(Debug, Serialize)]
@@ -52,31 +52,8 @@ pub enum Fate {
     Kept,
 }
 
-/// Why nothing can be cleared away.
-#[derive(Debug, thiserror::Error)]
-pub enum GcError {
-    /// The worktrees cannot be used.
-    #[error(transparent)]
-    Worktrees(#[from] WorktreesError),
-    /// A worktree cannot be cleared.
-    #[error(transparent)]
-    Worktree(#[from] WorktreeError),
-    /// git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// The project cannot be used.
-    #[error(transparent)]
-    Project(ProjectError),
-}
-
-impl<E: Into<ProjectError>> From<E> for GcError {
-    fn from(error: E) -> Self {
-        Self::Project(error.into())
-    }
-}
-
 /// Removes worktrees that no open task needs, and what killed processes have left. Work that is nowhere else stays.
-pub async fn gc(project: &Project, mode: GcMode) -> Result<GcDocument, GcError> {
+pub async fn gc(project: &Project, mode: GcMode) -> Result<GcDocument, WorktreesError> {
     project.caller.may_change()?;
     let store = project.store().await?;
     let worktrees = open_worktrees(project.settings()?, project).await?;
@@ -106,7 +83,7 @@ async fn saved_elsewhere(
     worktrees: &Worktrees,
     store: &dyn Store,
     project: &Project,
-) -> Result<Vec<Oid>, GcError> {
+) -> Result<Vec<Oid>, WorktreesError> {
     let git = Git::at(project.root.clone());
     // Where there is no remote, nothing was pushed.
     let destination = Destination::choose(project.settings()?, project).await.ok();

@@ -39,14 +39,10 @@ pub struct Findings {
 
 /// Why no configuration was written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum InitError {
-    /// There is one.
     #[error("`{file}` is already there")]
-    Exists {
-        /// Its file.
-        file: String,
-    },
-    /// The project cannot be used.
+    Exists { file: String },
     #[error(transparent)]
     Project(ProjectError),
 }

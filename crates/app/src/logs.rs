@@ -32,14 +32,10 @@ pub enum LogKind {
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum LogError {
-    /// The run has none of this kind.
     #[error("run `{run}` has no log of this kind")]
-    NoLog {
-        /// The run.
-        run: RunId,
-    },
-    /// The project cannot be used.
+    NoLog { run: RunId },
     #[error(transparent)]
     Project(ProjectError),
 }

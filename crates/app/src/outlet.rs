@@ -60,75 +60,31 @@ pub struct Diverged {
 
 /// Why work cannot go anywhere.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum OutletError {
-    /// Nothing says what the base branch is.
     #[error(transparent)]
     NoBaseBranch(GitError),
-    /// The settings name a remote that is not there.
     #[error("there is no remote `{remote}`, which {origin} names")]
-    UnknownRemote {
-        /// Its name.
-        remote: String,
-        /// Where it is set.
-        origin: Origin,
-    },
-    /// GitHub needs a remote.
+    UnknownRemote { remote: String, origin: Origin },
     #[error("there is no remote `{remote}`")]
-    NoRemote {
-        /// Its name.
-        remote: String,
-    },
-    /// The host's pull requests are not supported.
+    NoRemote { remote: String },
     #[error("the remote `{remote}` is on `{host}`, and pull requests there are not known")]
-    UnknownHost {
-        /// The remote's name.
-        remote: String,
-        /// Where it is.
-        host: String,
-    },
-    /// GitHub is used through `gh`, which is not installed.
+    UnknownHost { remote: String, host: String },
     #[error("`{program}` was not found, and GitHub is used through it")]
-    NoGh {
-        /// What was looked for.
-        program: Utf8PathBuf,
-    },
-    /// The base branch is not in the repository.
+    NoGh { program: Utf8PathBuf },
     #[error("there is no branch `{base}` with a commit here")]
-    NoBase {
-        /// The base branch.
-        base: String,
-    },
-    /// The base branch is not in the remote.
+    NoBase { base: String },
     #[error("the remote `{remote}` has no branch `{base}`")]
-    NoBaseThere {
-        /// The remote's name.
-        remote: String,
-        /// The base branch.
-        base: String,
-    },
+    NoBaseThere { remote: String, base: String },
     /// The remote is a checkout of the base branch, which a push would change under a person's feet.
     #[error("`{path}`, the remote `{remote}`, has `{base}` checked out: it cannot be moved")]
-    CheckedOut {
-        /// The remote's directory.
-        path: Utf8PathBuf,
-        /// The remote's name.
-        remote: String,
-        /// The base branch.
-        base: String,
-    },
-    /// A directory has a name that is not UTF-8.
-    #[error("`{}` is not UTF-8", .0.display())]
-    NotUtf8(std::path::PathBuf),
-    /// git failed.
+    CheckedOut { path: Utf8PathBuf, remote: String, base: String },
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The remote cannot be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// There is no place for a repository of ours.
     #[error(transparent)]
     Project(#[from] ProjectError),
-    /// The system refused something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -269,7 +225,7 @@ async fn make_bare(path: &Utf8Path, base: &str) -> Result<(), OutletError> {
     let above = path.parent().unwrap_or(path);
     fs_err::create_dir_all(above)?;
     let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(above)?;
-    let new = Utf8PathBuf::from_path_buf(scratch.path().to_owned()).map_err(OutletError::NotUtf8)?;
+    let new = Utf8PathBuf::from_path_buf(scratch.path().to_owned()).map_err(ProjectError::NotUtf8)?;
     let branch = format!("--initial-branch={base}");
     let init = ["init", "--quiet", "--bare", "--template=", &branch];
     Git::at(new.clone()).run(&init).await?;

@@ -3,20 +3,36 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::Settings;
 use rehearsal_forge::{WorktreeError, WorktreeSettings, Worktrees};
+use rehearsal_git::GitError;
 use sha2::{Digest, Sha256};
+use tempfile::TempDir;
 
 use crate::caller::Caller;
 use crate::project::{Project, ProjectError};
 
 /// Why the worktrees of a repository cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum WorktreesError {
-    /// There is no directory for them.
-    #[error(transparent)]
-    Project(#[from] ProjectError),
-    /// The directory cannot be used.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Project(ProjectError),
+}
+
+impl<E: Into<ProjectError>> From<E> for WorktreesError {
+    fn from(error: E) -> Self {
+        Self::Project(error.into())
+    }
+}
+
+/// A directory that is deleted with the second value.
+pub fn scratch(prefix: &str) -> Result<(Utf8PathBuf, TempDir), ProjectError> {
+    let scratch = tempfile::Builder::new().prefix(prefix).tempdir()?;
+    let path = Utf8PathBuf::from_path_buf(scratch.path().canonicalize()?).map_err(ProjectError::NotUtf8)?;
+    Ok((path, scratch))
 }
 
 /// The worktrees of a repository, where its settings want them.

@@ -24,26 +24,20 @@ const ROLE: &str = "code";
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum PlanningError {
-    /// There is no goal.
     #[error("there is nothing to plan")]
     NoGoal,
-    /// The plan has mistakes.
     #[error("the plan cannot be used: {0}")]
     Unusable(PlanErrors),
-    /// A role cannot be used.
     #[error(transparent)]
     Role(#[from] RoleError),
-    /// No model can be asked.
     #[error(transparent)]
     NoModel(#[from] ChoiceError),
-    /// No client for the model can be made.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The model's answer cannot be used.
     #[error(transparent)]
     Planner(#[from] PlannerError),
-    /// The project cannot be used.
     #[error(transparent)]
     Project(ProjectError),
 }

@@ -34,121 +34,51 @@ pub const DIRECTORY: &str = ".rehearsal";
 
 /// Why a project, its settings, its flows or its store cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum ProjectError {
-    /// There is no repository around the directory.
     #[error("`{directory}` is not inside a git repository")]
-    NoRepository {
-        /// Where it was looked for.
-        directory: Utf8PathBuf,
-    },
-    /// A file of the project cannot be used.
+    NoRepository { directory: Utf8PathBuf },
     #[error(transparent)]
     File(#[from] FileError),
-    /// `store` is not an address.
     #[error("`store` is `{address}` ({origin}), which is no address of a store")]
-    StoreAddress {
-        /// The value, without its password.
-        address: String,
-        /// Where it is set.
-        origin: Origin,
-    },
-    /// The store is hidden from agents.
+    /// The address is without its password.
+    StoreAddress { address: String, origin: Origin },
     #[error("agents do not see the tasks of run `{run}`")]
-    HiddenStore {
-        /// The run that the caller is in.
-        run: String,
-    },
-    /// No agent has this name.
+    HiddenStore { run: String },
     #[error("unknown agent `{name}`")]
-    UnknownAgent {
-        /// As it was given.
-        name: AgentName,
-        /// One that there is, with a similar name.
-        near: Option<String>,
-    },
-    /// No flow has this name.
+    UnknownAgent { name: AgentName, near: Option<String> },
     #[error("there is no flow `{name}`")]
-    UnknownFlow {
-        /// As it was given.
-        name: String,
-        /// One that there is, with a similar name.
-        near: Option<String>,
-    },
+    UnknownFlow { name: String, near: Option<String> },
     /// A flow's name differs from its file's name, so two files could claim to be the same flow.
     #[error("{file}: the flow calls itself `{name}`")]
-    MisnamedFlow {
-        /// The file, as messages show it.
-        file: String,
-        /// The name that the file should have in it.
-        expected: String,
-        /// The name that it has.
-        name: String,
-    },
-    /// `flow:` in the settings is not a name.
+    MisnamedFlow { file: String, expected: String, name: String },
     #[error("`flow:` in {origin}: {error}")]
-    FlowSetting {
-        /// Where it is set.
-        origin: Origin,
-        /// What is wrong with it.
-        error: IdError,
-    },
-    /// The flow `loop` cannot be used by a loop.
+    FlowSetting { origin: Origin, error: IdError },
     #[error("flow `loop` cannot be used: {why}")]
-    LoopFlow {
-        /// What is wrong with it.
-        why: String,
-    },
-    /// There were tasks, and their database is gone.
+    LoopFlow { why: String },
     #[error("the tasks of this repository are gone: there is no database in `{directory}`")]
-    LostState {
-        /// Where it was.
-        directory: Utf8PathBuf,
-        /// What says that there was one.
-        key_file: Utf8PathBuf,
-    },
-    /// The repository is a copy of another one, and would share its tasks.
+    LostState { directory: Utf8PathBuf, key_file: Utf8PathBuf },
+    /// Both would work on the same tasks.
     #[error("this repository is a copy of `{original}`, and has the key to its tasks")]
-    CopiedRepository {
-        /// The other one.
-        original: Utf8PathBuf,
-        /// The copied key.
-        key_file: Utf8PathBuf,
-    },
-    /// The key to the state is not one.
+    CopiedRepository { original: Utf8PathBuf, key_file: Utf8PathBuf },
     #[error("`{file}` does not hold the name of a directory")]
-    BrokenKey {
-        /// The file.
-        file: Utf8PathBuf,
-    },
-    /// The state of an earlier version could not be moved out of the working tree.
+    BrokenKey { file: Utf8PathBuf },
     #[error("cannot move `{from}` to `{to}`: {source}")]
-    NotMoved {
-        /// Where it is.
-        from: Utf8PathBuf,
-        /// Where it should be.
-        to: Utf8PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// There is no directory for things outside of the repository.
+    NotMoved { from: Utf8PathBuf, to: Utf8PathBuf, source: std::io::Error },
     #[error("there is no place for data outside of the repository: neither XDG_DATA_HOME nor HOME is set")]
     NoDataDirectory,
-    /// A person has to ask for this.
+    #[error("`{}` is not UTF-8", .0.display())]
+    NotUtf8(std::path::PathBuf),
     #[error(transparent)]
     InsideRun(#[from] InsideRunError),
-    /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was named is not in the store.
     #[error(transparent)]
     Find(#[from] FindError),
-    /// A change was refused.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The system refused something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -1,11 +1,13 @@
-//! Scenarios: a few to begin with, and one from a run that was real.
+//! Scenarios: those to play, a few to begin with, and one from a run that was real.
 
+mod play;
 mod promote;
 
 use camino::Utf8PathBuf;
 
 use crate::project::{Project, ProjectError};
 
+pub use play::{RehearseError, find, suite};
 pub use promote::{PromoteDocument, PromoteError, promote};
 
 /// Name and text of each.

@@ -73,28 +73,16 @@ pub struct ProgressDocument {
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum SessionError {
-    /// There is none that could be meant.
     #[error("there is no session yet")]
     NoSession,
-    /// Any of several could be meant.
     #[error("there is more than one session")]
-    SeveralSessions {
-        /// Their names.
-        names: Vec<String>,
-    },
-    /// An agent's report could not be written.
+    SeveralSessions { names: Vec<String> },
     #[error(transparent)]
-    Report(ReportError),
-    /// The project cannot be used.
+    Report(#[from] ReportError),
     #[error(transparent)]
     Project(ProjectError),
-}
-
-impl From<ReportError> for SessionError {
-    fn from(error: ReportError) -> Self {
-        Self::Report(error)
-    }
 }
 
 impl<E: Into<ProjectError>> From<E> for SessionError {

@@ -50,58 +50,24 @@ impl TaskDocument {
 
 /// Why a task cannot be added, changed or found.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum TaskError {
-    /// A rejection without a comment would leave the next run without a reason.
     #[error("a rejection needs a comment: it is all that the next run is told")]
     NoComment,
-    /// No task has ever this status or state.
     #[error("unknown {what} `{word}`")]
-    UnknownWord {
-        /// `status` or `state`.
-        what: &'static str,
-        /// As it was given.
-        word: String,
-        /// One that there is, with a similar name.
-        near: Option<String>,
-        /// All that there are.
-        known: Vec<String>,
-    },
-    /// Two imported tasks have the same key.
+    UnknownWord { what: &'static str, word: String, near: Option<String>, known: Vec<String> },
     #[error("the key `{key}` is used twice")]
-    KeyUsedTwice {
-        /// The key.
-        key: String,
-    },
-    /// All tasks of the text are done, or it has none.
+    KeyUsedTwice { key: String },
     #[error("`{file}` has no open tasks")]
-    NothingToImport {
-        /// Where they were looked for.
-        file: String,
-    },
-    /// The store did not return what it wrote.
+    NothingToImport { file: String },
     #[error("the store gave no task back")]
     NoTask,
-    /// No session can be chosen.
     #[error(transparent)]
-    Session(SessionError),
-    /// An agent's report could not be written.
+    Session(#[from] SessionError),
     #[error(transparent)]
-    Report(ReportError),
-    /// The project cannot be used.
+    Report(#[from] ReportError),
     #[error(transparent)]
     Project(ProjectError),
-}
-
-impl From<SessionError> for TaskError {
-    fn from(error: SessionError) -> Self {
-        Self::Session(error)
-    }
-}
-
-impl From<ReportError> for TaskError {
-    fn from(error: ReportError) -> Self {
-        Self::Report(error)
-    }
 }
 
 impl<E: Into<ProjectError>> From<E> for TaskError {

@@ -36,20 +36,15 @@ pub struct Choices {
 
 /// Why tests cannot be run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum TestingError {
-    /// The time limit is out of range.
     #[error("{0}")]
     Timeout(String),
     /// The sandbox is required and the system does not provide it: a run without one would be an error and not a result.
     #[error("the sandbox is required, and cannot be had: {why}")]
-    NoSandbox {
-        /// What is missing.
-        why: String,
-    },
-    /// The tests cannot be run.
+    NoSandbox { why: String },
     #[error(transparent)]
     Tester(#[from] TesterError),
-    /// The project cannot be used.
     #[error(transparent)]
     Project(#[from] ProjectError),
 }

@@ -1,4 +1,4 @@
-//! Text of unknown origin, made fit to be shown.
+//! Texts and numbers, made fit to be shown.
 
 /// Without control characters, which could move a terminal's cursor or change its title.
 pub fn harmless(text: &str) -> String {
@@ -12,4 +12,14 @@ pub fn one_line(text: &str, width: usize) -> String {
         return line;
     }
     line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A cost; unknown is not zero.
+pub fn cost(usd: Option<f64>) -> String {
+    usd.map_or_else(
+        || "unknown".into(),
+        |usd| {
+            if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+        },
+    )
 }

@@ -1,9 +1,11 @@
 //! What went wrong, in words: first what, then where, then what to do. Made once, here, from typed errors.
 
 mod crew;
+mod evals;
 mod outlet;
 mod project;
 mod recording;
+mod work;
 
 use std::fmt::Write as _;
 

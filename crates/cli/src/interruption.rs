@@ -38,6 +38,20 @@ impl Drop for Interruption {
     }
 }
 
+/// Ends at the first signal to end, with its exit code.
+pub(crate) fn signalled() -> std::io::Result<impl Future<Output = Exit>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => Exit::Interrupted,
+            _ = terminate.recv() => Exit::Terminated,
+            _ = hangup.recv() => Exit::Terminated,
+        }
+    })
+}
+
 pub(crate) fn listen(stop: StopSwitch, manners: Manners, ui: Ui) -> Result<Interruption, CliError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rehearsal_app::outlet::Diverged;
 use rehearsal_app::testing::FoundTests;
+pub(crate) use rehearsal_app::text::cost;
 use rehearsal_core::{Timestamp, Tokens};
 
 /// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
@@ -16,16 +17,6 @@ pub(crate) fn duration(duration: Duration) -> String {
         3600..=86_399 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
     }
-}
-
-/// A cost; unknown is not zero.
-pub(crate) fn cost(usd: Option<f64>) -> String {
-    usd.map_or_else(
-        || "unknown".into(),
-        |usd| {
-            if usd < 0.01 && usd > 0.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
-        },
-    )
 }
 
 /// `1.2k in, 340 out`.

@@ -45,7 +45,7 @@ pub use normalise::{Normaliser, PatternError, Place, Rule, RuleError, RuleName};
 pub use player::{Miss, PlayError, PlayReport, Playback, PlayedBody, PlayedFrame, Player, RelaxedUse};
 pub use read::{Cassette, Entry, ReadError};
 pub use recorder::{Recorder, Take};
-pub use relaxed::{Matching, Rung};
+pub use relaxed::{LADDER, Matching, Rung};
 pub use response::{Body, Frame, Response};
 pub use scan::{Secret, Secrets};
 pub use write::{WriteError, Written, redacted};

@@ -16,6 +16,8 @@ use rehearsal_sandbox::Demand;
 
 use super::{agents_dir_of, roles_in};
 use crate::caller::Caller;
+use crate::places::scratch;
+use crate::project::ProjectError;
 
 /// Who is to work, and within which limits. What is left out is as the role says.
 #[derive(Debug)]
@@ -40,25 +42,18 @@ pub struct MemberRequest {
 
 /// Why an agent cannot start.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum CrewError {
-    /// Its role cannot be used.
     #[error(transparent)]
     Role(#[from] RoleError),
-    /// No model can be asked.
     #[error(transparent)]
     NoModel(#[from] ChoiceError),
-    /// No client for the model can be made.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Its tools cannot be used.
     #[error(transparent)]
     Toolbox(#[from] ToolboxError),
-    /// A directory has a name that is not UTF-8.
-    #[error("`{}` is not UTF-8", .0.display())]
-    NotUtf8(std::path::PathBuf),
-    /// The system refused something.
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Project(#[from] ProjectError),
 }
 
 /// An agent with its role and its model, but without a task.
@@ -116,8 +111,8 @@ impl Member {
         let (run_dir, scratch) = match &inside {
             Some(inside) => (inside.directory().to_owned(), None),
             None => {
-                let scratch = tempfile::Builder::new().prefix("rehearsal-").tempdir()?;
-                (utf8(scratch.path())?, Some(scratch))
+                let (path, scratch) = scratch("rehearsal-")?;
+                (path, Some(scratch))
             }
         };
         let random = random_bits();
@@ -147,8 +142,4 @@ impl Member {
             _scratch: scratch,
         })
     }
-}
-
-fn utf8(path: &std::path::Path) -> Result<Utf8PathBuf, CrewError> {
-    Utf8PathBuf::from_path_buf(path.canonicalize()?).map_err(CrewError::NotUtf8)
 }

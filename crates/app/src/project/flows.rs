@@ -6,7 +6,7 @@ use rehearsal_core::flow::{self, Flow, SHIPPED};
 use rehearsal_core::{AgentName, FlowName, nearest};
 
 use super::{Project, ProjectError};
-use crate::file::{FileError, read_text};
+use crate::file::{FileError, read_text, yaml_files};
 
 impl Project {
     /// Where the project's own flow of this name would be.
@@ -76,17 +76,10 @@ impl Project {
 
     /// The names of the project's own flows.
     pub fn own_flows(&self) -> Result<Vec<String>, ProjectError> {
-        let directory = self.directory().join("flows");
-        if !directory.is_dir() {
-            return Ok(Vec::new());
-        }
-        let mut names = Vec::new();
-        for entry in directory.read_dir_utf8()? {
-            let path = entry?.into_path();
-            if path.extension() == Some("yaml") {
-                names.extend(path.file_stem().map(ToOwned::to_owned));
-            }
-        }
+        let files = yaml_files(&self.directory().join("flows"))?;
+        let flows = files.iter().filter(|path| path.extension() == Some("yaml"));
+        let mut names: Vec<String> =
+            flows.filter_map(|path| path.file_stem()).map(ToOwned::to_owned).collect();
         names.sort();
         Ok(names)
     }

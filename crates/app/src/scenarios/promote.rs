@@ -24,41 +24,20 @@ pub struct PromoteDocument {
 
 /// Why a run cannot become a scenario.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
 pub enum PromoteError {
-    /// It still runs.
     #[error("run `{run}` is not over")]
-    NotOver {
-        /// The run.
-        run: RunId,
-    },
-    /// Its task is not in the store.
+    NotOver { run: RunId },
     #[error("there is no task `{task}`")]
-    NoTask {
-        /// The task.
-        task: TaskId,
-    },
-    /// There is a scenario of this name.
+    NoTask { task: TaskId },
     #[error("`{file}` is already there")]
-    Exists {
-        /// Its file.
-        file: String,
-    },
-    /// What was committed cannot be written in YAML.
+    Exists { file: String },
     #[error("commit {commit:.10} has text that is not UTF-8")]
-    NotUtf8 {
-        /// The commit.
-        commit: String,
-    },
-    /// The outcome shows the world around the agent, not the agent.
+    NotUtf8 { commit: String },
     #[error("a run that ended with `{outcome}` cannot be promoted")]
-    Outcome {
-        /// How it ended.
-        outcome: OutcomeName,
-    },
-    /// git failed.
+    Outcome { outcome: OutcomeName },
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The project cannot be used.
     #[error(transparent)]
     Project(ProjectError),
 }

@@ -9,6 +9,7 @@ use rehearsal_core::{NewSession, SessionName, Timestamp, VirtualClock};
 
 use super::*;
 use crate::caller::Caller;
+use crate::places::WorktreesError;
 use crate::project::Project;
 use crate::sessions::{self, SessionError};
 use crate::{gc, init, lanes, scenarios};
@@ -85,7 +86,7 @@ async fn an_agent_cannot_decide_for_a_person() {
     assert!(matches!(lanes::resume(&project, lane).await, Err(ProjectError::InsideRun(_))));
     assert!(matches!(scenarios::write_starter(&project), Err(ProjectError::InsideRun(_))));
     let mode = rehearsal_forge::GcMode::DryRun;
-    assert!(matches!(gc::gc(&project, mode).await, Err(gc::GcError::Project(ProjectError::InsideRun(_)))));
+    assert!(matches!(gc::gc(&project, mode).await, Err(WorktreesError::Project(ProjectError::InsideRun(_)))));
     assert!(init::init(&project, init::Existing::Replace).await.is_err());
     assert!(!project.config_path().exists());
     assert_eq!(show(&project, &task).await.unwrap().status, "todo");

@@ -2,7 +2,6 @@
 
 mod check;
 mod explain;
-mod offline;
 
 use clap::Subcommand;
 use rehearsal_app::agents::{self, AgentView};
@@ -25,9 +24,6 @@ pub(crate) enum AgentCommand {
     /// Say which outcome a recorded output leads to, and by which evidence
     Explain(explain::ExplainArgs),
 }
-
-#[cfg(all(test, feature = "schema"))]
-pub(crate) use check::CheckDocument;
 
 pub(crate) async fn run(command: AgentCommand, context: &Context) -> Done {
     match command {

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
-use rehearsal_app::caller::Caller;
+use rehearsal_app::places::scratch;
 use rehearsal_app::project::Project;
+use rehearsal_app::session_loop::LoopRequest;
 use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
 use rehearsal_engine::WorkSummary;
 use rehearsal_store::{Change, RunQuery, Store};
 use serde::Serialize;
 
 use super::Done;
-use super::run::{RunArgs, exit_of, run_loop};
+use super::run::{exit_of, run_loop};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -84,7 +85,7 @@ const TASKS: [(&str, &str); 3] = [
 ];
 
 pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
-    let scratch = tempfile::Builder::new().prefix("rehearsal-demo-").tempdir()?;
+    let (scratch, _deleted) = scratch("rehearsal-demo-")?;
     let wanted = match &args.keep {
         Some(directory) => {
             let directory = context.directory.join(directory);
@@ -98,10 +99,8 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
         }
         None => None,
     };
-    let scratch = Utf8Path::from_path(scratch.path())
-        .ok_or_else(|| CliError::usage("the directory for temporary files has a name that is not UTF-8"))?;
     if args.flow == DemoFlow::PullRequest {
-        return pull_request::run(wanted.as_deref().unwrap_or(scratch), wanted.is_some(), context).await;
+        return pull_request::run(wanted.as_deref().unwrap_or(&scratch), wanted.is_some(), context).await;
     }
     let root = wanted.unwrap_or_else(|| scratch.join("greet"));
     let project = prepare(&root, context).await?;
@@ -109,9 +108,7 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
     context.ui.say(format!("a scratch repository with a failing test: {}", in_words(before)));
     let store = project.store().await?;
     add_tasks(&project).await?;
-    let caller = Caller { directory: root.clone(), ..context.caller.clone() };
-    let loop_context = Context { ui: context.ui, caller };
-    let (summary, interrupted) = run_loop(&RunArgs::default(), &project, &loop_context).await?;
+    let (summary, interrupted) = run_loop(LoopRequest::default(), false, &project, context).await?;
     let after = run_tests(&root).await?;
     show(&summary, &*store, before, after, &args, context).await?;
     let exit = if after.failed == 0 { exit_of(&summary.end, interrupted) } else { Exit::Red };

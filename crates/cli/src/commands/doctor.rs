@@ -222,7 +222,7 @@ fn check_agents(settings: &Settings, project: &Project, checks: &mut Vec<Check>)
                 continue;
             }
         }
-        check_key(&what, driver, checks);
+        check_key(&what, driver, project, checks);
     }
 }
 
@@ -233,7 +233,7 @@ fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
         return Check::bad(&what, CliError::from(error).in_a_line(), "`rehearsal crew list` shows the roles");
     }
     let role = profile.role.as_deref().unwrap_or_default();
-    if any_vendor(|name| std::env::var(name).ok()) {
+    if any_vendor(|name| project.caller.environment.get(name).cloned()) {
         return Check::ok(&what, format!("crew: role `{role}`"));
     }
     let hint = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or the address of your own server";
@@ -241,10 +241,10 @@ fn check_crew(name: &AgentName, profile: &Profile, project: &Project) -> Check {
 }
 
 /// Only whether a variable is there; its value is never looked at.
-fn check_key(what: &str, driver: DriverKind, checks: &mut Vec<Check>) {
+fn check_key(what: &str, driver: DriverKind, project: &Project, checks: &mut Vec<Check>) {
     let is_key = |name: &&str| name.ends_with("_KEY") || name.ends_with("_TOKEN");
     let keys: Vec<&str> = cli_of(driver).variables.iter().copied().filter(is_key).collect();
-    if keys.is_empty() || keys.iter().any(|key| std::env::var_os(key).is_some()) {
+    if keys.is_empty() || keys.iter().any(|key| project.caller.environment.contains_key(*key)) {
         return;
     }
     checks.push(Check::note(

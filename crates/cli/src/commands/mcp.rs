@@ -14,13 +14,13 @@ mod test_history;
 use clap::Args;
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::io::stdio_pipes;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::interruption::signalled;
 use input::Input;
 use server::Server;
 #[cfg(all(test, feature = "schema"))]
@@ -58,7 +58,12 @@ async fn serve(context: &Context) -> Done {
     let turn = server.turn();
     let (input, output) = stdio_pipes();
     let transport = (Input::new(input, stop.clone()), output);
-    let signalled = tokio::spawn(end_on_signal(stop.clone())?);
+    let (signal, stopped) = (signalled()?, stop.clone());
+    let signalled = tokio::spawn(async move {
+        let exit = signal.await;
+        stopped.cancel();
+        exit
+    });
     let served = match Box::pin(serve_server_with_ct(server, transport, stop)).await {
         Ok(running) => running.waiting().await.map_err(|error| CliError::of(Exit::Internal, &error)),
         // The client went before it said anything.
@@ -81,20 +86,4 @@ fn no_client(error: &ServerInitializeError) -> CliError {
         error => CliError::of(Exit::Usage, error),
     };
     told.hint("`rehearsal mcp --help` shows how to register it with one")
-}
-
-/// Waits for a signal to end, and says so to all.
-fn end_on_signal(stop: CancellationToken) -> std::io::Result<impl Future<Output = Exit>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        let exit = tokio::select! {
-            _ = interrupt.recv() => Exit::Interrupted,
-            _ = terminate.recv() => Exit::Terminated,
-            _ = hangup.recv() => Exit::Terminated,
-        };
-        stop.cancel();
-        exit
-    })
 }

@@ -1,23 +1,20 @@
-//! An agent's command on a stage: in a home of its own, with a limit, and with nothing left of it afterwards.
+//! An agent's command on a stage: with a limit, and with nothing left of it afterwards.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use rehearsal_agent::clis::{AgentCli, Endpoint, KNOWN, Retries, StageModel};
-use rehearsal_agent::environment::{Variables, tool_environment};
-use rehearsal_agent::probe::version_of;
+use rehearsal_agent::clis::KNOWN;
+use rehearsal_app::caller::Caller;
+use rehearsal_app::stage::{KeysOf, Performance};
 use rehearsal_core::config::HumanDuration;
-use rehearsal_llm::cassette::{Place, Rule};
-use rehearsal_process::{Ended, Launcher, SpawnError, SpawnSpec, Supervised, find_program};
+use rehearsal_process::{Ended, Supervised};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::context::{Context, variables};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -43,15 +40,6 @@ fn agent_help() -> String {
     format!("Which agent it is, if its name does not say it: {}", names.join(", "))
 }
 
-/// Whose keys the agent gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeysOf {
-    /// Keys that open nothing.
-    Nobody,
-    /// The user's, for a vendor who asks for them.
-    User,
-}
-
 /// What the agent reads.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
@@ -68,88 +56,31 @@ pub(crate) enum Printed {
     Dropped,
 }
 
-/// A command, and the scratch home in which it runs.
-#[derive(Debug)]
-pub(crate) struct Performance {
-    program: String,
-    arguments: Vec<String>,
-    pub(crate) agent: String,
-    limit: Duration,
-    directory: Utf8PathBuf,
-    home: Utf8PathBuf,
-    temp: Utf8PathBuf,
-    /// Deleted when it is over.
-    _scratch: tempfile::TempDir,
-}
-
-impl Performance {
-    pub(crate) fn prepare(args: &CommandArgs, directory: &Utf8Path) -> Result<Self, CliError> {
-        let Some((program, arguments)) = args.command.split_first() else {
-            return Err(CliError::usage("there is no command to run"));
-        };
-        let name = Utf8Path::new(program).file_name().unwrap_or(program);
-        let scratch = tempfile::Builder::new().prefix("rehearsal-").tempdir()?;
-        let root = Utf8PathBuf::from_path_buf(scratch.path().canonicalize()?)
-            .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
-        let (home, temp) = (root.join("home"), root.join("tmp"));
-        // codex refuses a home below the directory for temporary files: they stand side by side.
-        fs_err::create_dir(&home)?;
-        fs_err::create_dir(&temp)?;
-        write_git_settings(&home)?;
-        Ok(Self {
-            program: program.clone(),
-            arguments: arguments.to_vec(),
-            agent: args.agent.clone().unwrap_or_else(|| name.to_owned()),
-            limit: args.timeout.0,
-            directory: directory.to_owned(),
-            home,
-            temp,
-            _scratch: scratch,
-        })
-    }
-
-    pub(crate) fn cli(&self) -> &'static AgentCli {
-        KNOWN.of_program(&self.agent)
-    }
-
-    /// What is normalised in its requests.
-    pub(crate) fn rules(&self) -> Vec<Rule> {
-        Rule::for_client(self.cli().requests.as_ref())
-    }
-
-    /// The directories that differ from run to run, under all of their names.
-    pub(crate) fn place(&self) -> Place {
-        Place::resolved(self.directory.as_str(), self.home.as_str(), self.temp.as_str())
+impl CommandArgs {
+    /// In the caller's directory.
+    pub(crate) fn prepare(&self, caller: &Caller) -> Result<Performance, CliError> {
+        let (program, arguments) =
+            self.command.split_first().ok_or_else(|| CliError::usage("there is no command to run"))?;
+        Ok(Performance::prepare(program, arguments, self.agent.as_deref(), caller.clone())?)
     }
 
     /// Runs it to its end.
     pub(crate) async fn run(
         &self,
-        address: SocketAddr,
+        performance: &Performance,
+        stage: SocketAddr,
         keys: KeysOf,
         input: Input,
         printed: Printed,
         ui: Ui,
     ) -> Result<Ended, CliError> {
-        let (env, arguments) = self.set_up(address, keys)?;
-        let path = env.get("PATH").map(String::as_str);
-        let native =
-            find_program(&self.program, path, &self.directory).map(|found| self.cli().native_binary(&found));
-        let spec = SpawnSpec {
-            program: native.map_or_else(|| self.program.clone(), String::from),
-            args: arguments,
-            cwd: self.directory.clone(),
-            env,
-            sandbox: None,
-        };
-        let mut process =
-            Supervised::spawn(&Launcher::default(), spec).await.map_err(|error| cannot_start(&error))?;
+        let mut process = performance.start(stage, keys).await?;
         let pumps = [
             pump(process.stdout.take(), printed, if ui.json { Sink::Stderr } else { Sink::Stdout }),
             pump(process.stderr.take(), printed, Sink::Stderr),
         ];
         let feeding = process.stdin.take().map(|stdin| tokio::spawn(feed(stdin, input)));
-        let ended = wait(&mut process, self.limit).await;
+        let ended = wait(&mut process, self.timeout.0).await;
         if let Some(feeding) = feeding {
             feeding.abort();
         }
@@ -159,45 +90,6 @@ impl Performance {
         }
         ended
     }
-
-    /// The environment and the arguments with which it asks the stage and nobody else.
-    fn set_up(&self, address: SocketAddr, keys: KeysOf) -> Result<(Variables, Vec<String>), CliError> {
-        let ours = variables();
-        let mut env = tool_environment(&ours);
-        env.retain(|name, _| !name.starts_with("XDG_") && !name.to_ascii_lowercase().ends_with("_proxy"));
-        env.insert("HOME".to_owned(), self.home.to_string());
-        env.insert("TMPDIR".to_owned(), self.temp.to_string());
-        let url = format!("http://{address}");
-        let endpoint = Endpoint { url: &url, model: StageModel::Any, retries: Retries::Default };
-        let mut on_stage = self.cli().on_stage(endpoint);
-        if keys == KeysOf::User {
-            self.cli().give_keys(&mut on_stage, &ours);
-        }
-        on_stage.write_files(&self.home)?;
-        env.extend(on_stage.environment());
-        let mut arguments = on_stage.arguments;
-        arguments.extend(self.arguments.iter().cloned());
-        Ok((env, arguments))
-    }
-
-    /// The version that a known agent CLI reports.
-    pub(crate) async fn version(&self) -> Option<String> {
-        self.cli().install?;
-        version_of(&self.program, &variables(), &self.home, &self.temp).await
-    }
-}
-
-/// Who commits, and what git does not tell: agents look at its status, in which a cassette that was just recorded would
-/// stand at the replay, and did not at the recording.
-fn write_git_settings(home: &Utf8Path) -> Result<(), CliError> {
-    fs_err::write(home.join(".gitconfig"), "[user]\n\tname = Rehearsal\n\temail = rehearsal@localhost\n")?;
-    fs_err::create_dir_all(home.join(".config/git"))?;
-    fs_err::write(home.join(".config/git/ignore"), "/.rehearsal/cassettes/\n")?;
-    Ok(())
-}
-
-fn cannot_start(error: &SpawnError) -> CliError {
-    CliError::of(Exit::Usage, error).hint("the command stands after `--`: `… -- claude -p 'Say hello'`")
 }
 
 async fn wait(process: &mut Supervised, limit: Duration) -> Result<Ended, CliError> {
@@ -272,16 +164,4 @@ pub(crate) fn our_input() -> mpsc::Receiver<Vec<u8>> {
         }
     });
     pieces
-}
-
-/// The text of a script, for a stage that plays it.
-pub(crate) fn scripted(
-    context: &Context,
-    script: &Utf8Path,
-) -> Result<rehearsal_stage::ScriptedPlay, CliError> {
-    let text = rehearsal_app::file::read_text(&context.directory.join(script))?
-        .ok_or_else(|| CliError::usage(format!("there is no file `{script}`")))?;
-    let script_read =
-        rehearsal_stage::Script::parse(&text).map_err(|error| CliError::in_file(error, script.as_str()))?;
-    Ok(rehearsal_stage::ScriptedPlay::new(script_read, &KNOWN.model_clients()))
 }

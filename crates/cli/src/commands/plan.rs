@@ -7,13 +7,14 @@ use clap::Args;
 use rehearsal_app::file::{FileError, read_text};
 use rehearsal_app::plan::{self, AddedTask, Planner};
 use rehearsal_app::project::Project;
+use rehearsal_app::work::WorkDocument;
 use rehearsal_core::{SessionName, Tokens};
 use rehearsal_crew::plan::{Member, Plan, PlanFile};
 use rehearsal_crew::planner::{Planned, Reply};
 use serde::Serialize;
 
 use super::Done;
-use super::work::{self, WorkDocument};
+use super::work;
 use crate::context::{Context, read_stdin, text_of};
 use crate::error::CliError;
 use crate::exit::Exit;

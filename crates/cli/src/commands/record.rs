@@ -6,14 +6,15 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use rehearsal_agent::clis::VendorApi;
-use rehearsal_app::cassettes::{path_of, secrets};
+use rehearsal_app::cassettes::path_of;
+use rehearsal_app::stage::{KeysOf, Performance, StageError, recording, scripted};
 use rehearsal_core::Exit as ProcessExit;
-use rehearsal_llm::cassette::{Normaliser, Recorder, Written};
-use rehearsal_stage::{RecordError, RecordingPlay, Stage, Upstreams};
+use rehearsal_stage::Stage;
 use serde::Serialize;
 
 use super::Done;
-use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed, scripted};
+use super::performance::{CommandArgs, Input, Printed};
+use super::stage::RecordedDocument;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -46,20 +47,15 @@ pub(crate) struct RecordArgs {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RecordDocument {
-    /// The file.
-    cassette: String,
-    requests: u32,
-    frames: u32,
-    /// Different secrets that became placeholders.
-    secrets: u32,
-    bytes: u64,
+    #[serde(flatten)]
+    recorded: RecordedDocument,
     /// How the agent ended: its exit code, or minus the signal.
     agent_exit: i32,
 }
 
 pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
     let path = path_of(context, &args.name)?;
-    let performance = Performance::prepare(&args.command, &context.directory)?;
+    let performance = args.command.prepare(context)?;
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut vendor = None;
     let (upstream, keys) = match (&args.script, &args.upstream) {
@@ -72,35 +68,22 @@ pub(crate) async fn run(args: RecordArgs, context: &Context) -> Done {
         (None, Some(url)) => (url.clone(), KeysOf::User),
         (None, None) => (vendor_of(&performance)?.to_owned(), KeysOf::User),
     };
-    let recording = Arc::new(recording(&performance, &path, &upstream, context).await?);
+    let version = performance.version().await;
+    let agent = (performance.agent.as_str(), version.as_deref());
+    let recording = Arc::new(recording(context, &path, agent, &performance.place(), &upstream)?);
     let stage = Stage::open(loopback, Arc::clone(&recording) as _)?;
-    let ended = performance.run(stage.address(), keys, Input::Ours, Printed::Shown, context.ui).await?;
+    let (input, printed) = (Input::Ours, Printed::Shown);
+    let ended = args.command.run(&performance, stage.address(), keys, input, printed, context.ui).await?;
     stage.close().await;
     if recording.asked() == 0 {
         return Err(silent(&path, ended.exit));
     }
-    let written = recording.finish().await.map_err(|error| failed(&error))?;
+    let written = recording.finish().await.map_err(StageError::Record)?;
     if let Some(vendor) = vendor {
         vendor.close().await;
     }
-    tell(context, &path, &written, ended.exit);
+    tell(context, RecordedDocument::new(&path, &written), ended.exit);
     Ok(if ended.exit == ProcessExit::Code(0) { Exit::Ok } else { Exit::Agent })
-}
-
-async fn recording(
-    performance: &Performance,
-    path: &Utf8Path,
-    upstream: &str,
-    context: &Context,
-) -> Result<RecordingPlay, CliError> {
-    let secrets = secrets(context);
-    let normaliser = Normaliser::new(&performance.rules(), &performance.place(), &secrets)
-        .map_err(|error| CliError::of(Exit::Internal, &error))?;
-    let version = performance.version().await;
-    let recorder =
-        Recorder::create(path.as_std_path(), &performance.agent, version.as_deref(), normaliser, &secrets)
-            .map_err(|error| CliError::of(Exit::Usage, &error))?;
-    RecordingPlay::new(recorder, Upstreams::one(upstream)).map_err(|error| failed(&error))
 }
 
 /// Where an agent asks by itself, if it can be given the user's key for it.
@@ -131,35 +114,18 @@ pub(crate) fn nothing_asked(exit: Exit, path: &Utf8Path, why: &str) -> CliError 
     CliError::new(exit, format!("nothing was recorded: {why}{kept}"))
 }
 
-pub(crate) fn failed(error: &RecordError) -> CliError {
-    match error {
-        RecordError::Upstream(why) => CliError::new(Exit::Agent, format!("nothing was recorded: {why}"))
-            .hint("is the address after `--upstream` right, and can it be reached?"),
-        RecordError::Write(write) => CliError::of(Exit::Internal, write),
-        RecordError::Client(_) => CliError::of(Exit::Internal, error),
-    }
-}
-
-fn tell(context: &Context, path: &Utf8Path, written: &Written, exit: ProcessExit) {
-    let Written { requests, frames, secrets, bytes, .. } = *written;
-    let kept = if secrets == 0 {
-        String::new()
-    } else {
-        format!(", {} kept out", count(u64::from(secrets), "secret"))
+fn tell(context: &Context, recorded: RecordedDocument, exit: ProcessExit) {
+    let kept = match recorded.secrets {
+        0 => String::new(),
+        secrets => format!(", {} kept out", count(u64::from(secrets), "secret")),
     };
     context.ui.aside(format!(
-        "recorded {} in {path} ({} KB{kept}); the agent ended with {exit}",
-        count(u64::from(requests), "request"),
-        bytes.div_ceil(1024)
+        "recorded {} in {} ({} KB{kept}); the agent ended with {exit}",
+        count(u64::from(recorded.requests), "request"),
+        recorded.cassette,
+        recorded.bytes.div_ceil(1024)
     ));
-    context.ui.document(RecordDocument {
-        cassette: path.to_string(),
-        requests,
-        frames,
-        secrets,
-        bytes,
-        agent_exit: number(exit),
-    });
+    context.ui.document(RecordDocument { recorded, agent_exit: number(exit) });
 }
 
 /// An exit as one number.

@@ -3,21 +3,17 @@
 mod play;
 mod progress;
 mod report;
-mod starter;
 
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_app::file::read_text;
-use rehearsal_app::project::Project;
-use rehearsal_app::scenarios;
-use rehearsal_scenario::{Rehearsed, Scenario, parse};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use rehearsal_scenario::{Rehearsed, StoreKind};
 use serde::Serialize;
 
 use super::Done;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]
@@ -40,7 +36,7 @@ pub(crate) struct RehearseArgs {
     #[arg(long)]
     trace: bool,
     /// Where the tasks of each scenario live
-    #[arg(long, value_name = "STORE", default_value = "sqlite")]
+    #[arg(long, value_name = "STORE", default_value = "sqlite", value_parser = store_kind())]
     store: StoreKind,
     /// Write a JUnit report here
     #[arg(long, value_name = "FILE")]
@@ -59,21 +55,11 @@ pub(crate) struct RehearseArgs {
     init: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum StoreKind {
-    /// A file
-    Sqlite,
-    /// A PostgreSQL of their own, which has to be installed
-    Postgres,
-}
-
-impl From<StoreKind> for rehearsal_scenario::StoreKind {
-    fn from(kind: StoreKind) -> Self {
-        match kind {
-            StoreKind::Sqlite => Self::Sqlite,
-            StoreKind::Postgres => Self::Postgres,
-        }
-    }
+fn store_kind() -> impl TypedValueParser<Value = StoreKind> {
+    let sqlite = PossibleValue::new("sqlite").help("A file");
+    let help = "A PostgreSQL of their own, which has to be installed";
+    PossibleValuesParser::new([sqlite, PossibleValue::new("postgres").help(help)])
+        .map(|name| if name == "postgres" { StoreKind::Postgres } else { StoreKind::Sqlite })
 }
 
 /// `rehearse --json`.
@@ -109,21 +95,11 @@ pub(crate) struct StarterDocument {
     written: Vec<String>,
 }
 
-/// A scenario and where it is written.
-struct Written {
-    /// As messages show it.
-    file: String,
-    path: Utf8PathBuf,
-    scenario: Scenario,
-}
-
 pub(crate) fn run(args: &RehearseArgs, context: &Context) -> Done {
-    let project = context.project().ok();
     if args.init {
-        return starter::run(&context.project()?, context);
+        return write_starter(context);
     }
-    let found = find(args, project.as_ref(), context)?;
-    let played = play::all(found, args, project.as_ref(), context)?;
+    let played = play::all(args, context)?;
     if let Some(path) = &args.junit {
         report::junit(&played, &context.directory.join(path))?;
     }
@@ -135,65 +111,15 @@ pub(crate) fn run(args: &RehearseArgs, context: &Context) -> Done {
     Ok(if failed == 0 { Exit::Ok } else { Exit::Red })
 }
 
-/// The scenarios that are asked for, in the order of their files.
-fn find(args: &RehearseArgs, project: Option<&Project>, context: &Context) -> Result<Vec<Written>, CliError> {
-    let mut found: Vec<Written> = Vec::new();
-    for path in paths(args, project, context)? {
-        let shown = project.map_or_else(|| path.to_string(), |project| project.shown(&path));
-        let Some(text) = read_text(&path)? else {
-            return Err(CliError::usage(format!("there is no file `{shown}`")));
-        };
-        let scenarios = parse(&text).map_err(|error| CliError::in_file(error, &shown))?;
-        for scenario in scenarios {
-            if let Some(other) = found.iter().find(|other| other.scenario.name.value == scenario.name.value) {
-                let name = &scenario.name.value;
-                return Err(CliError::usage(format!(
-                    "scenario `{name}` is in `{shown}` and in `{}`",
-                    other.file
-                )));
-            }
-            found.push(Written { file: shown.clone(), path: path.clone(), scenario });
-        }
+fn write_starter(context: &Context) -> Done {
+    let written = rehearsal_app::scenarios::write_starter(&context.project()?)?;
+    for path in &written {
+        context.ui.say(format!("{path} is written"));
     }
-    let is_named = |filter: &str| found.iter().any(|written| written.scenario.name.value == filter);
-    let exact = args.filter.as_deref().is_some_and(is_named);
-    let wanted = |written: &Written| {
-        let name = &written.scenario.name.value;
-        args.filter.as_ref().is_none_or(|filter| name == filter || (!exact && name.contains(filter.as_str())))
-    };
-    let all: Vec<String> = found.iter().map(|written| written.scenario.name.value.clone()).collect();
-    found.retain(wanted);
-    if found.is_empty() {
-        let filter = args.filter.as_deref().unwrap_or_default();
-        return Err(CliError::usage(format!("no scenario has `{filter}` in its name"))
-            .hint(format!("there are {}", all.join(", "))));
+    if written.is_empty() {
+        context.ui.say("all of them are there already");
     }
-    Ok(found)
-}
-
-fn paths(
-    args: &RehearseArgs,
-    project: Option<&Project>,
-    context: &Context,
-) -> Result<Vec<Utf8PathBuf>, CliError> {
-    if !args.files.is_empty() {
-        return Ok(args.files.iter().map(|file| context.directory.join(file)).collect());
-    }
-    let project = project.cloned().map_or_else(|| context.project(), Ok)?;
-    let directory = scenarios::directory(&project);
-    let mut paths = Vec::new();
-    if directory.is_dir() {
-        for entry in directory.read_dir_utf8()? {
-            let path = entry?.into_path();
-            if matches!(path.extension(), Some("yaml" | "yml")) {
-                paths.push(path);
-            }
-        }
-    }
-    paths.sort();
-    if paths.is_empty() {
-        return Err(CliError::usage(format!("there are no scenarios in `{}`", project.shown(&directory)))
-            .hint("`rehearsal rehearse --init` writes a few to begin with"));
-    }
-    Ok(paths)
+    context.ui.say("next: rehearsal rehearse --trace");
+    context.ui.document(StarterDocument { written });
+    Ok(Exit::Ok)
 }

@@ -4,20 +4,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use clap::{Args, ValueEnum};
-use rehearsal_agent::clis::KNOWN;
-use rehearsal_app::cassettes::{open_to_play, secrets};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rehearsal_app::stage::{KeysOf, replaying};
 use rehearsal_core::Exit as ProcessExit;
-use rehearsal_llm::cassette::{Difference, Matching, Miss, PlayReport, Player, RelaxedUse, Rung};
-use rehearsal_stage::{ReplaySpeed, ReplayingPlay, Stage};
+use rehearsal_llm::cassette::{Difference, LADDER, LaneName, Matching, Miss, PlayReport, RelaxedUse, Rung};
+use rehearsal_stage::{ReplaySpeed, Stage};
 use serde::Serialize;
 
 use super::Done;
 use super::cassette::told;
-use super::performance::{CommandArgs, Input, KeysOf, Performance, Printed};
+use super::performance::{CommandArgs, Input, Printed};
 use super::record::number;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{Ui, harmless};
 use crate::words::count;
@@ -44,53 +43,27 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HowToMatch {
     /// What may differ from the recording; without it nothing may
-    #[arg(long, value_name = "WHAT")]
-    relaxed: Option<RungName>,
+    #[arg(long, value_name = "WHAT", value_parser = rung())]
+    relaxed: Option<Rung>,
     /// How fast answers come
-    #[arg(long, value_enum, default_value_t = SpeedName::Instant)]
-    speed: SpeedName,
+    #[arg(long, default_value = "instant", value_parser = speed())]
+    pub(crate) speed: ReplaySpeed,
 }
 
-/// What may differ.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RungName {
-    Headers,
-    Settings,
-    Tools,
-    Instructions,
-    Texts,
-    Everything,
+/// What may differ, by its name.
+pub(crate) fn rung() -> impl TypedValueParser<Value = Rung> {
+    let named = |name: String| LADDER.iter().copied().find(|rung| rung.name() == name).ok_or("unknown");
+    PossibleValuesParser::new(LADDER.iter().map(|rung| rung.name())).try_map(named)
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum SpeedName {
-    Instant,
-    Recorded,
-}
-
-impl RungName {
-    pub(crate) fn rung(self) -> Rung {
-        match self {
-            Self::Headers => Rung::Headers,
-            Self::Settings => Rung::Settings,
-            Self::Tools => Rung::Tools,
-            Self::Instructions => Rung::Instructions,
-            Self::Texts => Rung::Texts,
-            Self::Everything => Rung::Everything,
-        }
-    }
+fn speed() -> impl TypedValueParser<Value = ReplaySpeed> {
+    PossibleValuesParser::new(["instant", "recorded"])
+        .map(|name| if name == "recorded" { ReplaySpeed::Recorded } else { ReplaySpeed::Instant })
 }
 
 impl HowToMatch {
     pub(crate) fn matching(&self) -> Matching {
-        self.relaxed.map_or(Matching::Strict, |name| Matching::Relaxed(name.rung()))
-    }
-
-    pub(crate) fn speed(&self) -> ReplaySpeed {
-        match self.speed {
-            SpeedName::Instant => ReplaySpeed::Instant,
-            SpeedName::Recorded => ReplaySpeed::Recorded,
-        }
+        self.relaxed.map_or(Matching::Strict, Matching::Relaxed)
     }
 }
 
@@ -115,11 +88,11 @@ pub(crate) struct ReplayReport {
     /// Recorded requests that nobody asked.
     unplayed: Vec<UnplayedView>,
     /// Answers that were given although something differed: the first hundred.
-    relaxed: Vec<RelaxedView>,
+    relaxed: Vec<RelaxedUse>,
     /// How many there were in all.
     relaxations: usize,
     /// Requests that were not recorded: the first hundred.
-    misses: Vec<MissView>,
+    misses: Vec<Miss>,
     /// How many there were in all.
     missed: usize,
 }
@@ -131,49 +104,18 @@ struct UnplayedView {
     lane: String,
 }
 
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct RelaxedView {
-    number: u32,
-    /// What had to be allowed.
-    rung: Rung,
-    differences: Vec<Difference>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct MissView {
-    method: String,
-    target: String,
-    why: String,
-    /// The recorded request that is most like it.
-    nearest: Option<u32>,
-    differences: Vec<Difference>,
-}
-
 impl From<PlayReport> for ReplayReport {
     fn from(report: PlayReport) -> Self {
         let faithful = report.is_faithful();
-        let relaxed = |used: RelaxedUse| {
-            let RelaxedUse { number, rung, differences } = used;
-            RelaxedView { number, rung, differences }
-        };
-        let miss = |miss: Miss| {
-            let Miss { method, target, why, nearest, differences } = miss;
-            MissView { method, target, why, nearest, differences }
-        };
-        let unplayed = |(number, lane): (u32, rehearsal_llm::cassette::LaneName)| UnplayedView {
-            number,
-            lane: lane.to_string(),
-        };
+        let unplayed = |(number, lane): (u32, LaneName)| UnplayedView { number, lane: lane.to_string() };
         Self {
             faithful,
             played: report.played,
             unplayed: report.unplayed.into_iter().map(unplayed).collect(),
-            relaxed: report.relaxed.into_iter().map(relaxed).collect(),
+            relaxed: report.relaxed,
             relaxations: report.relaxations,
             missed: report.missed,
-            misses: report.misses.into_iter().map(miss).collect(),
+            misses: report.misses,
         }
     }
 }
@@ -219,16 +161,12 @@ fn tell_all(differences: &[Difference], ui: Ui) {
 }
 
 pub(crate) async fn run(args: ReplayArgs, context: &Context) -> Done {
-    let secrets = secrets(context);
-    let cassette = open_to_play(context, &args.name, &secrets)?;
-    let performance = Performance::prepare(&args.command, &context.directory)?;
-    let player =
-        Player::new(cassette, args.how.matching(), &KNOWN.model_clients(), &performance.place(), &secrets)
-            .map_err(|error| CliError::of(Exit::Internal, &error))?;
-    let play = Arc::new(ReplayingPlay::new(player, args.how.speed()));
+    let performance = args.command.prepare(context)?;
+    let (matching, speed) = (args.how.matching(), args.how.speed);
+    let play = Arc::new(replaying(context, &args.name, &performance.place(), matching, speed)?);
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
-    let ended =
-        performance.run(stage.address(), KeysOf::Nobody, Input::Ours, Printed::Shown, context.ui).await?;
+    let (keys, input, printed) = (KeysOf::Nobody, Input::Ours, Printed::Shown);
+    let ended = args.command.run(&performance, stage.address(), keys, input, printed, context.ui).await?;
     stage.close().await;
     let report = ReplayReport::from(play.report());
     report.tell(context.ui);

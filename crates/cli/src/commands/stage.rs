@@ -8,20 +8,20 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use clap::Args;
 use rehearsal_agent::clis::{Endpoint, KNOWN, Retries, StageModel, StageSetup};
+use rehearsal_app::stage::scripted;
 use rehearsal_core::config::DriverKind;
 use rehearsal_stage::{Answered, Play, Report, Stage};
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Done;
-use super::performance::scripted;
 use super::replay::{HowToMatch, ReplayReport};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::interruption::signalled;
 use crate::ui::{Ui, harmless, table};
 use crate::words::count;
-use recorded::RecordedDocument;
+pub(crate) use recorded::RecordedDocument;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -155,7 +155,7 @@ pub(crate) async fn run(args: StageArgs, context: &Context) -> Done {
 /// Plays until somebody ends it.
 async fn perform(play: Arc<dyn Play>, address: SocketAddr, ui: Ui) -> Result<(), CliError> {
     // Before the address is told: whoever reads it may end us at once.
-    let ended = ended_by_signal()?;
+    let ended = signalled()?;
     let stage = Stage::open(address, play).map_err(|error| cannot_listen(address, &error))?;
     tell_opened(ui, stage.address());
     ended.await;
@@ -169,19 +169,6 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> CliError {
         std::io::ErrorKind::AddrInUse => told.hint("`--port 0` takes any port that is free"),
         _ => told,
     }
-}
-
-fn ended_by_signal() -> std::io::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    })
 }
 
 fn tell_opened(ui: Ui, address: SocketAddr) {

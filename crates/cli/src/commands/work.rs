@@ -1,25 +1,16 @@
 //! `work`: claims tasks of any flow and takes each from a worktree to its next state.
 
 mod die_at;
-mod roles;
 mod summary;
 mod view;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use rehearsal_app::outlet::Destination;
-use rehearsal_app::places::open_worktrees;
 use rehearsal_app::project::Project;
-use rehearsal_core::config::{Overrides, Settings};
+use rehearsal_app::work::{Control, WorkDocument, WorkRequest, Worked, WorkerError};
 use rehearsal_core::{AgentName, SessionName};
-use rehearsal_engine::{
-    Moments, Policy, QueuePolicy, StopSwitch, Undisturbed, WorkEvent, WorkOptions, WorkReporter, WorkSummary,
-    Worker, Workspace, open_patiently,
-};
-use rehearsal_store::Store;
+use rehearsal_engine::{Moments, StopSwitch, Undisturbed, WorkEvent, WorkReporter};
 
 use super::Done;
 use crate::context::Context;
@@ -29,11 +20,11 @@ use crate::interruption::{self, Manners};
 use crate::ui::{Document, emit};
 use crate::words;
 use die_at::DieAt;
-use roles::ConfiguredRoles;
 
-pub(crate) use summary::{WorkDocument, document, exit_of, shown as shown_pull_request};
+pub(crate) use summary::{exit_of, shown as shown_pull_request};
+pub(crate) use view::live;
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(after_help = "Examples:
   rehearsal task add 'Add a greeting' --flow pull-request
@@ -86,146 +77,75 @@ pub(crate) fn dollars(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How often a worker looks for what other processes changed: promptly for a person, and a small read.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
-
 const MANNERS: Manners = Manners {
     first: "nothing new is begun, and what is under way is finished; once more stops it now",
     kill_drains: true,
 };
 
 pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
-    context.may_change()?;
     let project = context.project()?;
-    let worked = work(&args, &project, context, reporter(&args, context)).await?;
-    let document = summary::document(&worked, args.session.as_ref(), &project, context).await?;
-    summary::show(&document, context);
-    let exit = summary::exit_of(&document, worked.interrupted);
+    let reporter = reporter(args.follow, context);
+    let request = WorkRequest {
+        workers: args.workers,
+        agents: args.agents,
+        session: args.session,
+        until_idle: args.until_idle,
+        once: args.once,
+        max_cost: args.max_cost,
+        trust: args.trust,
+    };
+    let (document, exit) = shown(request, reporter, &project, context).await?;
     context.ui.document(document);
     Ok(exit)
 }
 
-/// What a worker came to, and where the work went.
-pub(crate) struct Worked {
-    pub(crate) summary: WorkSummary,
-    pub(crate) destination: Destination,
-    pub(crate) settings: Settings,
-    pub(crate) store: Arc<dyn Store>,
-    /// It worked for these only; none: for all.
-    pub(crate) agents: Vec<AgentName>,
-    /// The exit code for whoever stopped it.
-    pub(crate) interrupted: Exit,
-}
-
-/// The worker alone, for whoever shows what it came to in another way.
+/// The worker alone, for whoever shows what it came to in another way; and the exit code for whoever stopped it.
 pub(crate) async fn work(
-    args: &WorkArgs,
+    request: WorkRequest,
+    reporter: WorkReporter,
     project: &Project,
     context: &Context,
-    reporter: WorkReporter,
-) -> Result<Worked, CliError> {
-    let overrides = Overrides::default().set("work.workers", args.workers);
-    let settings = project.settings_with(overrides)?;
+) -> Result<(Worked, Exit), CliError> {
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
-    let store = open_store(project, &stop, &reporter)
-        .await
-        .map_err(|error| if stop.is_thrown() { error.exiting(interruption.exit()) } else { error })?;
-    check_wishes(args, &settings, project, &*store).await?;
-    let roles = ConfiguredRoles::new(settings.clone(), args.trust, project, context)?;
-    let destination = Destination::choose(&settings, project).await?;
-    let (outlet, note) = destination.open().await?;
-    if let Some(diverged) = note {
-        reporter(WorkEvent::Warning { message: words::diverged(&diverged) });
-    }
-    let worker = Worker {
-        store: Arc::clone(&store),
-        clock: Arc::clone(&context.clock),
-        roles: Arc::new(roles),
-        workspace: Workspace::Worktrees {
-            worktrees: Arc::new(open_worktrees(&settings, project).await?),
-            outlet,
-        },
-        state_dir: project.state_dir()?,
-        testing: settings.testing.clone(),
-        quality: settings.quality.rules(),
-        variables: crate::context::variables(),
-        options: options(args, &settings),
-        reporter,
-        stop,
-        moments: moments()?,
-    };
-    // Should a supervisor be killed, what it supervised comes to us and not to the init process.
-    rehearsal_process::become_subreaper()?;
-    let summary = Box::pin(worker.run()).await?;
-    let agents = args.agents.clone();
-    Ok(Worked { summary, destination, settings, store, agents, interrupted: interruption.exit() })
-}
-
-/// A server that is away is waited for: a worker that is started with the machine may be earlier than its database.
-async fn open_store(
-    project: &Project,
-    stop: &StopSwitch,
-    reporter: &WorkReporter,
-) -> Result<Arc<dyn Store>, CliError> {
-    let location = project.prepare_store()?;
-    let store = open_patiently(&location, stop, reporter).await?;
-    project.note_store(&location)?;
-    Ok(store)
+    let control = Control { reporter: Arc::clone(&reporter), stop: stop.clone(), moments: moments(context)? };
+    let diverged = |note| reporter(WorkEvent::Warning { message: words::diverged(&note) });
+    let worked = rehearsal_app::work::work(request, project, control, diverged).await;
+    let worked = worked.map_err(|error| match error {
+        WorkerError::Project(error) if stop.is_thrown() => CliError::from(error).exiting(interruption.exit()),
+        error => error.into(),
+    })?;
+    Ok((worked, interruption.exit()))
 }
 
 /// Nobody listens, unless a test wants the program to die at one of them.
-fn moments() -> Result<Arc<dyn Moments>, CliError> {
-    match std::env::var(die_at::VARIABLE) {
-        Ok(place) if !place.is_empty() => Ok(Arc::new(DieAt::parse(&place)?)),
-        _ => Ok(Arc::new(Undisturbed)),
+fn moments(context: &Context) -> Result<Arc<dyn Moments>, CliError> {
+    match context.variable(die_at::VARIABLE) {
+        Some(place) => Ok(Arc::new(DieAt::parse(place)?)),
+        None => Ok(Arc::new(Undisturbed)),
     }
 }
 
-fn options(args: &WorkArgs, settings: &Settings) -> WorkOptions {
-    let agents: BTreeSet<AgentName> = args.agents.iter().cloned().collect();
-    WorkOptions {
-        policy: Policy::Queue(QueuePolicy {
-            at_once: settings.work.workers,
-            agents: (!agents.is_empty()).then_some(agents),
-            session: args.session.clone(),
-            until_idle: args.until_idle,
-            once: args.once,
-        }),
-        max_cost: args.max_cost,
-        lease: settings.work.lease.0,
-        limits: settings.limits(),
-        look_every: Some(LOOK_EVERY),
-        seed: None,
-    }
-}
-
-/// A name that nobody has would be waited for without end.
-async fn check_wishes(
-    args: &WorkArgs,
-    settings: &Settings,
-    project: &Project,
-    store: &dyn Store,
-) -> Result<(), CliError> {
-    if settings.work.workers == 0 {
-        let origin = settings.origins.get("work.workers");
-        return Err(CliError::usage(format!("`work.workers` is 0 ({origin}): nothing would be done"))
-            .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"));
-    }
-    for name in &args.agents {
-        project.check_agent(name)?;
-    }
-    if let Some(session) = &args.session {
-        store.session(session).await?;
-    }
-    Ok(())
-}
-
-fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {
-    if args.follow {
+/// Every event as a line, or for people.
+pub(crate) fn reporter(follow: bool, context: &Context) -> WorkReporter {
+    if follow {
         return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
     }
-    view::live(context)
+    live(context)
+}
+
+/// Works, and shows what came of it.
+async fn shown(
+    request: WorkRequest,
+    reporter: WorkReporter,
+    project: &Project,
+    context: &Context,
+) -> Result<(WorkDocument, Exit), CliError> {
+    let (worked, interrupted) = work(request, reporter, project, context).await?;
+    let document = worked.document().await?;
+    summary::show(&document, context);
+    let exit = exit_of(&document, interrupted);
+    Ok((document, exit))
 }
 
 /// Works on the tasks of a session until nothing more can be done, and shows what came of it.
@@ -234,22 +154,6 @@ pub(crate) async fn until_idle(
     project: &Project,
     context: &Context,
 ) -> Result<(WorkDocument, Exit), CliError> {
-    let args = WorkArgs { session: Some(session.clone()), ..WorkArgs::until_idle() };
-    let worked = work(&args, project, context, view::live(context)).await?;
-    let document = summary::document(&worked, Some(session), project, context).await?;
-    summary::show(&document, context);
-    let exit = summary::exit_of(&document, worked.interrupted);
-    Ok((document, exit))
-}
-
-impl WorkArgs {
-    /// To work on all that can be worked on.
-    pub(crate) fn until_idle() -> Self {
-        Self { until_idle: true, ..Self::default() }
-    }
-}
-
-/// The same lines for whoever runs a worker as a part of something else.
-pub(crate) fn live(context: &Context) -> WorkReporter {
-    view::live(context)
+    let request = WorkRequest { session: Some(session.clone()), until_idle: true, ..WorkRequest::default() };
+    shown(request, live(context), project, context).await
 }

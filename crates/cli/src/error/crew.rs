@@ -43,8 +43,8 @@ impl From<CrewError> for CliError {
             CrewError::Role(error) => error.into(),
             CrewError::NoModel(error) => error.into(),
             CrewError::Client(error) => Self::of(Exit::Internal, &error),
-            CrewError::Toolbox(_) | CrewError::NotUtf8(_) => Self::of(Exit::Usage, &error),
-            CrewError::Io(error) => error.into(),
+            CrewError::Toolbox(_) => Self::of(Exit::Usage, &error),
+            CrewError::Project(error) => error.into(),
         }
     }
 }

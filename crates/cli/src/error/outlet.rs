@@ -1,6 +1,5 @@
 //! Why work has no place to be done or to go to, and what to do about it.
 
-use rehearsal_app::gc::GcError;
 use rehearsal_app::outlet::OutletError;
 use rehearsal_app::places::WorktreesError;
 use rehearsal_forge::WorktreeError;
@@ -37,7 +36,6 @@ impl From<OutletError> for CliError {
                 "use a bare repository as the remote (`git clone --bare`), or check out another branch there",
             ),
             OutletError::Remote(_) => this.hint("`git remote -v` shows where it points"),
-            OutletError::NotUtf8(_) => this.exiting(Exit::Usage),
             OutletError::Git(_) => this,
             OutletError::Project(error) => error.into(),
             OutletError::Io(error) => error.into(),
@@ -48,6 +46,7 @@ impl From<OutletError> for CliError {
 impl From<WorktreesError> for CliError {
     fn from(error: WorktreesError) -> Self {
         match error {
+            WorktreesError::Git(error) => error.into(),
             WorktreesError::Project(error) => error.into(),
             WorktreesError::Worktree(error) => {
                 let this = Self::of(Exit::Git, &error);
@@ -57,17 +56,6 @@ impl From<WorktreesError> for CliError {
                     _ => this,
                 }
             }
-        }
-    }
-}
-
-impl From<GcError> for CliError {
-    fn from(error: GcError) -> Self {
-        match error {
-            GcError::Worktrees(error) => error.into(),
-            GcError::Worktree(error) => Self::of(Exit::Git, &error),
-            GcError::Git(error) => error.into(),
-            GcError::Project(error) => error.into(),
         }
     }
 }

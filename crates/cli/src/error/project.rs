@@ -77,7 +77,7 @@ impl From<ProjectError> for CliError {
             ProjectError::NoDataDirectory => {
                 this.hint("set `directory:` under `worktrees:` in .rehearsal/config.yaml")
             }
-            ProjectError::FlowSetting { .. } => this,
+            ProjectError::FlowSetting { .. } | ProjectError::NotUtf8(_) => this,
             ProjectError::File(error) => error.into(),
             ProjectError::InsideRun(error) => error.into(),
             ProjectError::Open(error) => error.into(),

@@ -1,8 +1,10 @@
 //! Why a recording or a run cannot be used again, and what to do about it.
 
 use rehearsal_app::cassettes::CassetteError;
-use rehearsal_app::scenarios::PromoteError;
+use rehearsal_app::scenarios::{PromoteError, RehearseError};
+use rehearsal_app::stage::StageError;
 use rehearsal_llm::cassette::ReadError;
+use rehearsal_stage::RecordError;
 
 use super::CliError;
 use crate::exit::Exit;
@@ -50,6 +52,42 @@ impl From<PromoteError> for CliError {
             PromoteError::NotOver { .. } | PromoteError::NoTask { .. } | PromoteError::NotUtf8 { .. } => this,
             PromoteError::Git(error) => error.into(),
             PromoteError::Project(error) => error.into(),
+        }
+    }
+}
+
+impl From<RehearseError> for CliError {
+    fn from(error: RehearseError) -> Self {
+        let this = Self::usage(error.to_string());
+        match error {
+            RehearseError::NoScenarios(_) => {
+                this.hint("`rehearsal rehearse --init` writes a few to begin with")
+            }
+            RehearseError::NoneFits { known, .. } => this.hint(format!("there are {}", known.join(", "))),
+            RehearseError::Twice { .. } => this,
+            RehearseError::Flow { place, error } => Self::from(*error).or_at(&place),
+            RehearseError::NoScript { file, .. } => this.at(&file),
+            RehearseError::Project(error) => error.into(),
+        }
+    }
+}
+
+impl From<StageError> for CliError {
+    fn from(error: StageError) -> Self {
+        match error {
+            StageError::Record(RecordError::Upstream(why)) => {
+                Self::new(Exit::Agent, format!("nothing was recorded: {why}"))
+                    .hint("is the address after `--upstream` right, and can it be reached?")
+            }
+            StageError::Record(RecordError::Write(error)) => Self::of(Exit::Internal, &error),
+            StageError::Record(RecordError::Client(_)) | StageError::Play(_) | StageError::Pattern(_) => {
+                Self::of(Exit::Internal, &error)
+            }
+            StageError::Create(error) => Self::of(Exit::Usage, &error),
+            StageError::Start(error) => Self::of(Exit::Usage, &error)
+                .hint("the command stands after `--`: `… -- claude -p 'Say hello'`"),
+            StageError::Cassette(error) => error.into(),
+            StageError::Project(error) => error.into(),
         }
     }
 }

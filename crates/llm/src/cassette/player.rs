@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use rehearsal_core::ModelClient;
+use serde::Serialize;
 
 use super::difference::{Difference, differences, likeness};
 use super::exchange::{Asked, Ended, Headers};
@@ -103,7 +104,8 @@ pub struct PlayedFrame {
 }
 
 /// A request that was not recorded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MissView"))]
 #[error("{method} {target} was not recorded: {why}")]
 pub struct Miss {
     /// The HTTP method.
@@ -130,7 +132,8 @@ impl Miss {
 }
 
 /// An answer that was given although something differed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RelaxedView"))]
 pub struct RelaxedUse {
     /// The recorded request.
     pub number: u32,

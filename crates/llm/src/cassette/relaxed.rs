@@ -36,7 +36,7 @@ pub enum Rung {
 }
 
 /// The ladder, from below.
-pub(crate) const LADDER: &[Rung] =
+pub const LADDER: &[Rung] =
     &[Rung::Headers, Rung::Settings, Rung::Tools, Rung::Instructions, Rung::Texts, Rung::Everything];
 
 impl Rung {

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use rehearsal_app::caller::Caller;
+use rehearsal_app::places::scratch;
+use rehearsal_app::stage::{KeysOf, Performance, scripted};
 use rehearsal_llm::cassette::{Asked, Difference, Heard, Place, Proposal, propose};
 use rehearsal_stage::{ListeningPlay, Stage};
 use serde::Serialize;
 
 use super::{Done, told};
-use crate::commands::performance::{CommandArgs, Input, KeysOf, Performance, Printed, our_input, scripted};
+use crate::commands::performance::{CommandArgs, Input, Printed, our_input};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -50,9 +53,7 @@ pub(crate) struct CassetteDoctorDocument {
 }
 
 pub(super) async fn run(args: &DoctorArgs, context: &Context) -> Done {
-    let scratch = tempfile::Builder::new().prefix("rehearsal-doctor-").tempdir()?;
-    let root = Utf8PathBuf::from_path_buf(scratch.path().canonicalize()?)
-        .map_err(|path| CliError::usage(format!("`{}` is not UTF-8", path.display())))?;
+    let (root, _scratch) = scratch("rehearsal-doctor-")?;
     let mut input = Vec::new();
     let mut pieces = our_input();
     while let Some(piece) = pieces.recv().await {
@@ -95,12 +96,12 @@ async fn listen(
         Ok(project) => scratch::clone_repository(&project.root, directory).await?,
         Err(_) => fs_err::create_dir(directory)?,
     }
-    let performance = Performance::prepare(&args.command, directory)?;
+    let performance =
+        args.command.prepare(&Caller { directory: directory.to_owned(), ..context.caller.clone() })?;
     let play = Arc::new(ListeningPlay::new(Arc::new(scripted(context, &args.script)?)));
     let stage = Stage::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Arc::clone(&play) as _)?;
-    performance
-        .run(stage.address(), KeysOf::Nobody, Input::Given(input.to_vec()), Printed::Dropped, context.ui)
-        .await?;
+    let (keys, input) = (KeysOf::Nobody, Input::Given(input.to_vec()));
+    args.command.run(&performance, stage.address(), keys, input, Printed::Dropped, context.ui).await?;
     stage.close().await;
     let asked = play.heard();
     let headers = asked.iter().map(rehearsal_stage::Asked::text_headers).collect();

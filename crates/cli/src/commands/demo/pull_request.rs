@@ -5,6 +5,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use rehearsal_app::project::Project;
 use rehearsal_app::tasks::{self, TaskRequest};
+use rehearsal_app::work::{WorkDocument, WorkRequest, Worked};
 use rehearsal_core::FlowName;
 use rehearsal_git::Git;
 use rehearsal_store::{EventQuery, Store};
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::timeline::{Moment, timeline};
 use super::{GREET, TestResult, in_words, run_tests};
 use crate::commands::Done;
-use crate::commands::work::{WorkArgs, WorkDocument, Worked, document, exit_of, live, work};
+use crate::commands::work::{exit_of, live, work};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -51,7 +52,8 @@ pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> 
     ui.say(format!("a scratch repository with failing tests, and a local forge: {}", in_words(before)));
     let store = project.store().await?;
     add_task(&project).await?;
-    let worked = work(&WorkArgs::until_idle(), &project, context, live(context)).await?;
+    let request = WorkRequest { until_idle: true, ..WorkRequest::default() };
+    let (worked, interrupted) = work(request, live(context), &project, context).await?;
     let landed = landed(&project).await?;
     let after = run_tests(&project.root).await?;
     let demo = PullRequestDemo {
@@ -59,11 +61,11 @@ pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> 
         after,
         timeline: events_of(&*store).await?,
         landed,
-        work: document(&worked, None, &project, context).await?,
+        work: worked.document().await?,
         kept: keep.then(|| directory.to_string()),
     };
     show(&demo, &worked, &project, context);
-    let exit = if after.failed == 0 { exit_of(&demo.work, worked.interrupted) } else { Exit::Red };
+    let exit = if after.failed == 0 { exit_of(&demo.work, interrupted) } else { Exit::Red };
     ui.document(demo);
     Ok(exit)
 }

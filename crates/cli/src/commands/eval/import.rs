@@ -4,7 +4,9 @@ mod beside;
 mod history;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rehearsal_app::evals::Evals;
 use rehearsal_app::file::read_all;
 use rehearsal_app::project::Project;
 use rehearsal_core::config::HumanDuration;
@@ -18,7 +20,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::harmless;
 use crate::words;
-use beside::{Beside, Clones};
+use beside::{find_clone, read_below};
 
 /// Data sets are larger than what people write.
 const LONGEST_IMPORT: u64 = 64 << 20;
@@ -46,8 +48,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<Utf8PathBuf>,
     /// What the file is; told by its content otherwise
-    #[arg(long, value_enum)]
-    format: Option<FormatName>,
+    #[arg(long, value_parser = format())]
+    format: Option<Format>,
     /// Who judges `llm-rubric`, if the file does not say it
     #[arg(long, value_name = "VENDOR:MODEL")]
     judge: Option<String>,
@@ -68,10 +70,9 @@ pub(crate) struct ImportArgs {
     timeout: HumanDuration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatName {
-    Promptfoo,
-    SweBench,
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["promptfoo", "swe-bench"])
+        .map(|name| if name == "promptfoo" { Format::Promptfoo } else { Format::SweBench })
 }
 
 /// `eval import --json`.
@@ -94,10 +95,11 @@ pub(crate) struct ImportDocument {
     history: Option<MiningStats>,
 }
 
-pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context) -> Done {
+pub(super) async fn run(args: &ImportArgs, evals: &Evals, context: &Context) -> Done {
+    let project = &evals.project;
     if args.history {
         let target = Target::of(args, "history", project, context)?;
-        return Box::pin(history::run(args, &target, project, context)).await;
+        return Box::pin(history::run(args, &target, evals, context)).await;
     }
     let Some(file) = args.file.as_deref() else {
         return Err(CliError::usage("there is nothing to import")
@@ -109,22 +111,30 @@ pub(super) async fn run(args: &ImportArgs, project: &Project, context: &Context)
         (read(&context.directory.join(file))?, file.to_string())
     };
     let target = Target::of(args, file.file_stem().unwrap_or("imported"), project, context)?;
-    let beside = Beside::of(&context.directory.join(file));
+    let path = context.directory.join(file);
+    let beside = path.parent().unwrap_or(Utf8Path::new("."));
     let wanted = Wanted {
         name: &target.name,
         judge: args.judge.as_deref(),
         most: args.most.map(|most| most as usize),
-        read: &|path| beside.read(path),
+        read: &|path| read_below(beside, path),
     };
-    let imported = match format_of(args.format, &text, &place)? {
+    let format = args.format.or_else(|| Format::of(&text)).ok_or_else(|| {
+        CliError::usage(format!("`{place}` looks like nothing that can be imported"))
+            .hint("say what it is: --format promptfoo, or --format swe-bench")
+    })?;
+    let imported = match format {
         Format::Promptfoo if text.len() > LONGEST_YAML => {
             let most = LONGEST_YAML >> 20;
             return Err(CliError::usage(format!("`{place}` is too large: at most {most} MiB are read")));
         }
         Format::Promptfoo => promptfoo(&text, &wanted),
         Format::SweBench => {
-            let clones = Clones::of(args.repository.as_deref(), &target, project, context);
-            swe_bench(&text, &wanted, &|name| clones.locate(name))
+            // Without a directory that was named, beside the eval.
+            let beside = || target.directory(&project.directory()).join("repositories");
+            let clones = args.repository.as_ref().map_or_else(beside, |given| context.directory.join(given));
+            let clones = clones.canonicalize_utf8().unwrap_or(clones);
+            swe_bench(&text, &wanted, &|name| find_clone(&clones, name))
         }
     };
     let imported = imported.map_err(|error| CliError::in_file(error, &place))?;
@@ -143,17 +153,6 @@ fn read(path: &Utf8Path) -> Result<String, CliError> {
             Err(CliError::usage(format!("there is no file `{path}`")))
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-fn format_of(given: Option<FormatName>, text: &str, place: &str) -> Result<Format, CliError> {
-    match given {
-        Some(FormatName::Promptfoo) => Ok(Format::Promptfoo),
-        Some(FormatName::SweBench) => Ok(Format::SweBench),
-        None => Format::of(text).ok_or_else(|| {
-            CliError::usage(format!("`{place}` looks like nothing that can be imported"))
-                .hint("say what it is: --format promptfoo, or --format swe-bench")
-        }),
     }
 }
 

@@ -1,12 +1,10 @@
 //! `eval mutate`: whether the assertions of cases are able to fail.
 
-use rehearsal_app::project::Project;
-use rehearsal_eval::attempt::Mode;
+use rehearsal_app::evals::Evals;
 use rehearsal_eval::mutation::Tooth;
-use rehearsal_eval::mutation_test::{Basis, MutateDocument, MutatedCase, check};
-use rehearsal_eval::run::Archive;
+use rehearsal_eval::mutation_test::{Basis, MutatedCase};
 
-use super::{Found, open, stop_on_signal, trials};
+use super::stop_on_signal;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
@@ -14,25 +12,13 @@ use crate::exit::Exit;
 use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled};
 use crate::words;
 
-pub(super) async fn run(found: &[Found], runs: &Archive, project: &Project, context: &Context) -> Done {
+pub(super) async fn run(names: &[String], evals: &Evals, context: &Context) -> Done {
     let stop = stop_on_signal()?;
-    let mut cases = Vec::new();
-    for found in found {
-        let records = match runs.last_of(&found.eval.name)? {
-            Some(run) => open(&run)?.records().to_vec(),
-            None => Vec::new(),
-        };
-        let trials = trials(found, Mode::Scripted, false, project, context).await?;
-        let mutated = |case: MutatedCase| {
-            say(&case, context.ui);
-            cases.push(case);
-        };
-        check(&trials, &records, &stop, mutated).await;
-        if stop.is_cancelled() {
-            return Ok(Exit::Interrupted);
-        }
+    let document = evals.mutate(names, |case| say(case, context.ui), &stop).await?;
+    if stop.is_cancelled() {
+        return Ok(Exit::Interrupted);
     }
-    let document = MutateDocument::new(cases).ok_or_else(|| {
+    let document = document.ok_or_else(|| {
         CliError::usage("nothing can be tried: no trial passed, and no case has a known patch")
             .hint("`rehearsal eval run` makes trials")
     })?;

@@ -1,31 +1,21 @@
 //! `eval oracle`: whether cases can tell good from bad.
 
-use rehearsal_app::project::Project;
-use rehearsal_eval::attempt::Mode;
+use rehearsal_app::evals::Evals;
 use rehearsal_eval::grade::Verdict;
-use rehearsal_eval::oracle::{CheckedCase, OracleDocument, check};
+use rehearsal_eval::oracle::CheckedCase;
 
-use super::{Found, stop_on_signal, trials};
+use super::stop_on_signal;
 use crate::commands::Done;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::ui::{BAD, GOOD, ODD, Ui, harmless, one_line, styled};
 
-pub(super) async fn run(found: &[Found], project: &Project, context: &Context) -> Done {
+pub(super) async fn run(names: &[String], evals: &Evals, context: &Context) -> Done {
     let stop = stop_on_signal()?;
-    let mut cases = Vec::new();
-    for found in found {
-        let trials = trials(found, Mode::Scripted, false, project, context).await?;
-        let checked = |case: CheckedCase| {
-            say(&case, context.ui);
-            cases.push(case);
-        };
-        check(&trials, &stop, checked).await;
-        if stop.is_cancelled() {
-            return Ok(Exit::Interrupted);
-        }
+    let document = evals.oracle(names, |case| say(case, context.ui), &stop).await?;
+    if stop.is_cancelled() {
+        return Ok(Exit::Interrupted);
     }
-    let document = OracleDocument::new(cases);
     let exit = if document.holds() { Exit::Ok } else { Exit::Red };
     context.ui.document(document);
     Ok(exit)

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use rehearsal_app::evals::LoadedEval;
 use rehearsal_core::Tokens;
 use rehearsal_eval::grade::Verdict;
 use rehearsal_eval::report::{html, junit, markdown};
@@ -12,7 +13,7 @@ use rehearsal_eval::summary::{Cell, Record, Summary};
 use rehearsal_eval::trial::Source;
 use serde::Serialize;
 
-use super::{Found, HOW_TO_BEGIN, ReportFiles};
+use super::{HOW_TO_BEGIN, ReportFiles};
 use crate::commands::Done;
 use crate::context::Context;
 use crate::error::CliError;
@@ -62,8 +63,8 @@ pub(crate) struct CompareDocument {
     comparison: Comparison,
 }
 
-pub(super) fn list(found: &[Found], runs: &Archive, context: &Context) -> Done {
-    let view = |found: &Found| EvalView {
+pub(super) fn list(found: &[LoadedEval], runs: &Archive, context: &Context) -> Done {
+    let view = |found: &LoadedEval| EvalView {
         name: found.eval.name.clone(),
         about: found.eval.about.clone(),
         cases: found.eval.cases.len(),
@@ -237,7 +238,7 @@ fn wrong(record: &Record, ui: Ui) {
     }
 }
 
-pub(super) fn comparison(first: &str, second: &str, comparison: Comparison, context: &Context) {
+pub(super) fn comparison(first: String, second: String, comparison: Comparison, context: &Context) {
     let Comparison { cases, better, worse, difference, p_value, method } = comparison;
     let how = match method {
         Method::Exact => "exact",
@@ -248,6 +249,5 @@ pub(super) fn comparison(first: &str, second: &str, comparison: Comparison, cont
         difference * 100.0,
         words::count(cases, "case"),
     ));
-    let (first, second) = (first.to_owned(), second.to_owned());
     context.ui.document(CompareDocument { first, second, comparison });
 }

@@ -1,22 +1,16 @@
 //! `eval record` and `eval replay`: one run of an agent by the name of its recording.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_app::cassettes::path_of;
-use rehearsal_app::project::Project;
+use rehearsal_app::evals::{Evals, Recorded};
 use rehearsal_eval::grade::no_evidence;
-use rehearsal_eval::recorded_run::{self, RecordedTask, ReplayError, SessionDocument};
-use rehearsal_eval::run::TrialError;
+use rehearsal_eval::recorded_run::SessionDocument;
 use rehearsal_eval::trial::Trial;
-use rehearsal_git::Git;
-use rehearsal_llm::cassette::Matching;
+use rehearsal_llm::cassette::{Matching, Rung};
 
-use super::{stop_on_signal, trial_context};
+use super::stop_on_signal;
 use crate::commands::Done;
-use crate::commands::replay::RungName;
+use crate::commands::replay::rung;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -56,54 +50,30 @@ pub(crate) struct ReplayArgs {
     #[arg(long, conflicts_with = "relaxed")]
     strict: bool,
     /// What may differ from the recording
-    #[arg(long, value_name = "WHAT", default_value = "everything")]
-    relaxed: RungName,
+    #[arg(long, value_name = "WHAT", default_value = "everything", value_parser = rung())]
+    relaxed: Rung,
     /// Let an agent whose profile says `permission: trust` do everything without being asked
     #[arg(long)]
     trust: bool,
 }
 
-pub(super) async fn record(args: &RecordArgs, project: &Project, context: &Context) -> Done {
-    let cassette = path_of(context, &args.name)?;
-    let agent = match &args.agent {
-        Some(agent) => agent.clone(),
-        None => project.settings()?.agent.to_string(),
-    };
-    let head = Git::at(project.root.clone()).line(&["rev-parse", "HEAD"]).await;
-    let at = head.map_err(|error| CliError::of(Exit::Git, &error).hint("commit something first"))?;
-    let task = RecordedTask { agent, task: args.task.clone(), at };
-    let surroundings = Arc::new(trial_context(BTreeMap::new(), args.trust, project, context).await?);
-    let stop = stop_on_signal()?;
-    let trial = recorded_run::record(&task, &project.root, &cassette, surroundings, &stop).await;
-    let trial = trial.map_err(not_made)?;
+pub(super) async fn record(args: RecordArgs, evals: &Evals, context: &Context) -> Done {
+    let RecordArgs { name, task, agent, trust } = args;
+    let recorded = evals.record(&name, agent, task, trust, &stop_on_signal()?).await?;
+    let Recorded { cassette, task, trial } = recorded;
     if no_evidence(&trial).is_some() {
         return Err(CliError::new(Exit::Agent, format!("nothing was recorded: {}", ended(&trial))));
     }
     context.ui.say(harmless(trial.output.trim_end()));
-    let shown = project.shown(&cassette);
-    context.ui.aside(format!("recorded in {shown}; {}", ended(&trial)));
-    context.ui.document(SessionDocument::new(shown, task, trial));
+    context.ui.aside(format!("recorded in {cassette}; {}", ended(&trial)));
+    context.ui.document(SessionDocument::new(cassette, task, trial));
     Ok(Exit::Ok)
 }
 
-pub(super) async fn replay(args: &ReplayArgs, project: &Project, context: &Context) -> Done {
-    let cassette = path_of(context, &args.name)?;
-    let matching = if args.strict { Matching::Strict } else { Matching::Relaxed(args.relaxed.rung()) };
-    let surroundings = Arc::new(trial_context(BTreeMap::new(), args.trust, project, context).await?);
-    let stop = stop_on_signal()?;
-    let shown = project.shown(&cassette);
-    let played = recorded_run::replay(&project.root, &cassette, matching, surroundings, &stop).await;
-    let (task, trial) = played.map_err(|error| match error {
-        ReplayError::Missing => {
-            CliError::usage(format!("there is no recording `{shown}` with its task beside it")).hint(format!(
-                "record it with `rehearsal eval record --name {} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
-                args.name
-            ))
-        }
-        ReplayError::BrokenTask { path, error } => CliError::of(Exit::Usage, &error).at(&project.shown(&path)),
-        ReplayError::Io(error) => error.into(),
-        ReplayError::Trial(error) => not_made(error),
-    })?;
+pub(super) async fn replay(args: &ReplayArgs, evals: &Evals, context: &Context) -> Done {
+    let matching = if args.strict { Matching::Strict } else { Matching::Relaxed(args.relaxed) };
+    let played = evals.replay(&args.name, matching, args.trust, &stop_on_signal()?).await?;
+    let Recorded { cassette, task, trial } = played;
     let replay = trial.replay.as_ref();
     context.ui.say(harmless(trial.output.trim_end()));
     for difference in replay.iter().flat_map(|replay| &replay.differences) {
@@ -119,19 +89,11 @@ pub(super) async fn replay(args: &ReplayArgs, project: &Project, context: &Conte
     } else {
         Exit::Agent
     };
-    context.ui.document(SessionDocument::new(shown, task, trial));
+    context.ui.document(SessionDocument::new(cassette, task, trial));
     Ok(exit)
 }
 
 fn ended(trial: &Trial) -> String {
     let detail = trial.outcome.detail().map(|detail| format!(": {}", one_line(&detail, 200)));
     format!("the run ended with {}{}", trial.outcome.name(), detail.unwrap_or_default())
-}
-
-fn not_made(error: TrialError) -> CliError {
-    match error {
-        TrialError::Skipped(reason) => CliError::usage(reason),
-        TrialError::Failed(reason) => CliError::new(Exit::Agent, reason),
-        TrialError::Cancelled => CliError::new(Exit::Interrupted, "interrupted"),
-    }
 }

@@ -1,43 +1,25 @@
-//! Prepares scenarios, plays them, and reports each in the order in which they are written.
+//! Plays scenarios, and reports each in the order in which they are written.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use rehearsal_app::file::read_text;
-use rehearsal_app::project::Project;
-use rehearsal_core::flow::Flow;
-use rehearsal_scenario::{Flows, Prepared, ScenarioError, Suite, SuiteError, SuiteEvent};
-use rehearsal_stage::Script;
+use rehearsal_app::scenarios;
+use rehearsal_scenario::{ScenarioError, Suite, SuiteError, SuiteEvent};
 
 use super::progress::Progress;
-use super::{Played, RehearseArgs, Written, report};
-use crate::context::{Context, own_program, variables};
+use super::{Played, RehearseArgs, report};
+use crate::context::{Context, own_program};
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Plays all of them.
-pub(super) fn all(
-    found: Vec<Written>,
-    args: &RehearseArgs,
-    project: Option<&Project>,
-    context: &Context,
-) -> Result<Vec<Played>, CliError> {
-    let mut scenarios = Vec::new();
-    for written in found {
-        let (flows, script) = (flows_of(&written, project)?, script_of(&written)?);
-        let Written { file, scenario, .. } = written;
-        scenarios.push(Prepared { file, scenario, flows, script });
-    }
+/// Plays all that are asked for.
+pub(super) fn all(args: &RehearseArgs, context: &Context) -> Result<Vec<Played>, CliError> {
+    let scenarios = scenarios::find(context, &args.files, args.filter.as_deref())?;
+    let suite = scenarios::suite(context, own_program()?)?;
     let suite = Suite {
-        program: own_program()?,
-        variables: variables(),
-        project: project.map(|project| project.root.clone()),
-        layers: project.map_or_else(|| Ok(Vec::new()), Project::layers)?,
-        store: args.store.into(),
-        jobs: args.jobs.map_or_else(cores, |jobs| jobs as usize),
+        store: args.store,
+        jobs: args.jobs.map_or(suite.jobs, |jobs| jobs as usize),
         keep: args.keep.as_ref().map(|keep| context.directory.join(keep)),
         seed: args.seed,
         workers: args.workers,
+        ..suite
     };
     let progress = Progress::new(context.ui, scenarios.len());
     let watch = |event: SuiteEvent<'_>| match event {
@@ -59,10 +41,6 @@ pub(super) fn all(
     Ok(all)
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
-}
-
 fn suite_error(error: SuiteError) -> CliError {
     match error {
         SuiteError::Server(error) => CliError::of(Exit::Usage, &error)
@@ -80,43 +58,4 @@ fn suite_error(error: SuiteError) -> CliError {
             error @ (ScenarioError::Git(_) | ScenarioError::Worktree(_)) => CliError::of(Exit::Git, &error),
         },
     }
-}
-
-/// What a scenario's model answers.
-fn script_of(written: &Written) -> Result<Option<Arc<Script>>, CliError> {
-    let Some(stage) = &written.scenario.stage else { return Ok(None) };
-    let (text, file) = if stage.value.contains('\n') {
-        (stage.value.clone(), format!("the stage of scenario `{}`", written.scenario.name.value))
-    } else {
-        let path = written.path.parent().unwrap_or(&written.path).join(&stage.value);
-        let text = read_text(&path)?
-            .ok_or_else(|| CliError::usage(format!("there is no file `{path}`")).at(&written.file))?;
-        (text, path.to_string())
-    };
-    let script = Script::parse(&text).map_err(|error| CliError::in_file(error, &file))?;
-    Ok(Some(Arc::new(script)))
-}
-
-/// The flow of a scenario (its own, the project's, or a shipped one), and those that its tasks name.
-fn flows_of(written: &Written, project: Option<&Project>) -> Result<Flows, CliError> {
-    let scenario = &written.scenario;
-    let named = |name: &str, place: Option<rehearsal_core::Place>| {
-        let found = match project {
-            Some(project) => project.flow(name).map_err(CliError::from),
-            None => Flow::shipped(name).ok_or_else(|| CliError::usage(format!("there is no flow `{name}`"))),
-        };
-        let place = place.map_or_else(|| written.file.clone(), |place| format!("{}:{place}", written.file));
-        found.map(Arc::new).map_err(|error| error.or_at(&place))
-    };
-    let usual = match scenario.inline_flow() {
-        Some(flow) => flow.map(Arc::new).map_err(|error| CliError::in_file(error, &written.file))?,
-        None => named(&scenario.flow.value, scenario.flow.place)?,
-    };
-    let mut others = BTreeMap::new();
-    for task in &scenario.tasks {
-        if let Some(name) = &task.value.flow {
-            others.insert(name.clone(), named(name, task.place)?);
-        }
-    }
-    Ok(Flows { usual, others })
 }

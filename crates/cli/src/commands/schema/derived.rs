@@ -5,7 +5,8 @@
 use rehearsal_agent::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_app::{
-    agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, sessions, status, tasks, testing,
+    agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, session_loop, sessions, status,
+    tasks, testing, work,
 };
 use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
@@ -23,8 +24,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    agent, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, run,
-    stage, test, work,
+    cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage, test,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -64,7 +64,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("plan-document", document::<plan::PlanDocument>),
     ("run", document::<WorkSummary>),
     ("run-event", document::<WorkEvent>),
-    ("run-dry", document::<run::DryRun>),
+    ("run-dry", document::<session_loop::DryRun>),
     ("work", document::<work::WorkDocument>),
     ("work-event", document::<WorkEvent>),
     ("lane", document::<lanes::LaneDocument>),
@@ -103,7 +103,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("runs", document::<runs::RunList>),
     ("runs-show", document::<runs::RunDocument>),
     ("agent-list", document::<agents::AgentList>),
-    ("agent-check", document::<agent::CheckDocument>),
+    ("agent-check", document::<agents::CheckDocument>),
     ("agent-explain", || schema_for!(rehearsal_agent::driver::Explanation)),
     ("crew-run", document::<CrewLine>),
     ("crew-list", document::<crew::RoleList>),

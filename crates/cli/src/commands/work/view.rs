@@ -15,7 +15,7 @@ use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Ui, harmless, one_line, styled};
 use crate::words;
 
 /// Tells people what happens, on standard error.
-pub(super) fn live(context: &Context) -> WorkReporter {
+pub(crate) fn live(context: &Context) -> WorkReporter {
     let view = Mutex::new(View::new(context.ui));
     let clock = Arc::clone(&context.clock);
     Arc::new(move |event| {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal_app::project::Project;
+use rehearsal_app::evals::Evals;
 use rehearsal_eval::import::history;
 use rehearsal_eval::mining::{CommitResult, MiningLimits, MiningStats, TriedCommit, mine};
 
 use super::{ImportArgs, Target};
 use crate::commands::Done;
-use crate::commands::eval::{stop_on_signal, trial_context};
+use crate::commands::eval::stop_on_signal;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -18,16 +18,17 @@ use crate::words;
 /// As many cases as a first eval needs.
 const MOST_CASES: usize = 20;
 
-pub(super) async fn run(args: &ImportArgs, target: &Target, project: &Project, context: &Context) -> Done {
+pub(super) async fn run(args: &ImportArgs, target: &Target, evals: &Evals, context: &Context) -> Done {
     let stop = stop_on_signal()?;
-    let surroundings = trial_context(BTreeMap::new(), false, project, context).await?;
+    let surroundings = evals.trial_context(BTreeMap::new(), false).await?;
+    let root = &evals.project.root;
     let limits = MiningLimits {
         commits: args.last,
         cases: args.most.map_or(MOST_CASES, |most| most as usize),
         timeout: args.timeout.0,
     };
     let ui = context.ui;
-    let mined = mine(&project.root, limits, &surroundings, |tried| say(&tried, ui), &stop).await;
+    let mined = mine(root, limits, &surroundings, |tried| say(&tried, ui), &stop).await;
     let (mined, stats) = mined.map_err(|error| CliError::of(Exit::Git, &error))?;
     ui.aside(summary(&stats, mined.len()));
     if mined.is_empty() {
@@ -40,10 +41,10 @@ pub(super) async fn run(args: &ImportArgs, target: &Target, project: &Project, c
         );
     }
     // Where the eval is not in the repository, `.` would be another one.
-    let directory = target.directory(&project.root);
+    let directory = target.directory(root);
     let real = directory.canonicalize_utf8();
-    let is_inside = real.as_deref().unwrap_or(directory).starts_with(&project.root);
-    let path = if is_inside { "." } else { project.root.as_str() };
+    let is_inside = real.as_deref().unwrap_or(directory).starts_with(root);
+    let path = if is_inside { "." } else { root.as_str() };
     let text =
         history(&target.name, path, &mined).map_err(|error| CliError::in_file(error, &target.shown))?;
     target.write(&text)?;

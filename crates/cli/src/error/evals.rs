@@ -1,0 +1,51 @@
+//! Why evals cannot be run or read, and what to do about it.
+
+use rehearsal_app::evals::EvalsError;
+use rehearsal_eval::run::{FindRunError, TrialError};
+
+use super::CliError;
+use crate::commands::eval::HOW_TO_BEGIN;
+use crate::exit::Exit;
+
+impl From<FindRunError> for CliError {
+    fn from(error: FindRunError) -> Self {
+        let this = Self::of(Exit::Usage, &error);
+        match error {
+            FindRunError::NoRuns => this.hint("`rehearsal eval run` runs them"),
+            FindRunError::Unknown(_) | FindRunError::Ambiguous(_) => {
+                this.hint("`rehearsal eval list` shows them")
+            }
+            FindRunError::Io(error) => error.into(),
+        }
+    }
+}
+
+impl From<EvalsError> for CliError {
+    fn from(error: EvalsError) -> Self {
+        let this = Self::usage(error.to_string());
+        match error {
+            EvalsError::NoEvals => this.hint(HOW_TO_BEGIN),
+            EvalsError::Unknown { known, .. } => this.hint(format!("there are: {}", known.join(", "))),
+            EvalsError::TwoMeanings => this.hint("give the agent `echo` another name"),
+            EvalsError::Wrong(error) => {
+                Self::from(error).hint("`rehearsal schema eval` has the form of the file")
+            }
+            EvalsError::Open(error) => Self::of(Exit::Usage, &error),
+            EvalsError::Write(error) => Self::of(Exit::Internal, &error),
+            EvalsError::SeveralAgents(_) => this.hint("name one: RUN:AGENT"),
+            EvalsError::UnknownAgent(_) => this,
+            EvalsError::NothingInCommon => this.hint("`rehearsal eval show RUN` lists them"),
+            EvalsError::NoCommit(error) => Self::of(Exit::Git, &error).hint("commit something first"),
+            EvalsError::NoRecording { name, .. } => this.hint(format!(
+                "record it with `rehearsal eval record --name {name} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
+            )),
+            EvalsError::BrokenTask { file, error } => Self::of(Exit::Usage, &error).at(&file),
+            EvalsError::Trial(TrialError::Skipped(reason)) => Self::usage(reason),
+            EvalsError::Trial(TrialError::Failed(reason)) => Self::new(Exit::Agent, reason),
+            EvalsError::Trial(TrialError::Cancelled) => Self::new(Exit::Interrupted, "interrupted"),
+            EvalsError::Find(error) => error.into(),
+            EvalsError::Cassette(error) => error.into(),
+            EvalsError::Project(error) => error.into(),
+        }
+    }
+}

@@ -31,6 +31,7 @@ mod outcome;
 mod promise;
 pub mod quality;
 mod run;
+pub mod sandbox;
 pub mod secret;
 pub mod seed;
 mod session;

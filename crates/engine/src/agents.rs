@@ -10,8 +10,8 @@ use rehearsal_agent::{
     Agent, CommandLine, Confinement, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent, Retrying,
     RunRequest, cli_of,
 };
-use rehearsal_core::Clock;
 use rehearsal_core::config::{DriverKind, Origin, Profile};
+use rehearsal_core::{Clock, Notice};
 use rehearsal_process::{Launcher, SpawnError};
 
 /// An agent that was found and asked what it can do, or one to be shown only.
@@ -19,7 +19,7 @@ pub struct AgentSetup {
     agent: Arc<dyn Agent>,
     driver: Driver,
     /// What whoever sees its command line should know.
-    note: Option<String>,
+    note: Option<Notice>,
 }
 
 /// Why a profile cannot be run.
@@ -57,7 +57,7 @@ impl AgentSetup {
         working_dir: &Utf8Path,
     ) -> Result<Self, SetupError> {
         let program = program_of(profile)?;
-        let note = format!("`{program}` was not found, so it could not be asked which of these flags it has");
+        let note = Notice::ProgramNotProbed { program: program.clone() };
         let probed = Probed { program: program.into(), capabilities: None };
         Ok(Self {
             note: Some(note),

@@ -16,7 +16,7 @@ use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode, Profile, 
 use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName};
 use rehearsal_engine::{
     AgentSetup, LoopLock, Policy, Reach, Role, Roles, SessionPolicy, SetupError, StopSwitch, Undisturbed,
-    WorkEnd, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker, Workspace,
+    WorkEnd, WorkOptions, WorkReporter, WorkSummary, Worker, Workspace,
 };
 use rehearsal_process::SpawnError;
 use serde::Serialize;
@@ -26,7 +26,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::interruption::{self, Manners};
-use crate::ui::{Document, emit, harmless};
+use crate::ui::harmless;
+use crate::words;
 
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -248,7 +249,7 @@ pub(crate) fn check_permission(profile: &Profile, trust: bool) -> Result<(), Cli
 
 fn reporter(follow: bool, context: &Context) -> WorkReporter {
     if follow {
-        return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
+        return super::work::follow();
     }
     super::work::live(context)
 }
@@ -263,24 +264,16 @@ async fn dry_run(worker: &Worker, session: &SessionName, setup: &AgentSetup, con
     let line = setup.command_line(&request);
     let mut command = vec![line.program];
     command.extend(line.args);
-    let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
+    let quoted: Vec<String> = command.iter().map(|word| words::command::quote(word)).collect();
     let ui = context.ui;
     ui.say(format!("# command (the prompt goes to its standard input)\n{}", harmless(&quoted.join(" "))));
-    for warning in &line.warnings {
-        ui.say(format!("# note: {warning}"));
+    let warnings: Vec<String> = line.warnings.iter().map(words::notice).collect();
+    for warning in &warnings {
+        ui.say(format!("# note: {}", harmless(warning)));
     }
     ui.say(format!("\n# prompt for task {}\n{}", task.id, harmless(&prompt)));
-    ui.document(DryRun { task: task.id.to_string(), command, warnings: line.warnings, prompt });
+    ui.document(DryRun { task: task.id.to_string(), command, warnings, prompt });
     Ok(Exit::Ok)
-}
-
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// What the end of a loop means for a script.

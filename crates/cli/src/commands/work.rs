@@ -20,6 +20,7 @@ use rehearsal_engine::{
     Worker, Workspace, open_patiently,
 };
 use rehearsal_store::Store;
+use serde::Serialize;
 
 use super::Done;
 use crate::context::Context;
@@ -135,8 +136,8 @@ pub(crate) async fn work(
     let roles = ConfiguredRoles::new(settings.clone(), args.trust, project, context)?;
     let destination = Destination::choose(&settings, project).await?;
     let (outlet, note) = destination.open().await?;
-    if let Some(diverged) = note {
-        reporter(WorkEvent::Warning { message: words::diverged(&diverged) });
+    if let Some(notice) = note {
+        reporter(WorkEvent::Warning { notice });
     }
     let worker = Worker {
         store: Arc::clone(&store),
@@ -219,9 +220,31 @@ async fn check_wishes(
     Ok(())
 }
 
+/// A line of `--follow --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct EventDocument {
+    #[serde(flatten)]
+    event: WorkEvent,
+    /// A warning as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// Prints every event as a document.
+pub(super) fn follow() -> WorkReporter {
+    Arc::new(|event| {
+        let message = match &event {
+            WorkEvent::Warning { notice } => Some(words::notice(notice)),
+            _ => None,
+        };
+        emit(&Document::new(EventDocument { event, message }));
+    })
+}
+
 fn reporter(args: &WorkArgs, context: &Context) -> WorkReporter {
     if args.follow {
-        return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
+        return follow();
     }
     view::live(context)
 }

@@ -7,8 +7,8 @@ use rehearsal_app::project::Project;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
-    FlowName, HoldCause, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName, Task, TaskId,
-    Timestamp, WaitFor,
+    FlowName, HoldCause, NextAction, Oid, OutcomeName, PullRequestRef, SessionName, Standing, StateName,
+    Task, TaskId, Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled, table};
-use crate::words;
+use crate::words::{self, command};
 
 /// `work --json`.
 #[derive(Debug, Serialize)]
@@ -139,7 +139,7 @@ pub(crate) async fn document(
         blocked: counts.by_status.get("blocked").copied().unwrap_or(0),
         stuck,
         forge: worked.destination.to_string(),
-        get_it: is_merged.then(|| worked.destination.pull_command()),
+        get_it: is_merged.then(|| command::line(&worked.destination.pull())),
         duration_ms: summary.duration_ms,
     })
 }
@@ -223,7 +223,7 @@ async fn worked_task(
         cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
         because: why.reasons.into_iter().next().filter(|_| !task.is_done()),
         until: why.until,
-        next: why.next.into_iter().next(),
+        next: why.next.first().map(command::line),
         is_spent: !task.is_ended() && matches!(hindrance, Some(Hindrance::Spent { .. })),
         end,
         waits_for,
@@ -326,7 +326,7 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
         }
     };
     for lane in document.held.iter().filter(|held| held.hold.until.is_none()) {
-        put(format!("rehearsal resume {}", lane.lane));
+        put(command::line(&NextAction::Resume { lane: lane.lane.clone() }));
     }
     let told = document.tasks.iter().chain(&document.stuck);
     for command in told.filter_map(|task| task.next.clone()).take(COMMANDS_NAMED) {
@@ -340,7 +340,7 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
     } else if document.tasks.is_empty() && document.blocked > 0 {
         put("rehearsal task list --status blocked".into());
     } else if let (true, Some(task)) = (commands.is_empty(), document.stuck.first()) {
-        commands.push(format!("rehearsal why {}", task.id));
+        commands.push(command::line(&NextAction::Why { task: task.id.clone() }));
     }
     commands
 }

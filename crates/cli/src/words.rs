@@ -8,7 +8,7 @@ use std::time::Duration;
 use rehearsal_app::testing::FoundTests;
 use rehearsal_core::{Timestamp, Tokens};
 
-pub(crate) use notice::notice;
+pub(crate) use notice::{notice, remedy};
 
 /// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(duration: Duration) -> String {

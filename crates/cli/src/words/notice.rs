@@ -1,11 +1,15 @@
 //! What people read of a notice.
 
+use std::time::Duration;
+
 use rehearsal_core::sandbox::{Layer, Limit};
 use rehearsal_core::{Feature, NextAction, Notice};
+use rehearsal_eval::run::Obstacle;
 
-use super::command;
+use super::{command, duration};
 
 /// A sentence for a notice.
+#[expect(clippy::too_many_lines, reason = "one arm per notice")]
 pub(crate) fn notice(notice: &Notice) -> String {
     use Notice as N;
     match notice {
@@ -24,59 +28,47 @@ pub(crate) fn notice(notice: &Notice) -> String {
         N::ProgramMissing { program } => {
             format!("install `{program}`, put it on the PATH, or give its path in the configuration")
         }
-        N::InterpreterMissing { program } => {
-            format!("the interpreter of `{program}` was not found: install what its first line names")
-        }
+        N::InterpreterMissing { program } => format!("install what the first line of `{program}` names"),
         N::NotExecutable { program } => {
-            format!("make it executable with `chmod +x {}`, or name another program", command::quote(program))
+            format!("run `chmod +x {}`, or name another program", command::quote(program))
         }
-        N::WorkingDirMissing { path } => {
-            format!("create `{path}` again, or let the next run have a new working directory")
-        }
-        N::WorkingDirDeleted => {
-            "the agent's work in the deleted directory is lost; the next run needs a new one".to_owned()
-        }
-        N::CommandTooLong => "shorten the agent's arguments, or grant it fewer variables".to_owned(),
-        N::NoResources => {
-            "run fewer agents at the same time, or raise the limits (`ulimit -u`, `ulimit -n`)".to_owned()
-        }
-        N::SupervisorFailed => {
-            "no agent runs without its supervisor; check that `/proc` is mounted".to_owned()
-        }
+        N::WorkingDirMissing { path } => format!("create `{path}` again, or use a new working directory"),
+        N::WorkingDirDeleted => "what the agent did there is lost; use a new working directory".into(),
+        N::CommandTooLong => "shorten the agent's arguments, or grant it fewer variables".into(),
+        N::NoResources => "run fewer agents, or raise the limits (`ulimit -u`, `ulimit -n`)".into(),
+        N::SupervisorFailed => "no agent runs unsupervised; check that `/proc` is mounted".into(),
         N::SandboxFailed => {
-            "`rehearsal doctor` shows what the sandbox lacks; `sandbox: best_effort` runs without it"
-                .to_owned()
+            "`rehearsal doctor` shows what the sandbox lacks; `sandbox: best_effort` runs without it".into()
         }
-        N::StartFailed => "try the agent's command by hand in the same directory".to_owned(),
+        N::StartFailed => "try the agent's command by hand in the same directory".into(),
         N::SandboxIncomplete { missing } => {
             let layer = |(layer, why): (&Layer, &Option<String>)| match why {
                 Some(why) => format!("{layer} ({why})"),
                 None => layer.to_string(),
             };
-            let missing: Vec<String> = missing.iter().map(layer).collect();
-            format!("the sandbox is incomplete: {}", missing.join(", "))
+            format!("the sandbox is incomplete: {}", listed(missing.iter().map(layer)))
         }
-        N::LimitReached { limit } => reached(*limit).to_owned(),
-        N::SupervisorKilled => {
-            "the run's supervisor was killed from outside; the agent died with it".to_owned()
-        }
+        N::LimitReached { limit } => reached(*limit).into(),
+        N::SupervisorKilled => "the run's supervisor was killed from outside; the agent died with it".into(),
         N::LeftoversKilled { count, names } => {
             format!("ended processes that had outlived the agent: {}", processes(*count, names))
         }
-        N::ProcessesStuck { count } => format!(
-            "{count} processes of the run could not be ended: they are stuck in the kernel; look for a hanging disk or network mount"
-        ),
+        N::ProcessesStuck { count } => {
+            format!("{count} processes are stuck in the kernel; look for a hanging disk or network mount")
+        }
         N::NotAdoptable { error } => format!("if the worker dies, the run ends with it: {error}"),
         N::ChangesUnknown { error } => {
             format!("it is unknown what the run changed: {error}; check the repository with `git status`")
         }
         N::GitLocksRemoved { locks } => {
-            let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
-            format!("removed the lock files of a killed git: {}", locks.join(", "))
+            format!(
+                "removed the lock files of a killed git: {}",
+                listed(locks.iter().map(|lock| format!("`{lock}`")))
+            )
         }
-        N::GitLocksInUse { directory } => format!(
-            "the repository is locked, and a git is at work in it: if its commits fail, look for lock files in `{directory}`"
-        ),
+        N::GitLocksInUse { directory } => {
+            format!("another git is at work; if commits fail, look for lock files in `{directory}`")
+        }
         N::LogCut { path, limit_mib } => format!("`{path}` was cut at {limit_mib} MiB: the agent wrote more"),
         N::FileUnreadable { file, line: Some(line), error } => {
             format!("line {line} of `{file}` cannot be read: {error}")
@@ -84,9 +76,8 @@ pub(crate) fn notice(notice: &Notice) -> String {
         N::FileUnreadable { file, line: None, error } => format!("`{file}` cannot be used: {error}"),
         N::SecretsNotRemoved { file, error } => format!("`{file}` may hold secrets: {error}"),
         N::Retried { tries, outcome, after_ms } => {
-            let seconds = *after_ms / 1000;
-            let tenths = *after_ms % 1000 / 100;
-            format!("try {tries} ended with {outcome}; tried again after {seconds}.{tenths} s")
+            let wait = duration(Duration::from_millis(*after_ms));
+            format!("try {tries} ended with {outcome}; tried again after {wait}")
         }
         N::NotRetried { outcome, error } => {
             let why = error.as_deref().unwrap_or("the run's limits leave no room");
@@ -101,26 +92,22 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("run {run} reported on task `{task}`, which is ignored: {why}")
         }
         N::ReportedTextCut { run, bytes } => {
-            format!("run {run} reported a text of {bytes} bytes, which is cut short")
+            format!("run {run} reported a text of {bytes} bytes; it was cut")
         }
         N::ChangeRefused { error } => format!("a reported change was refused: {error}"),
-        N::TaskTakenAway { task } => {
-            format!(
-                "task `{task}` was taken from the run while it worked; what it reported on it does not count"
-            )
-        }
+        N::TaskTakenAway { task } => format!(
+            "task `{task}` was taken from the run while it worked; what it reported on it does not count"
+        ),
         N::ReportNotSaved { run, error } => format!("the report of run {run} was not saved: {error}"),
         N::CheckoutChanged { run, files } => {
-            let files = if files.is_empty() { "its branch".to_owned() } else { files.join(", ") };
+            let files = if files.is_empty() { "its branch".into() } else { files.join(", ") };
             format!("the main checkout was changed while run {run} had its own worktree: {files}")
         }
         N::ReviewerChangesUndone => {
-            "the reviewer changed files; this was undone, because it is only asked for a decision".to_owned()
+            "the reviewer changed files, which is not its task: they were reset".into()
         }
         N::CostUnknown { run, limit_usd } => {
-            format!(
-                "run {run} did not report its cost: the limit of ${limit_usd:.2} only counts reported costs"
-            )
+            format!("run {run} did not report its cost: the limit of ${limit_usd:.2} cannot include it")
         }
         N::LeftRunKilled { run, count, names } => {
             format!("processes of run {run} were still alive and were ended: {}", processes(*count, names))
@@ -128,30 +115,45 @@ pub(crate) fn notice(notice: &Notice) -> String {
         N::RunNotAdopted { run, error } => format!("run {run} cannot be continued: {error}"),
         N::LeasesNotRenewed { error } => format!("the leases could not be renewed: {error}"),
         N::DatabaseUnreachable { error } => format!("{error}; retrying until it answers"),
-        N::DatabaseBack => "the database answers again".to_owned(),
-        N::WorkLost { task } => {
-            format!("the work on task {task} was lost with its machine: the agent has to work again")
-        }
+        N::DatabaseBack => "the database answers again".into(),
+        N::WorkLost { task } => format!("the work on task {task} was lost with its machine; starting over"),
         N::WorktreeRebuilt { task, set_aside } => {
             format!("the worktree of task {task} was broken; its files are in `{set_aside}`")
         }
-        N::WorktreeUpdated { task, set_aside } => format!(
-            "the worktree of task {task} was behind work done elsewhere; what only it had is in `{set_aside}`"
-        ),
+        N::WorktreeUpdated { task, set_aside } => {
+            format!("the worktree of task {task} was outdated; what only it had is in `{set_aside}`")
+        }
         N::WorktreeKept { task, error } => format!("the worktree of task {task} was not removed: {error}"),
         N::EarlierWorkSaved { task, reference } => {
             format!("task {task} was done elsewhere; an earlier attempt made here is saved as `{reference}`")
         }
         N::GateCheckoutKept { error } => format!("the checkout of a gate was not removed: {error}"),
-        N::MergedUntested { number, commit } => format!(
-            "pull request {number} was merged onto a base that had moved: {commit:.10} is not the tree that was tested"
-        ),
+        N::MergedUntested { number, commit } => {
+            format!("pull request {number} was merged onto a moved base: {commit:.10} was not tested")
+        }
         N::BaseDiverged { base, remote } => {
             let pull = NextAction::Pull { remote: remote.clone(), base: base.clone() };
-            format!(
-                "your `{base}` and the branch that work goes to have diverged; `{}` joins them",
-                command::line(&pull)
-            )
+            let pull = command::line(&pull);
+            format!("your `{base}` and the branch that work goes to have diverged; `{pull}` joins them")
+        }
+    }
+}
+
+/// How to remove what is in the way of a trial.
+pub(crate) fn remedy(obstacle: &Obstacle) -> String {
+    match obstacle {
+        Obstacle::NotRecorded { eval, case, .. } => {
+            let (eval, case) = (command::quote(eval), command::quote(case));
+            format!("record it first: rehearsal eval run {eval} --case {case} --record")
+        }
+        Obstacle::AgentSpendsTokens { .. } => "run it with --live".to_owned(),
+        Obstacle::ModelSpendsTokens { .. } => {
+            "run it with --live, or give it the address of a fake model API such as `rehearsal stage`"
+                .to_owned()
+        }
+        Obstacle::NotTrusted { .. } => "run it with --trust".to_owned(),
+        Obstacle::HoldsSecrets { cassette, .. } => {
+            format!("`rehearsal cassette redact {}` takes it out", command::quote(cassette))
         }
     }
 }
@@ -171,24 +173,63 @@ fn lacks(feature: Feature) -> &'static str {
 /// A limit that the agent reached, and the setting that raises it.
 fn reached(limit: Limit) -> &'static str {
     match limit {
-        Limit::Memory => {
-            "the sandbox's memory limit was reached, and a process was killed; raise `max_memory` under the agent's `sandbox`"
-        }
-        Limit::Processes => {
-            "the sandbox's process limit was reached, and a fork was refused; raise `max_processes` under the agent's `sandbox`"
-        }
+        Limit::Memory => "a process reached the sandbox's memory limit and was killed; raise `max_memory`",
+        Limit::Processes => "the sandbox's process limit was reached; raise `max_processes`",
         Limit::Files => "the sandbox's private files were full: nothing more could be written there",
     }
 }
 
 /// How many processes, and the names of the first ones.
-fn processes(number: u32, names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    if shown.is_empty() {
-        return number.to_string();
+fn processes(count: u32, names: &[String]) -> String {
+    if names.is_empty() {
+        return count.to_string();
     }
-    if names.len() < number as usize {
-        shown.push("…".to_owned());
+    let more = (names.len() < count as usize).then(|| "…".to_owned());
+    format!("{count} ({})", listed(names.iter().map(|name| format!("`{name}`")).chain(more)))
+}
+
+fn listed(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearsal_core::OutcomeName;
+
+    use super::*;
+
+    #[test]
+    fn a_notice_is_a_sentence_with_its_facts() {
+        let program = || "codex".to_owned();
+        let flag_missing = |version: Option<&str>| Notice::FlagMissing {
+            program: program(),
+            version: version.map(str::to_owned),
+            flag: "--effort".to_owned(),
+            feature: "the effort".to_owned(),
+        };
+        let names = vec!["sh".to_owned(), "sleep".to_owned()];
+        let cases = [
+            (flag_missing(Some("0.1")), "`codex` 0.1 has no `--effort`: the effort is left out"),
+            (flag_missing(None), "`codex` has no `--effort`: the effort is left out"),
+            (
+                Notice::Unsupported { program: program(), feature: Feature::CostLimit },
+                "`codex` does not report its cost, so the cost limit has no effect",
+            ),
+            (
+                Notice::LeftoversKilled { count: 3, names },
+                "ended processes that had outlived the agent: 3 (`sh`, `sleep`, …)",
+            ),
+            (
+                Notice::NotRetried { outcome: OutcomeName::Overloaded, error: None },
+                "`overloaded` was not tried again: the run's limits leave no room",
+            ),
+            (
+                Notice::BaseDiverged { base: "main".to_owned(), remote: "/home/ann/a b.git".to_owned() },
+                "your `main` and the branch that work goes to have diverged; `git pull '/home/ann/a b.git' main` joins them",
+            ),
+        ];
+        for (facts, sentence) in cases {
+            assert_eq!(notice(&facts), sentence);
+        }
     }
-    format!("{number} ({})", shown.join(", "))
 }

@@ -80,7 +80,7 @@ fn a_run_that_does_not_tell_its_cost_is_told_when_there_is_a_limit() {
         .task_of("pull-request", "Say hello", &[]);
     env.run(&["work", "--until-idle", "--max-cost", "20"])
         .ends_with(0)
-        .says("did not report its cost: the limit of $20.00 only counts reported costs");
+        .says("did not report its cost: the limit of $20.00 cannot include it");
 }
 
 #[test]

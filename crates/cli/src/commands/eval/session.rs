@@ -9,7 +9,7 @@ use rehearsal_app::cassettes::path_of;
 use rehearsal_app::project::Project;
 use rehearsal_eval::grade::no_evidence;
 use rehearsal_eval::recorded_run::{self, RecordedTask, ReplayError, SessionDocument};
-use rehearsal_eval::run::TrialError;
+use rehearsal_eval::run::{Obstacle, TrialError};
 use rehearsal_eval::trial::Trial;
 use rehearsal_git::Git;
 use rehearsal_llm::cassette::Matching;
@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::{harmless, one_line};
+use crate::words;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: rehearsal eval record --name search-flow --task 'Find the test files'
@@ -131,6 +132,12 @@ fn ended(trial: &Trial) -> String {
 fn not_made(error: TrialError) -> CliError {
     match error {
         TrialError::Skipped(reason) => CliError::usage(reason),
+        TrialError::Obstacle(obstacle @ Obstacle::HoldsSecrets { .. }) => {
+            CliError::new(Exit::Agent, obstacle.to_string()).hint(words::remedy(&obstacle))
+        }
+        TrialError::Obstacle(obstacle) => {
+            CliError::usage(obstacle.to_string()).hint(words::remedy(&obstacle))
+        }
         TrialError::Failed(reason) => CliError::new(Exit::Agent, reason),
         TrialError::Cancelled => CliError::new(Exit::Interrupted, "interrupted"),
     }

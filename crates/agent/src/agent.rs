@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::{Activity, Evidence, Promise, ReportedTask, Verdict};
-use rehearsal_sandbox::SandboxReport;
-use serde::{Deserialize, Serialize};
+use rehearsal_core::{Activity, RunReport};
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
@@ -62,26 +60,4 @@ impl<T: Agent + ?Sized> Agent for Arc<T> {
     fn sessions(&self) -> Sessions {
         (**self).sessions()
     }
-}
-
-/// What a run came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunReport {
-    /// The outcome, and why.
-    pub verdict: Verdict,
-    /// What it was judged by.
-    pub evidence: Evidence,
-    /// The signal in the final text.
-    pub promise: Option<Promise>,
-    /// What it reported on tasks, through `result.json` and the report commands.
-    pub tasks: Vec<ReportedTask>,
-    /// What it wrote for the session's journal.
-    pub progress: Vec<String>,
-    /// Tries it took, when transient failures were tried again.
-    pub tries: u32,
-    /// What a person should know: flags that the CLI lacks, escaped processes that were ended.
-    pub warnings: Vec<String>,
-    /// What confined it, and what did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<SandboxReport>,
 }

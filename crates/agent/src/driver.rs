@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal_core::{Activity, Exit, Timestamp, WireReport};
+use rehearsal_core::{Activity, Exit, Notice, Timestamp, WireReport};
 
 use crate::RunRequest;
 use crate::clis::AgentCli;
@@ -57,7 +57,7 @@ impl Driver {
 }
 
 /// What to execute.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommandLine {
     /// The program: a name on the PATH, or a path.
     pub program: String,
@@ -67,8 +67,8 @@ pub struct CommandLine {
     pub env: BTreeMap<String, String>,
     /// What goes to its standard input.
     pub stdin: String,
-    /// What was asked for and cannot be had from this version, in words.
-    pub warnings: Vec<String>,
+    /// What was asked for and cannot be had from this version.
+    pub warnings: Vec<Notice>,
 }
 
 /// Reads an agent's output as it comes.

@@ -25,12 +25,13 @@ pub mod result_file;
 mod retry;
 mod scripted;
 
-pub use agent::{Agent, RunReport, Watch};
+pub use agent::{Agent, Watch};
 pub use clis::crew::{CrewLine, CrewOrder};
 pub use clis::{AgentCli, cli_of};
 pub use confinement::{Confinement, Containment, NoSandbox, OBEYED_IN_PROJECT, OwnPlaces};
 pub use driver::{CommandLine, Driver, WireParser};
 pub use process_agent::{Graces, Orphan, ProcessAgent, release_git_locks};
+pub use rehearsal_core::RunReport;
 pub use rehearsal_process::{BootInstant, Lease, LeaseKeeper};
 pub use request::{Permission, Rendezvous, RunRequest};
 pub use retry::Retrying;

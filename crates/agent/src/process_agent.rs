@@ -7,17 +7,18 @@ mod files;
 mod hindrance;
 mod spool;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Exit, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport, judge,
-    without_prompt,
+    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport,
+    judge, without_prompt,
 };
 use rehearsal_git::{GitError, Released, release_locks};
-use rehearsal_process::{Adoptable, Ended, Launcher, SpawnSpec, Supervised};
-use rehearsal_sandbox::{Layer, LayerReport, Limit, SandboxReport};
+use rehearsal_process::{Adoptable, Ended, Escaped, Launcher, SpawnSpec, Supervised};
+use rehearsal_sandbox::SandboxReport;
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
@@ -114,7 +115,7 @@ impl Agent for ProcessAgent {
         let mut found = Findings { warnings: command.warnings.clone(), ..Findings::default() };
         let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
         if let Err(hindrance) = attempt.carry_out(command, &mut found).await {
-            found.warnings.push(hindrance.advice);
+            found.warnings.push(*hindrance.notice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
         found.into_report(&request, &redactor)
@@ -145,7 +146,7 @@ struct Findings {
     evidence: Evidence,
     tasks: Vec<ReportedTask>,
     progress: Vec<String>,
-    warnings: Vec<String>,
+    warnings: Vec<Notice>,
     sandbox: Option<SandboxReport>,
 }
 
@@ -193,9 +194,7 @@ impl Attempt<'_> {
         let mut env = agent_environment(&self.agent.ours, self.agent.grants, &env, request);
         let policy = |confinement: &Confinement| confinement.policy(request, &env);
         if let Containment::OwnRules(NoSandbox::Unavailable { why }) = &self.agent.containment {
-            found.warnings.push(format!(
-                "the sandbox is not available here, so only the agent's own permission rules apply: {why}"
-            ));
+            found.warnings.push(Notice::NotSandboxed { why: why.clone() });
         }
         let sandbox = self.agent.containment.sandbox().map(policy);
         if sandbox.is_some() {
@@ -232,7 +231,7 @@ impl Attempt<'_> {
             Ok(before) => before,
             Err(GitError::Io { .. }) if !self.request.working_dir.is_dir() => None,
             Err(error) => {
-                found.warnings.push(no_git_facts(&error));
+                found.warnings.push(changes_unknown(&error));
                 None
             }
         };
@@ -260,7 +259,7 @@ impl Attempt<'_> {
                 Some(adoptable)
             }
             Err(error) => {
-                found.warnings.push(format!("should its worker die, the run ends with it: {error}"));
+                found.warnings.push(Notice::NotAdoptable { error: error.to_string() });
                 None
             }
         }
@@ -300,7 +299,7 @@ impl Attempt<'_> {
         if let Some(before) = before {
             match before.facts_since(&self.request.working_dir).await {
                 Ok(facts) => found.evidence.git = Some(facts),
-                Err(error) => found.warnings.push(no_git_facts(&error)),
+                Err(error) => found.warnings.push(changes_unknown(&error)),
             }
         }
         found.read_run_dir(self.request);
@@ -334,17 +333,14 @@ impl Findings {
 }
 
 /// Removes the lock files that a killed git of a run left in its repository, once all processes of the run are
-/// gone; what it did, in words.
-pub async fn release_git_locks(working_dir: &Utf8Path, run_dir: &Utf8Path) -> Option<String> {
+/// gone; what it did.
+pub async fn release_git_locks(working_dir: &Utf8Path, run_dir: &Utf8Path) -> Option<Notice> {
     match release_locks(working_dir, &run_dir.join(PROMPT_FILE)).await {
         Released::Nothing => None,
         Released::Removed(locks) => {
-            let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
-            Some(format!("removed locks of a git that was killed: {}", locks.join(", ")))
+            Some(Notice::GitLocksRemoved { locks: locks.iter().map(ToString::to_string).collect() })
         }
-        Released::InUse(dir) => Some(format!(
-            "the repository is locked, and a git is at work in it: if its commits fail, look for lock files in `{dir}`"
-        )),
+        Released::InUse(directory) => Some(Notice::GitLocksInUse { directory: directory.to_string() }),
     }
 }
 
@@ -354,49 +350,23 @@ fn was_killed(ended: &Ended, stop: Option<&Stop>) -> bool {
     stop.is_some() || by_signal || ended.supervisor_lost || ended.escaped.count > 0
 }
 
-fn no_git_facts(error: &GitError) -> String {
-    format!("what the run changed is not known: {error}; check the repository with `git status`")
+fn changes_unknown(error: &GitError) -> Notice {
+    Notice::ChangesUnknown { error: error.to_string() }
 }
 
 /// What was asked of the sandbox and is not to be had here.
-fn not_held(sandbox: &SandboxReport) -> Option<String> {
-    let told = |(layer, report): (Layer, &LayerReport)| match &report.why {
-        Some(why) => format!("{layer} ({why})"),
-        None => layer.to_string(),
-    };
-    let missing: Vec<String> = sandbox.missing().into_iter().map(told).collect();
-    (!missing.is_empty()).then(|| format!("the sandbox does not hold fully: {}", missing.join(", ")))
-}
-
-/// A limit of its sandbox that an agent ran into, and what to do about it.
-fn limit_hit(limit: Limit) -> String {
-    match limit {
-        Limit::Memory => {
-            "the memory limit of its sandbox was reached, and a process was killed; raise `max_memory` under its `sandbox`"
-        }
-        Limit::Processes => {
-            "the limit of processes in its sandbox was reached, and a fork was refused; raise `max_processes` under its `sandbox`"
-        }
-        Limit::Files => "the private files of its sandbox were full: nothing more could be written there",
-    }
-    .to_owned()
+fn not_held(sandbox: &SandboxReport) -> Option<Notice> {
+    let missing = sandbox.missing().into_iter().map(|(layer, report)| (layer, report.why.clone()));
+    let missing: BTreeMap<_, _> = missing.collect();
+    (!missing.is_empty()).then_some(Notice::SandboxIncomplete { missing })
 }
 
 /// What a person should know about how the processes ended.
-fn leftovers(ended: &Ended) -> Vec<String> {
-    let mut told = Vec::new();
-    if ended.supervisor_lost {
-        told.push("the run's supervisor was killed from outside; the agent died with it".to_owned());
-    }
-    if ended.escaped.count > 0 {
-        told.push(format!("ended processes that had outlived the agent: {}", ended.escaped));
-    }
-    told.extend(ended.limits.iter().copied().map(limit_hit));
-    if ended.left > 0 {
-        told.push(format!(
-            "{} processes of the run could not be ended: they are stuck in the kernel; look for a hanging disk or network mount",
-            ended.left
-        ));
-    }
-    told
+fn leftovers(ended: &Ended) -> Vec<Notice> {
+    let Escaped { count, names } = ended.escaped.clone();
+    let supervisor = ended.supervisor_lost.then_some(Notice::SupervisorKilled);
+    let killed = (count > 0).then_some(Notice::LeftoversKilled { count, names });
+    let limits = ended.limits.iter().map(|limit| Notice::LimitReached { limit: *limit });
+    let stuck = (ended.left > 0).then_some(Notice::ProcessesStuck { count: ended.left });
+    supervisor.into_iter().chain(killed).chain(limits).chain(stuck).collect()
 }

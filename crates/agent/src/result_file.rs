@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use camino::Utf8Path;
-use rehearsal_core::{ReportedTask, ResultFile, ResultFileError};
+use rehearsal_core::{Notice, ReportedTask, ResultFile, ResultFileError};
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{MAX_REPORT_BYTES, MAX_RESULT_BYTES};
@@ -62,14 +62,14 @@ pub enum ReportLine {
 }
 
 /// A run's report, as far as it can be read.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunReportFile {
     /// Tasks it reports on, in order.
     pub tasks: Vec<ReportedTask>,
     /// Lines for the journal, in order.
     pub progress: Vec<String>,
-    /// What could not be read, in words.
-    pub unreadable: Vec<String>,
+    /// What could not be read.
+    pub unreadable: Vec<Notice>,
 }
 
 /// Adds a line to a run's report. One write, so that lines of commands side by side do not mix.
@@ -105,7 +105,7 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
     let content = match read_bounded(&run_dir.join(REPORT_FILE), MAX_REPORT_BYTES) {
         Ok(content) => content.unwrap_or_default(),
         Err(reason) => {
-            report.unreadable.push(format!("`{REPORT_FILE}` cannot be used: {reason}"));
+            report.unreadable.push(unreadable(None, reason));
             return report;
         }
     };
@@ -120,23 +120,28 @@ pub fn read_report(run_dir: &Utf8Path) -> RunReportFile {
             }
             Ok(ReportLine::Progress { text }) => report.progress.push(text),
             Err(error) => {
-                report
-                    .unreadable
-                    .push(format!("line {} of `{REPORT_FILE}` cannot be read: {error}", index + 1));
+                report.unreadable.push(unreadable(Some(index + 1), error.to_string()));
             }
         }
     }
     report
 }
 
+fn unreadable(line: Option<usize>, error: String) -> Notice {
+    Notice::FileUnreadable { file: REPORT_FILE.to_owned(), line, error }
+}
+
 /// Rewrites what an agent put into its run directory without the secrets that it wrote there. A file without any
 /// stays as it is.
-pub(crate) fn scrub(run_dir: &Utf8Path, redactor: &Redactor) -> Result<(), String> {
+pub(crate) fn scrub(run_dir: &Utf8Path, redactor: &Redactor) -> Result<(), Notice> {
     for name in [RESULT_FILE, REPORT_FILE] {
         let path = run_dir.join(name);
         // What is no file of its own has no content that is ours to clear.
         if let Ok(Some(file)) = open_regular(&path) {
-            clear(file, &path, redactor).map_err(|error| format!("`{name}` may hold secrets: {error}"))?;
+            clear(file, &path, redactor).map_err(|error| Notice::SecretsNotRemoved {
+                file: name.to_owned(),
+                error: error.to_string(),
+            })?;
         }
     }
     Ok(())
@@ -314,8 +319,11 @@ mod tests {
         assert_eq!(report.progress, ["half\nway"]);
         assert_eq!(
             report.unreadable,
-            ["line 3 of `report.jsonl` cannot be read: unknown variant `x`, expected one of `task_done`, \
-              `task_blocked`, `progress` at line 1 column 11"]
+            [unreadable(
+                Some(3),
+                "unknown variant `x`, expected one of `task_done`, `task_blocked`, `progress` at line 1 column 11"
+                    .into()
+            )]
         );
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rehearsal_core::{Activity, Clock, GitFacts, Outcome, Stop, Timestamp, judge, seed};
+use rehearsal_core::{Activity, Clock, GitFacts, Notice, Outcome, Stop, Timestamp, judge, seed};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -127,7 +127,7 @@ impl<A: Agent> Retrying<A> {
         while let Some(at) = self.next_try(&request, past.outcome(), past.tries) {
             let left = request.timeout.map(|timeout| began.plus(timeout).since(at));
             if left.is_some_and(|left| left.is_zero()) || past.spent.exhausts(request.budget) {
-                past.warn_of_no_retry("the run's limits leave no room");
+                past.warn_of_no_retry(None);
                 break;
             }
             past.announce(at.since(self.clock.now()), &watch);
@@ -145,7 +145,7 @@ impl<A: Agent> Retrying<A> {
                 rendezvous.earlier = Some(Box::new(earlier));
             }
             if let Err(error) = fs_err::create_dir_all(&next.run_dir) {
-                past.warn_of_no_retry(&error.to_string());
+                past.warn_of_no_retry(Some(error.to_string()));
                 break;
             }
             let resumed = next.resume.clone();
@@ -174,7 +174,7 @@ struct Past {
     git: Option<GitFacts>,
     /// At least one try is not known to have left the tree alone.
     may_have_changed: bool,
-    warnings: Vec<String>,
+    warnings: Vec<Notice>,
 }
 
 impl Past {
@@ -210,19 +210,17 @@ impl Past {
         &self.last.verdict.outcome
     }
 
-    fn warn_of_no_retry(&mut self, why: &str) {
-        self.warnings.push(format!("`{}` was not tried again: {why}", self.outcome().name()));
+    fn warn_of_no_retry(&mut self, error: Option<String>) {
+        self.warnings.push(Notice::NotRetried { outcome: self.outcome().name(), error });
     }
 
     fn announce(&mut self, wait: Duration, watch: &Watch) {
-        let message = format!(
-            "try {} ended with {}; tried again after {:.1} s",
-            self.tries,
-            self.outcome(),
-            wait.as_secs_f64()
-        );
-        watch(Activity::Retrying { message: message.clone() });
-        self.warnings.push(message);
+        let (tries, outcome) = (self.tries, self.outcome().clone());
+        let message =
+            format!("try {tries} ended with {outcome}; tried again after {:.1} s", wait.as_secs_f64());
+        watch(Activity::Retrying { message });
+        let after_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        self.warnings.push(Notice::Retried { tries, outcome, after_ms });
     }
 
     /// The request for the next try: never from the start, once work may be in the tree.
@@ -282,7 +280,7 @@ impl Past {
             Ok(())
         };
         if let Err(error) = done {
-            self.warnings.push(format!("`result.json` is not that of the last try: {error}"));
+            self.warnings.push(Notice::ResultStale { error: error.to_string() });
         }
     }
 }

@@ -113,9 +113,9 @@ impl<E: Into<ProjectError>> From<E> for EvalsError {
 
 impl Evals {
     /// Those of a project; `program` is our own binary.
-    pub fn new(project: Project, program: Utf8PathBuf) -> Self {
+    pub fn new(project: Project, program: Utf8PathBuf) -> Result<Self, ProjectError> {
         let runs = Archive::at(project.state_dir()?.join("evals"));
-        Self { project, runs, program }
+        Ok(Self { project, runs, program })
     }
 
     /// All of the project; there may be none.

@@ -10,6 +10,7 @@
 pub mod agents;
 pub mod caller;
 pub mod cassettes;
+pub mod command_line;
 pub mod crew;
 pub mod doctor;
 pub mod evals;

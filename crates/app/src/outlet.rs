@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{ForgeKind, Origin, Settings};
+use rehearsal_core::{NextAction, Notice};
 use rehearsal_engine::{Landing, Outlet};
 use rehearsal_forge::{GitHub, Local, RemoteError, fetch, remote_head};
 use rehearsal_git::{Git, GitError};
@@ -47,15 +48,6 @@ pub enum ChosenForge {
         /// Where it is.
         path: Utf8PathBuf,
     },
-}
-
-/// The base branch of the checkout and the one that work goes to have diverged. Nothing was pushed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diverged {
-    /// The base branch.
-    pub base: String,
-    /// The command that joins them.
-    pub pull: String,
 }
 
 /// Why work cannot go anywhere.
@@ -109,7 +101,7 @@ impl Destination {
     }
 
     /// Creates what is missing, and checks whether it can be used.
-    pub async fn open(&self) -> Result<(Outlet, Option<Diverged>), OutletError> {
+    pub async fn open(&self) -> Result<(Outlet, Option<Notice>), OutletError> {
         let outlet = |remote: &str, forge, landing| Outlet {
             remote: remote.to_owned(),
             base: self.base.clone(),
@@ -144,14 +136,13 @@ impl Destination {
         }
     }
 
-    /// How the merged work comes into the checkout.
-    pub fn pull_command(&self) -> String {
-        match &self.forge {
-            ChosenForge::GitHub { remote, .. } | ChosenForge::Directory { remote, .. } => {
-                format!("git pull {remote} {}", self.base)
-            }
-            ChosenForge::Ours { path } => format!("git pull {path} {}", self.base),
-        }
+    /// What brings the merged work into the checkout.
+    pub fn pull(&self) -> NextAction {
+        let remote = match &self.forge {
+            ChosenForge::GitHub { remote, .. } | ChosenForge::Directory { remote, .. } => remote.clone(),
+            ChosenForge::Ours { path } => path.to_string(),
+        };
+        NextAction::Pull { remote, base: self.base.clone() }
     }
 
     async fn check_directory(&self, remote: &str, path: &Utf8Path) -> Result<(), OutletError> {
@@ -175,7 +166,7 @@ impl Destination {
     }
 
     /// Our own remote, with the base as it is here if that is newer.
-    async fn make_own(&self, path: &Utf8Path) -> Result<Option<Diverged>, OutletError> {
+    async fn make_own(&self, path: &Utf8Path) -> Result<Option<Notice>, OutletError> {
         let git = Git::at(self.root.clone());
         let base = &self.base;
         let name = format!("refs/heads/{base}");
@@ -201,7 +192,7 @@ impl Destination {
             match (ahead, behind) {
                 (false, _) => return Ok(None),
                 (true, true) => {
-                    return Ok(Some(Diverged { base: base.clone(), pull: self.pull_command() }));
+                    return Ok(Some(Notice::BaseDiverged { base: base.clone(), remote: path.to_string() }));
                 }
                 (true, false) => {}
             }

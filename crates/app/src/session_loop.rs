@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rehearsal_agent::Containment;
 use rehearsal_core::config::{Overrides, Profile, TestingSettings};
-use rehearsal_core::{AgentName, SessionName};
+use rehearsal_core::{AgentName, Notice, SessionName};
 use rehearsal_engine::{
     AgentSetup, LoopLock, Policy, Reach, Role, Roles, SessionPolicy, SetupError, WorkOptions, WorkSummary,
     Worker, Workspace,
 };
 use rehearsal_process::SpawnError;
-use serde::Serialize;
 
 use crate::crew::check_role;
 use crate::project::{Project, ProjectError};
@@ -32,16 +32,17 @@ pub struct LoopRequest {
     pub dry_run: bool,
 }
 
-/// `run --dry-run --json`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DryRun {
+/// What a first run would be.
+#[derive(Debug)]
+pub struct Preview {
     /// The task that would be worked on.
     pub task: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What cannot be had from this version of the agent.
-    pub warnings: Vec<String>,
+    /// What would keep the agent within bounds.
+    pub containment: Containment,
+    /// What this version of the agent cannot do.
+    pub warnings: Vec<Notice>,
     /// What it would be told.
     pub prompt: String,
 }
@@ -115,7 +116,7 @@ impl SessionLoop {
     }
 
     /// What the first run would be told, and by which command.
-    pub async fn preview(&self) -> Result<DryRun, WorkerError> {
+    pub async fn preview(&self) -> Result<Preview, WorkerError> {
         let Self { worker, session, setup } = self;
         let task = worker.store.next_task(Some(session), worker.clock.now()).await?;
         let task = task.ok_or_else(|| WorkerError::NoTask(session.clone()))?;
@@ -124,7 +125,8 @@ impl SessionLoop {
         let mut command = vec![line.program];
         command.extend(line.args);
         let (task, prompt) = (task.id.to_string(), request.prompt);
-        Ok(DryRun { task, command, warnings: line.warnings, prompt })
+        let containment = setup.containment().clone();
+        Ok(Preview { task, command, containment, warnings: line.warnings, prompt })
     }
 }
 

@@ -11,12 +11,12 @@ use rehearsal_core::{AgentName, SessionName};
 use rehearsal_crew::RoleError;
 use rehearsal_engine::prompt::PromptError;
 use rehearsal_engine::{
-    LockError, Moments, Policy, QueuePolicy, SetupError, StopSwitch, WorkOptions, WorkReporter, WorkSummary,
-    Worker, Workspace, open_patiently,
+    LockError, Moments, Policy, QueuePolicy, SetupError, StopSwitch, WorkEvent, WorkOptions, WorkReporter,
+    WorkSummary, Worker, Workspace, open_patiently,
 };
 use rehearsal_store::Store;
 
-use crate::outlet::{Destination, Diverged, OutletError};
+use crate::outlet::{Destination, OutletError};
 use crate::places::{WorktreesError, open_worktrees};
 use crate::project::{Project, ProjectError};
 use crate::sessions::SessionError;
@@ -104,14 +104,8 @@ pub struct Worked {
 }
 
 /// Works until there is nothing more to do, or it is stopped. A database that is away is waited for: a worker that is started
-/// with the machine may be earlier. `diverged` is called if the base branches of the checkout and of our own remote have
-/// diverged.
-pub async fn work(
-    request: WorkRequest,
-    project: &Project,
-    control: Control,
-    diverged: impl FnOnce(Diverged),
-) -> Result<Worked, WorkerError> {
+/// with the machine may be earlier.
+pub async fn work(request: WorkRequest, project: &Project, control: Control) -> Result<Worked, WorkerError> {
     project.caller.may_change()?;
     let settings = project.settings_with(Overrides::default().set("work.workers", request.workers))?;
     let location = project.prepare_store()?;
@@ -121,8 +115,8 @@ pub async fn work(
     let roles = ConfiguredRoles::new(settings.clone(), request.trust, project)?;
     let destination = Destination::choose(&settings, project).await?;
     let (outlet, note) = destination.open().await?;
-    if let Some(note) = note {
-        diverged(note);
+    if let Some(notice) = note {
+        (control.reporter)(WorkEvent::Warning { notice });
     }
     let worktrees = Arc::new(open_worktrees(&settings, project).await?);
     let worker = Worker {

@@ -1,11 +1,14 @@
 //! Numbers as people read them.
 
+mod notice;
+
 use std::time::Duration;
 
-use rehearsal_app::outlet::Diverged;
 use rehearsal_app::testing::FoundTests;
 pub(crate) use rehearsal_app::text::cost;
 use rehearsal_core::{Timestamp, Tokens};
+
+pub(crate) use notice::{containment, notice, remedy};
 
 /// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(duration: Duration) -> String {
@@ -50,12 +53,6 @@ pub(crate) fn tests(tests: &[FoundTests]) -> Option<String> {
     };
     let all: Vec<String> = tests.iter().map(words).collect();
     (!all.is_empty()).then(|| all.join(", "))
-}
-
-/// What to do about two base branches that have diverged.
-pub(crate) fn diverged(diverged: &Diverged) -> String {
-    let Diverged { base, pull } = diverged;
-    format!("your `{base}` and the one that work goes to have gone apart; `{pull}` joins them")
 }
 
 /// How long ago, or in how long.

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::activity::{WireEnd, WireError, WireErrorKind, WireReport, WireShape};
-use crate::{Exit, Oid, Outcome, Promise, TimeLimit};
+use crate::sandbox::SandboxReport;
+use crate::{Exit, Notice, Oid, Outcome, Promise, TimeLimit};
 
 /// All that is known about a run when it is over.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -25,6 +26,28 @@ pub struct Evidence {
     pub git: Option<GitFacts>,
     /// The run was only to look: no change is expected of it, and a refused edit is no failure.
     pub read_only: bool,
+}
+
+/// The end of a run: what it is, what it was judged by, and what the agent reported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// The outcome, and why.
+    pub verdict: Verdict,
+    /// What it was judged by.
+    pub evidence: Evidence,
+    /// The signal in the final text.
+    pub promise: Option<Promise>,
+    /// What it reported on tasks, through `result.json` and the report commands.
+    pub tasks: Vec<ReportedTask>,
+    /// What it wrote for the session's journal.
+    pub progress: Vec<String>,
+    /// Tries it took, when transient failures were tried again.
+    pub tries: u32,
+    /// What a person should know: flags that the CLI lacks, leftover processes that were killed.
+    pub warnings: Vec<Notice>,
+    /// What confined it, and what did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxReport>,
 }
 
 /// Why we ended a run, or could not start it.

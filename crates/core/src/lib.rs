@@ -27,11 +27,13 @@ mod ids;
 pub mod import;
 mod lane;
 mod model_client;
+mod notice;
 mod oid;
 mod outcome;
 mod promise;
 pub mod quality;
 mod run;
+pub mod sandbox;
 pub mod secret;
 pub mod seed;
 mod session;
@@ -48,12 +50,13 @@ pub use delivery::{Delivery, Feedback, PendingSteps, PullRequestRef, RedVerdict,
 pub use event::{Actor, Event, EventKind};
 pub use evidence::{
     Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError, ResultOutcome,
-    Stop, Verdict, judge,
+    RunReport, Stop, Verdict, judge,
 };
 pub use future::BoxFuture;
 pub use ids::{AgentName, Fence, FlowName, IdError, RunId, SessionName, StateName, TaskId, WorkerId};
 pub use lane::{Hold, HoldCause, Lane, LaneError};
 pub use model_client::{Bounds, Keep, ModelClient, Rewrite, ToolName};
+pub use notice::{Feature, NextAction, Notice};
 pub use oid::{NotAnOid, Oid};
 pub use outcome::{Blame, Exit, Outcome, OutcomeName, TimeLimit};
 pub use promise::{Promise, without_prompt};

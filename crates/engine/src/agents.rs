@@ -12,7 +12,7 @@ use rehearsal_agent::{
     Retrying, RunRequest, cli_of,
 };
 use rehearsal_core::config::{DriverKind, Origin, Profile};
-use rehearsal_core::{BoxFuture, Clock};
+use rehearsal_core::{BoxFuture, Clock, Notice};
 use rehearsal_process::{Launcher, SpawnError};
 
 /// An agent that was found and asked what it can do, or one to be shown only.
@@ -21,7 +21,7 @@ pub struct AgentSetup {
     driver: Driver,
     containment: Containment,
     /// What whoever sees its command line should know.
-    note: Option<String>,
+    note: Option<Notice>,
 }
 
 /// Why a profile cannot be run.
@@ -74,7 +74,7 @@ impl AgentSetup {
         working_dir: &Utf8Path,
     ) -> Result<Self, SetupError> {
         let program = program_of(profile)?;
-        let note = format!("`{program}` was not found, so it could not be asked which of these flags it has");
+        let note = Notice::ProgramNotProbed { program: program.clone() };
         let probed = Probed { program: program.into(), capabilities: None };
         Ok(Self {
             note: Some(note),

@@ -3,8 +3,8 @@
 use rehearsal_agent::RunReport;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Actor, Blame, GitFacts, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd, RunStart, Task, TaskId,
-    Timestamp,
+    Actor, Blame, GitFacts, Notice, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd, RunStart, Task,
+    TaskId, Timestamp,
 };
 use rehearsal_store::policy::LONGEST_LINE;
 use rehearsal_store::{Change, CommitError, Committed, FindError, Store, StoreError};
@@ -14,7 +14,7 @@ pub(crate) struct Ledger<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) now: Timestamp,
     /// Told what a person should know.
-    pub(crate) warn: &'a (dyn Fn(String) + Send + Sync),
+    pub(crate) warn: &'a (dyn Fn(Notice) + Send + Sync),
 }
 
 /// What a run says about tasks and writes for the journal.
@@ -113,11 +113,7 @@ impl Ledger<'_> {
         if heard || (reported.tasks.is_empty() && reported.journal.is_empty()) {
             return reported;
         }
-        (self.warn)(format!(
-            "what run {} reported does not count, because it ended with {}",
-            start.id,
-            outcome.name()
-        ));
+        (self.warn)(Notice::ReportIgnored { run: start.id.clone(), outcome: outcome.name() });
         Reported::default()
     }
 
@@ -126,10 +122,7 @@ impl Ledger<'_> {
         tasks.retain(|(task, input)| {
             let is_done = *input == TaskInput::Finish;
             if is_done {
-                (self.warn)(format!(
-                    "run {} reported task `{}` as done, but changed nothing and gave no reason: it stays open",
-                    start.id, task.id
-                ));
+                (self.warn)(Notice::DoneWithoutEffect { run: start.id.clone(), task: task.id.clone() });
             }
             !is_done
         });
@@ -149,17 +142,18 @@ impl Ledger<'_> {
                     (id, TaskInput::Block { reason: self.shortened(start, reason.clone()) })
                 }
             };
-            let problem = match self.store.find_task(prefix).await {
+            let error = match self.store.find_task(prefix).await {
                 Ok(task) if task.session == start.session => {
                     resolved.retain(|(other, _)| other.id != task.id);
                     resolved.push((task, input));
                     continue;
                 }
-                Ok(_) => "it belongs to another session".to_owned(),
+                Ok(_) => None,
                 Err(FindError::Store(error)) => return Err(error.into()),
-                Err(error) => error.to_string(),
+                Err(error) => Some(error.to_string()),
             };
-            (self.warn)(format!("run {} reported on task `{prefix}`, which is ignored: {problem}", start.id));
+            let (run, task) = (start.id.clone(), prefix.clone());
+            (self.warn)(Notice::ReportedTaskIgnored { run, task, error });
         }
         Ok(resolved)
     }
@@ -169,7 +163,7 @@ impl Ledger<'_> {
         let Some((cut, _)) = text.char_indices().nth(LONGEST_LINE) else {
             return text;
         };
-        (self.warn)(format!("run {} reported a text of {} bytes, which is cut short", start.id, text.len()));
+        (self.warn)(Notice::ReportedTextCut { run: start.id.clone(), bytes: text.len() });
         let mut text = text;
         text.truncate(cut);
         text
@@ -249,13 +243,9 @@ pub(crate) enum LedgerError {
     Read(#[from] StoreError),
 }
 
-fn not_taken_over(refusal: &Refusal) -> String {
+fn not_taken_over(refusal: &Refusal) -> Notice {
     match refusal {
-        Refusal::Stale { task, .. } => {
-            format!(
-                "task `{task}` was taken from the run while it worked; what it reported on it does not count"
-            )
-        }
-        other => format!("not taken over: {other}"),
+        Refusal::Stale { task, .. } => Notice::TaskTakenAway { task: task.clone() },
+        other => Notice::ChangeRefused { error: other.to_string() },
     }
 }

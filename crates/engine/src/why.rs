@@ -1,11 +1,13 @@
-//! `why TASK`: the exact reason a task is not moving, and the command that helps.
+//! `why TASK`: the exact reason a task is not moving, and what to do about it.
 
 mod ready;
 
 use camino::Utf8Path;
 use rehearsal_core::flow::{End, Flow, State};
 use rehearsal_core::guard::Limits;
-use rehearsal_core::{Claim, Feedback, Outcome, Standing, Task, TaskId, Timestamp, Wait, WaitFor};
+use rehearsal_core::{
+    Claim, Feedback, NextAction, Outcome, Standing, Task, TaskId, Timestamp, Wait, WaitFor,
+};
 use rehearsal_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +25,9 @@ pub struct Why {
     pub status: String,
     /// The reasons, the deciding one first.
     pub reasons: Vec<String>,
-    /// What to do, as commands.
-    pub next: Vec<String>,
+    /// What to do.
+    #[serde(skip)]
+    pub next: Vec<NextAction>,
     /// When it goes on by itself, if it waits for a time.
     pub until: Option<Timestamp>,
     /// Until when its worker holds it, unless it says again that it is alive.
@@ -99,7 +102,7 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
         End::Success => why.reasons.push("it is done".into()),
         End::Cancelled => {
             why.reasons.push("it was cancelled".into());
-            why.next.push(format!("rehearsal task retry {}", task.id));
+            why.next.push(NextAction::Retry { task: task.id.clone() });
         }
         End::Failure => {
             let last = match (&task.feedback, &task.last_outcome) {
@@ -108,8 +111,8 @@ fn explain_end(task: &Task, end: End, why: &mut Why) {
                 (None, None) => String::new(),
             };
             why.reasons.push(format!("it failed after {}{last}", attempts(task)));
-            why.next.push(format!("rehearsal runs list --task {}", task.id));
-            why.next.push(format!("rehearsal task retry {}", task.id));
+            why.next.push(NextAction::ListRuns { task: task.id.clone() });
+            why.next.push(NextAction::Retry { task: task.id.clone() });
         }
     }
 }
@@ -128,9 +131,9 @@ async fn explain_claim(
         why.reasons.push(format!("run {} has worked on it for {seconds} s", claim.run));
         if Presence::of(around.state_dir, worker) == Alive::No {
             why.reasons.push("but no loop is running here: its worker has died".into());
-            why.next.push(run_command(task));
+            why.next.push(NextAction::Run { session: task.session.clone() });
         } else {
-            why.next.push(format!("rehearsal logs {} --follow", claim.run));
+            why.next.push(NextAction::FollowLogs { run: claim.run.clone() });
         }
         return Ok(());
     }
@@ -148,21 +151,21 @@ async fn explain_claim(
         Alive::No if is_to_be_found(around.state_dir, &claim.run) => {
             why.lease_until = None;
             why.reasons.push("but that worker has died: the next one goes on with its agent".into());
-            why.next.push("rehearsal work".into());
+            why.next.push(NextAction::Work);
         }
         Alive::No => {
             why.lease_until = None;
             why.reasons.push("but that worker has died: the next one puts it in order".into());
-            why.next.push("rehearsal work".into());
+            why.next.push(NextAction::Work);
         }
         Alive::Unknown if until <= around.now => {
             why.reasons.push("but that worker has not been heard of: any other takes it over".into());
-            why.next.push("rehearsal work".into());
+            why.next.push(NextAction::Work);
         }
         Alive::Yes | Alive::Unknown if task.next_agent().is_some() => {
-            why.next.push(format!("rehearsal logs {} --follow", claim.run));
+            why.next.push(NextAction::FollowLogs { run: claim.run.clone() });
         }
-        Alive::Yes | Alive::Unknown => why.next.push("rehearsal status --watch".into()),
+        Alive::Yes | Alive::Unknown => why.next.push(NextAction::WatchStatus),
     }
     Ok(())
 }
@@ -178,12 +181,12 @@ async fn explain_wait(
     match wait.wait_for {
         WaitFor::Human if asks_for_a_decision(task, flow) => {
             why.reasons.push("it waits for your decision".into());
-            why.next.push(format!("rehearsal approve {}", task.id));
-            why.next.push(format!("rehearsal reject {} --comment WHAT-HAS-TO-CHANGE", task.id));
+            why.next.push(NextAction::Approve { task: task.id.clone() });
+            why.next.push(NextAction::Reject { task: task.id.clone() });
         }
         WaitFor::Human => {
             why.reasons.push("it waits for a human".into());
-            why.next.push(format!("rehearsal task unblock {}", task.id));
+            why.next.push(NextAction::Unblock { task: task.id.clone() });
         }
         WaitFor::System(name) => {
             why.reasons.push(format!("it waits because of the system ({name}), which costs it no attempt"));
@@ -236,9 +239,4 @@ pub fn next_step(task: &Task, flow: &Flow) -> Option<String> {
         tries => format!(", which was tried {tries} times in vain"),
     };
     Some(format!("step {} of {} is next: {step}{tried}", pending.next + 1, steps.len()))
-}
-
-fn run_command(task: &Task) -> String {
-    let session = task.session.as_ref().map_or("SESSION", |session| session.as_str());
-    format!("rehearsal run {session}")
 }

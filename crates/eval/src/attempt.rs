@@ -35,7 +35,7 @@ use crate::assertion::Check;
 use crate::case::{Case, Eval};
 use crate::direct::Direct;
 use crate::grade::no_evidence;
-use crate::run::{Attempts, TrialError};
+use crate::run::{Attempts, Obstacle, TrialError};
 use crate::trial::{CommandEnd, Source, Step, Tested, Trial, TrialId, Variant};
 
 pub use self::cassette::Mode;
@@ -227,14 +227,12 @@ impl AgentTrials {
         // A plain command can be a mock. An agent CLI spends money, so the user has to allow it.
         let driver = profile.driver;
         if self.mode == Mode::Scripted && driver != DriverKind::COMMAND {
-            return Err(TrialError::Skipped(format!(
-                "`{name}` ({driver}) spends tokens: run it with --live"
-            )));
+            let (agent, driver) = (name.to_string(), driver.to_string());
+            return Err(TrialError::Obstacle(Obstacle::AgentSpendsTokens { agent, driver }));
         }
         if profile.permission == PermissionMode::Trust && !self.context.trust {
-            let origin = profile.origins.get("permission");
-            let reason = format!("`permission: trust` in {origin} needs your word: run it with --trust");
-            return Err(TrialError::Skipped(reason));
+            let origin = profile.origins.get("permission").to_string();
+            return Err(TrialError::Obstacle(Obstacle::NotTrusted { origin }));
         }
         Ok(profile)
     }

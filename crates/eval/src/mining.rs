@@ -202,7 +202,7 @@ impl Miner<'_> {
         match self.test(&candidate, cancel).await {
             _ if cancel.is_cancelled() => Tried::Cancelled,
             Err(TrialError::Cancelled) => Tried::Cancelled,
-            Err(TrialError::Skipped(reason) | TrialError::Failed(reason)) => Tried::Untestable(reason),
+            Err(error) => Tried::Untestable(error.to_string()),
             Ok((_, after)) if after.is_empty() => Tried::Untestable("no test was run".to_owned()),
             Ok((before, after)) => {
                 let passes = |status: Option<&TestStatus>| status == Some(&TestStatus::Pass);

@@ -9,7 +9,6 @@ use crate::attempt::{AgentTrials, Control};
 use crate::case::{Case, Eval};
 use crate::grade::{Verdict, grade};
 use crate::mutation::{Teeth, bite};
-use crate::run::TrialError;
 use crate::summary::Record;
 use crate::trial::{Trial, Variant};
 
@@ -132,7 +131,6 @@ async fn mutate_known_patch(
             Ok(bite(&trial, &assertions, None, None))
         }
         Ok(_) => Err("no trial passed, and the known patch does not pass".to_owned()),
-        Err(TrialError::Skipped(reason) | TrialError::Failed(reason)) => Err(reason),
-        Err(TrialError::Cancelled) => Err("it was stopped".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }

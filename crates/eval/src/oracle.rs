@@ -98,9 +98,7 @@ fn result(made: Result<Trial, TrialError>, assertions: &[Assertion]) -> Option<C
                 graded.iter().filter_map(|one| Some(format!("{}: {}", one.name, one.grade.objection()?)));
             Some(ControlResult { verdict, because: because.collect() })
         }
-        Err(TrialError::Skipped(reason) | TrialError::Failed(reason)) => {
-            Some(ControlResult { verdict: Verdict::Error, because: vec![reason] })
-        }
         Err(TrialError::Cancelled) => None,
+        Err(error) => Some(ControlResult { verdict: Verdict::Error, because: vec![error.to_string()] }),
     }
 }

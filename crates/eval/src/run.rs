@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rehearsal_core::BoxFuture;
+use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -34,14 +35,38 @@ pub trait Attempts: Send + Sync {
 }
 
 /// Why there is no trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrialError {
     /// It cannot be made here: something that it needs is missing.
+    #[error("{0}")]
     Skipped(String),
+    /// The user can remove what is in the way.
+    #[error(transparent)]
+    Obstacle(Obstacle),
     /// Something around the agent went wrong.
+    #[error("{0}")]
     Failed(String),
     /// It was stopped, and says nothing.
+    #[error("it was stopped")]
     Cancelled,
+}
+
+/// What is in the way of a trial, and can be removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words of `Display` say what each is")]
+pub enum Obstacle {
+    #[error("there is no recording `{name}`")]
+    NotRecorded { name: String, eval: String, case: String },
+    #[error("`{agent}` ({driver}) spends tokens")]
+    AgentSpendsTokens { agent: String, driver: String },
+    #[error("`{model}` spends tokens")]
+    ModelSpendsTokens { model: String },
+    #[error("`permission: trust` in {origin} needs your word")]
+    NotTrusted { origin: String },
+    #[error("`{cassette}` is not played: {error}")]
+    HoldsSecrets { cassette: String, error: String },
 }
 
 /// How an eval is run.
@@ -140,15 +165,22 @@ fn missing(eval: &Eval, records: &[Record]) -> VecDeque<TrialId> {
 
 /// What is written down of a trial; nothing of one that was stopped.
 fn record(case: &Case, id: TrialId, made: Result<Trial, TrialError>) -> Option<Record> {
-    let without =
-        |id, verdict, reason| Record { id, verdict, reason: Some(reason), graded: vec![], trial: None };
+    let without = |id, verdict, error: TrialError| {
+        let reason = Some(error.to_string());
+        let obstacle = if let TrialError::Obstacle(obstacle) = error { Some(obstacle) } else { None };
+        Record { id, verdict, reason, obstacle, graded: vec![], trial: None }
+    };
     Some(match made {
         Ok(trial) => {
             let (graded, verdict) = grade(&trial, &case.assertions, case.file.threshold);
-            Record { id, verdict, reason: no_evidence(&trial), graded, trial: Some(trial) }
+            Record { id, verdict, reason: no_evidence(&trial), obstacle: None, graded, trial: Some(trial) }
         }
-        Err(TrialError::Skipped(reason)) => without(id, Verdict::Skipped, reason),
-        Err(TrialError::Failed(reason)) => without(id, Verdict::Error, reason),
         Err(TrialError::Cancelled) => return None,
+        Err(error @ (TrialError::Failed(_) | TrialError::Obstacle(Obstacle::HoldsSecrets { .. }))) => {
+            without(id, Verdict::Error, error)
+        }
+        Err(error @ (TrialError::Skipped(_) | TrialError::Obstacle(_))) => {
+            without(id, Verdict::Skipped, error)
+        }
     })
 }

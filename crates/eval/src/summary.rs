@@ -12,6 +12,7 @@ pub use requirement::Requirement;
 
 use crate::case::Eval;
 use crate::grade::{Graded, Verdict, grade};
+use crate::run::Obstacle;
 use crate::statistics::{Cluster, Comparison, Interval, bootstrap_mean, compare_paired};
 use crate::trial::{Trial, TrialId, Variant};
 
@@ -26,6 +27,9 @@ pub struct Record {
     /// Why it was skipped, or what went wrong around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What was in the way, if the user can remove it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle: Option<Obstacle>,
     /// Each assertion.
     #[serde(default)]
     pub graded: Vec<Graded>,

@@ -7,7 +7,8 @@ use std::io::{self, Seek, Write};
 use libc::sock_filter;
 
 use crate::layout::Places;
-use crate::policy::{Network, ProjectMode};
+use crate::policy::Network;
+use rehearsal_core::sandbox::ProjectMode;
 
 /// Its arguments up to the command. `filter` is the number of a descriptor with the filter of system calls.
 pub(crate) fn arguments(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use rehearsal_core::sandbox::Limit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 use rustix::net::{SendFlags, send};
@@ -80,19 +81,6 @@ pub enum Status {
     },
     /// It was killed in a way that left no word of how.
     Lost,
-}
-
-/// A limit that can be run into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// Of memory: a process was killed.
-    Memory,
-    /// Of processes: a fork was refused.
-    Processes,
-    /// Of private files: nothing more could be written when it ended.
-    Files,
 }
 
 impl Confined {

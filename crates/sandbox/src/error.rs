@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use crate::report::Layer;
+use rehearsal_core::sandbox::Layer;
 
 /// Why a command was not started.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ pub(crate) use places::Places;
 use crate::command::c_string;
 use crate::error::SandboxError;
 use crate::plan::{MountStep, Proc};
-use crate::policy::ProjectMode;
+use rehearsal_core::sandbox::ProjectMode;
 
 /// Where the private file system lies while its parts are shown elsewhere: the place that every machine has, that nobody
 /// keeps anything below, and that is covered last.

@@ -46,19 +46,20 @@ mod policy;
 mod probe;
 mod proven;
 mod reap;
-mod report;
 mod sandbox;
 mod scratch;
 mod sys;
 mod written;
 
 pub use command::Command;
-pub use confined::{Confined, Ended, Limit, Status};
+pub use confined::{Confined, Ended, Status};
 pub use error::{SandboxError, Stage};
 pub use home::{READABLE_IN_HOME, holds_secrets};
-pub use policy::{Demand, Limits, Network, Policy, ProjectMode};
+pub use policy::{Limits, Network, Policy};
 pub use probe::probe;
-pub use report::{Layer, LayerReport, Layers, Rung, SandboxReport, State};
+pub use rehearsal_core::sandbox::{
+    Demand, Layer, LayerReport, Layers, Limit, ProjectMode, Rung, SandboxReport, State,
+};
 pub use rustix::process::Signal;
 pub use sandbox::Sandbox;
 pub use written::{Change, Written, WrittenFile};

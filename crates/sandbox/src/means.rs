@@ -7,9 +7,10 @@ use crate::child::Failure;
 use crate::error::Stage;
 use crate::filter::InternetSockets;
 use crate::landlock::ABI_WITH_SCOPES;
-use crate::policy::{Demand, Network, Policy, ProjectMode};
-use crate::report::{LayerReport, Layers, Rung, SandboxReport, State};
+use crate::policy::{Network, Policy};
 use crate::sys;
+use rehearsal_core::sandbox::{Demand, ProjectMode};
+use rehearsal_core::sandbox::{LayerReport, Layers, Rung, SandboxReport, State};
 
 /// What is used, or why it is not.
 type Means<T = ()> = Result<T, String>;

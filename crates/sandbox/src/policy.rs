@@ -1,6 +1,7 @@
 //! What a confined process may see, write and use.
 
 use camino::Utf8PathBuf;
+use rehearsal_core::sandbox::{Demand, ProjectMode};
 use serde::{Deserialize, Serialize};
 
 use crate::home;
@@ -51,20 +52,6 @@ impl Policy {
     }
 }
 
-/// What happens to writes in the project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ProjectMode {
-    /// They succeed, are listed by [`Confined::written`](crate::Confined::written), and are thrown away. They are kept in memory and
-    /// count against [`Limits::files`]; large build directories belong into [`Policy::writable`].
-    Overlay,
-    /// They fail.
-    ReadOnly,
-    /// They change the project.
-    Writable,
-}
-
 /// Whether the outside can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -104,17 +91,4 @@ impl Default for Limits {
             files: 1 << 30,
         }
     }
-}
-
-/// What to do when a layer is not to be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Demand {
-    /// Confine nothing; the processes are still ended together.
-    Off,
-    /// Run with what there is, and report what there is not.
-    BestEffort,
-    /// Refuse to run unless everything holds.
-    Required,
 }

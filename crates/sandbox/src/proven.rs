@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use camino::Utf8PathBuf;
 
 use crate::means::Available;
-use crate::policy::{Limits, Network, Policy, ProjectMode};
-use crate::report::Rung;
+use crate::policy::{Limits, Network, Policy};
+use rehearsal_core::sandbox::ProjectMode;
+use rehearsal_core::sandbox::Rung;
 
 /// A process that runs commands in more places than this has time to try again.
 const MOST: usize = 16;

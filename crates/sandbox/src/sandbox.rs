@@ -19,10 +19,11 @@ use crate::landlock::{self, Allowed};
 use crate::layout::{Layout, Places};
 use crate::means::Available;
 use crate::plan::{LandlockRules, Namespaces, Plan};
-use crate::policy::{Demand, Limits, Network, Policy, ProjectMode};
+use crate::policy::{Limits, Network, Policy};
 use crate::proven::{self, Shape};
-use crate::report::{Rung, SandboxReport};
 use crate::scratch::Scratch;
+use rehearsal_core::sandbox::{Demand, ProjectMode};
+use rehearsal_core::sandbox::{Rung, SandboxReport};
 
 /// A policy that was tried and found to hold as [`report`](Self::report) says. Commands run in it one after the other or at the same
 /// time, each with the limits for itself.

@@ -35,7 +35,8 @@ pub struct Expect {
     pub gh: Vec<String>,
     /// How often `gh` was called so.
     pub gh_times: BTreeMap<String, usize>,
-    /// Parts of what workers warn of.
+    /// Warnings of workers: each the name of one, such as `reviewer_changes_undone`, or another part of its line in the
+    /// time line.
     pub warnings: Vec<String>,
     /// The lanes that are held in the end, all of them.
     pub held: Option<Vec<Lane>>,

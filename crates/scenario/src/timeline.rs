@@ -53,8 +53,8 @@ impl Timeline {
     }
 
     pub(crate) fn worker(&self, worker: usize, event: &WorkEvent) {
-        if let WorkEvent::Warning { message } = event {
-            let message = self.without_paths(message);
+        if let WorkEvent::Warning { notice } = event {
+            let message = self.without_paths(&notice.to_string());
             self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(message);
         }
         if let Some(what) = describe(event) {
@@ -102,7 +102,7 @@ fn describe(event: &WorkEvent) -> Option<String> {
         WorkEvent::Moved { task, from, to, status, .. } => format!("{task}: {from} → {to} ({status})"),
         WorkEvent::Lost { task, .. } => format!("{task}: lost"),
         WorkEvent::Held { lane, hold } => format!("holds {lane}: {}", first_line(&hold.reason)),
-        WorkEvent::Warning { message } => format!("warning: {}", first_line(message)),
+        WorkEvent::Warning { notice } => format!("warning: {}", first_line(&notice.to_string())),
         WorkEvent::AgentActed { .. }
         | WorkEvent::StepStarted { .. }
         | WorkEvent::TaskReported { .. }

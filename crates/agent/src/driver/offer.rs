@@ -1,5 +1,7 @@
 //! Builds a command line out of what a program has to offer.
 
+use rehearsal_core::{Feature, Notice};
+
 use super::check::Requirement;
 use super::{Capabilities, CommandLine};
 use crate::RunRequest;
@@ -53,11 +55,12 @@ impl<'a> Offer<'a> {
             !capabilities.has(name) && !requirement.is_some_and(|requirement| requirement.hidden)
         });
         if missing {
-            let version = self.capabilities.and_then(|capabilities| capabilities.version.as_deref());
-            let version = version.map(|version| format!(" {version}")).unwrap_or_default();
-            let feature = requirement.map_or("what it gives", |requirement| requirement.feature);
-            let program = &self.line.program;
-            self.line.warnings.push(format!("`{program}`{version} has no `{name}`: {feature} is left out"));
+            self.line.warnings.push(Notice::FlagMissing {
+                program: self.line.program.clone(),
+                version: self.capabilities.and_then(|capabilities| capabilities.version.clone()),
+                flag: name.to_owned(),
+                feature: requirement.map_or("what it gives", |requirement| requirement.feature).to_owned(),
+            });
         }
         !missing
     }
@@ -68,9 +71,9 @@ impl<'a> Offer<'a> {
     }
 
     /// Something was asked for that this kind of agent cannot give at all.
-    pub fn lost(&mut self, asked: bool, what: &str) {
+    pub fn lost(&mut self, asked: bool, feature: Feature) {
         if asked {
-            self.line.warnings.push(format!("`{}`: {what}", self.line.program));
+            self.line.warnings.push(Notice::Unsupported { program: self.line.program.clone(), feature });
         }
     }
 

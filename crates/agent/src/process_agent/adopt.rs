@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::secret::is_secret_variable;
-use rehearsal_core::{RunId, Stop, Timestamp};
+use rehearsal_core::{Notice, RunId, Stop, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ pub(super) struct Memo {
     logs: LogLengths,
     /// Secrets that the agent was given: it may tell them, and they must not be shown.
     secrets: Variables,
-    warnings: Vec<String>,
+    warnings: Vec<Notice>,
 }
 
 impl Memo {
@@ -42,7 +42,7 @@ impl Memo {
         spec: &SpawnSpec,
         before: Option<&Snapshot>,
         logs: LogLengths,
-        warnings: &[String],
+        warnings: &[Notice],
     ) -> Self {
         let secrets = spec.env.iter().filter(|(name, value)| is_secret_variable(name, value));
         Self {
@@ -160,7 +160,7 @@ impl ProcessAgent {
         let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
         let left = Left { began: (started_at, began), before, logs, spool };
         if let Err(hindrance) = attempt.go_on(process, left, &mut found).await {
-            found.warnings.push(hindrance.advice);
+            found.warnings.push(*hindrance.notice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
         }
         Some(found.into_report(&request, &redactor))

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use rehearsal_core::{Activity, Budget, Stop, TimeLimit, WireReport};
+use rehearsal_core::{Activity, Budget, Notice, Stop, TimeLimit, WireReport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ pub(super) struct Driven {
     pub(super) ended: Ended,
     pub(super) stop: Option<Stop>,
     pub(super) wire: WireReport,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Notice>,
     /// Its supervisor, which stays until all that the run left is gathered.
     pub(super) process: Supervised,
 }
@@ -320,7 +320,7 @@ struct Ears {
     over_budget: Option<String>,
     disk_full: Option<rehearsal_core::Outcome>,
     stderr_tail: Vec<u8>,
-    warnings: Vec<String>,
+    warnings: Vec<Notice>,
     activities: Vec<Activity>,
     /// So many of the next activities were written down and told by a worker before us.
     told_before: u64,
@@ -375,15 +375,15 @@ impl Ears {
     fn note(&mut self, written: Result<(), LogTrouble>) {
         match written {
             Ok(()) => {}
-            Err(LogTrouble::Incomplete(told)) => self.warnings.push(told),
+            Err(LogTrouble::Incomplete(notice)) => self.warnings.push(notice),
             Err(LogTrouble::DiskFull(hindrance)) => {
-                self.warnings.push(hindrance.advice);
+                self.warnings.push(*hindrance.notice);
                 self.disk_full = Some(hindrance.outcome);
             }
         }
     }
 
-    fn finish(mut self, ended: &Ended) -> (WireReport, Vec<String>) {
+    fn finish(mut self, ended: &Ended) -> (WireReport, Vec<Notice>) {
         let (clean, written) = self.files.stdout.finish();
         self.parser.push(clean, &mut self.activities);
         self.note(written);
@@ -452,11 +452,8 @@ mod tests {
         let mut drive = Drive::new(&request, Box::new(Silent), files, redactor, watch, graces);
         drive.hear(Ear::Stdout, b"hello\n");
         let path = "/dev/full".to_owned();
-        assert_eq!(drive.stop, Some(Stop::Hindered(Outcome::DiskFull { path })));
-        assert_eq!(
-            drive.ears.warnings,
-            ["there is no space left for `/dev/full`; free some and start again"]
-        );
+        assert_eq!(drive.stop, Some(Stop::Hindered(Outcome::DiskFull { path: path.clone() })));
+        assert_eq!(drive.ears.warnings, [Notice::DiskFull { path }]);
     }
 
     #[test]

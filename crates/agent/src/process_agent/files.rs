@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::Activity;
+use rehearsal_core::{Activity, Notice};
 use serde::{Deserialize, Serialize};
 
 use super::hindrance::{Hindrance, is_disk_full};
@@ -184,7 +184,7 @@ pub(super) enum LogTrouble {
     /// There is no room: the run cannot go on.
     DiskFull(Hindrance),
     /// The log is incomplete; the run goes on.
-    Incomplete(String),
+    Incomplete(Notice),
 }
 
 impl OutputLog {
@@ -297,11 +297,8 @@ impl LogFile {
             Ok(()) if cut.is_empty() => Ok(()),
             Ok(()) => {
                 self.file = None;
-                let size = MAX_LOG_BYTES >> 20;
-                Err(LogTrouble::Incomplete(format!(
-                    "`{}` was cut at {size} MiB: the agent wrote more",
-                    self.path
-                )))
+                let (path, limit_mib) = (self.path.to_string(), MAX_LOG_BYTES >> 20);
+                Err(LogTrouble::Incomplete(Notice::LogCut { path, limit_mib }))
             }
             Err(error) => {
                 self.file = None;
@@ -309,7 +306,7 @@ impl LogFile {
                 Err(if is_disk_full(&error) {
                     LogTrouble::DiskFull(hindrance)
                 } else {
-                    LogTrouble::Incomplete(hindrance.advice)
+                    LogTrouble::Incomplete(*hindrance.notice)
                 })
             }
         }
@@ -328,7 +325,7 @@ mod tests {
         log.room = 5;
         log.write(b"1234").unwrap();
         let Err(LogTrouble::Incomplete(told)) = log.write(b"5678") else { panic!("it was not cut") };
-        assert_eq!(told, format!("`{path}` was cut at 256 MiB: the agent wrote more"));
+        assert_eq!(told, Notice::LogCut { path: path.to_string(), limit_mib: 256 });
         log.write(b"more").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "12345\n[cut here: the log is full]\n");
     }

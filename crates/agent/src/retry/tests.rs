@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use camino::Utf8PathBuf;
-use rehearsal_core::{Budget, Commit, Exit, RunId, TaskId, Tokens, VirtualClock, WireErrorKind};
+use rehearsal_core::{Budget, Commit, Exit, OutcomeName, RunId, TaskId, Tokens, VirtualClock, WireErrorKind};
 use rstest::rstest;
 
 use super::*;
@@ -104,7 +104,8 @@ async fn a_service_that_fails_for_a_moment_is_asked_again() {
     assert!(tried.waited >= FIRST_WAIT && tried.waited <= FIRST_WAIT * 2, "{:?}", tried.waited);
     let wait = format!("{:.1}", tried.waited.as_secs_f64());
     let message = format!("try 1 ended with overloaded; tried again after {wait} s");
-    assert_eq!(tried.report.warnings, std::slice::from_ref(&message));
+    let after_ms = u64::try_from(tried.waited.as_millis()).unwrap();
+    assert_eq!(tried.report.warnings, [Notice::Retried { tries: 1, outcome: Outcome::Overloaded, after_ms }]);
     assert!(tried.seen.contains(&Activity::Retrying { message }));
 }
 
@@ -144,7 +145,7 @@ async fn what_does_not_pass_by_itself_is_never_tried_again(#[case] outcome: Outc
     let tried = tried("claude", ScriptedAgent::new().then(ScriptedRun::of(outcome.clone())), |_| {}).await;
     assert_eq!(tried.report.verdict.outcome, outcome);
     assert_eq!((tried.report.tries, tried.waited), (1, Duration::ZERO));
-    assert_eq!(tried.report.warnings, [""; 0]);
+    assert_eq!(tried.report.warnings, [] as [Notice; 0]);
 }
 
 fn rate_limited(seconds: u64) -> ScriptedRun {
@@ -233,7 +234,8 @@ async fn a_budget_or_time_that_is_used_up_leaves_no_room_for_another_try() {
     let agent = ScriptedAgent::new().then(overloaded().cost(1.0));
     let tried_ = tried("claude", agent, |request| request.budget.usd = Some(1.0)).await;
     assert_eq!(tried_.report.verdict.outcome, Outcome::Overloaded);
-    assert_eq!(tried_.report.warnings, ["`overloaded` was not tried again: the run's limits leave no room"]);
+    let notice = Notice::NotRetried { outcome: OutcomeName::Overloaded, error: None };
+    assert_eq!(tried_.report.warnings, [notice]);
 
     let agent = ScriptedAgent::new().then(overloaded());
     let tried_ = tried("claude", agent, |request| {

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use rehearsal_agent::clis::KNOWN;
 use rehearsal_agent::driver::{Capabilities, Program};
 use rehearsal_agent::{CommandLine, CrewOrder, Driver, Permission, RunRequest};
-use rehearsal_core::{Budget, RunId, TaskId};
+use rehearsal_core::{Budget, Notice, RunId, TaskId};
 
 fn request(permission: Permission) -> RunRequest {
     RunRequest {
@@ -89,7 +89,13 @@ fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
         .command(&full(Permission::AcceptEdits));
     assert!(!line.args.contains(&"--max-budget-usd".to_owned()));
     assert!(line.args.contains(&"--max-turns".to_owned()), "it is hidden from the help, and works");
-    assert_eq!(line.warnings, ["`claude` 1.0.3 has no `--max-budget-usd`: the cost limit is left out"]);
+    let notice = Notice::FlagMissing {
+        program: "claude".into(),
+        version: Some("1.0.3".into()),
+        flag: "--max-budget-usd".into(),
+        feature: "the cost limit".into(),
+    };
+    assert_eq!(line.warnings, [notice]);
 }
 
 #[test]
@@ -99,9 +105,9 @@ fn codex() {
     assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"codex exec --json --dangerously-bypass-approvals-and-sandbox --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
     codex exec resume s-1 --json --config sandbox_mode="workspace-write" --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false --model big - <<< "Be brief.\n\nDo it."
-    warning: `codex`: it does not tell its cost, so the cost limit has no effect
-    warning: `codex`: it has no turn limit, so the turn limit has no effect
-    warning: `codex`: it tells its tokens only at the end, so the token limit cannot stop it
+    warning: unsupported feature=cost_limit program=codex
+    warning: unsupported feature=turn_limit program=codex
+    warning: unsupported feature=tokens_meanwhile program=codex
     "#);
 }
 
@@ -111,9 +117,9 @@ fn gemini() {
     assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode yolo <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
     GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode auto_edit --model big --resume s-1 <<< "Be brief.\n\nDo it."
-    warning: `gemini`: it does not tell its cost, so the cost limit has no effect
-    warning: `gemini`: its turn limit can only be set in its settings, so this one has no effect
-    warning: `gemini`: it tells its tokens only at the end, so the token limit cannot stop it
+    warning: unsupported feature=cost_limit program=gemini
+    warning: unsupported feature=turn_limit program=gemini
+    warning: unsupported feature=tokens_meanwhile program=gemini
     "#);
 }
 
@@ -123,7 +129,7 @@ fn opencode() {
     assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --agent plan --title 'rehearsal r1' <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::Trust))), @r#"
     OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --auto --model big --session s-1 --title 'rehearsal r1' <<< "Be brief.\n\nDo it."
-    warning: `opencode`: it has no turn limit, so the turn limit has no effect
+    warning: unsupported feature=turn_limit program=opencode
     "#);
 }
 
@@ -136,8 +142,8 @@ fn crew() {
     let driver = driver("crew", Program::from("rehearsal").with_args(order.arguments()));
     assert_snapshot!(shown(&driver.command(&full(Permission::Trust))), @r#"
     rehearsal crew run --json --role qa --agents-dir /p/agents --timeout 1h30m --model big --max-turns 7 --max-tokens 1000 --append-system-prompt 'Be brief.' <<< "Do it."
-    warning: `rehearsal`: a session cannot be resumed, so it begins anew
-    warning: `rehearsal`: it does not know what its tokens cost, so the cost limit has no effect
+    warning: unsupported feature=resume program=rehearsal
+    warning: unsupported feature=cost_limit program=rehearsal
     "#);
 }
 
@@ -147,12 +153,12 @@ fn any_program_gets_the_prompt_and_says_what_it_cannot_do() {
     assert_snapshot!(shown(&driver.command(&request(Permission::AcceptEdits))), @r#"./agent.sh --fast <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::Plan))), @r#"
     ./agent.sh --fast <<< "Be brief.\n\nDo it."
-    warning: `./agent.sh`: a model cannot be chosen
-    warning: `./agent.sh`: a session cannot be resumed
-    warning: `./agent.sh`: nothing keeps it from changing files
-    warning: `./agent.sh`: it does not tell its cost, so the cost limit has no effect
-    warning: `./agent.sh`: it does not tell its tokens, so the token limit has no effect
-    warning: `./agent.sh`: it has no turns, so the turn limit has no effect
+    warning: unsupported feature=model program=./agent.sh
+    warning: unsupported feature=resume program=./agent.sh
+    warning: unsupported feature=read_only program=./agent.sh
+    warning: unsupported feature=cost_limit program=./agent.sh
+    warning: unsupported feature=token_limit program=./agent.sh
+    warning: unsupported feature=turn_limit program=./agent.sh
     "#);
 }
 

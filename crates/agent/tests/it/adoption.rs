@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_agent::{Agent, BootInstant, Lease, LeaseKeeper, Orphan, RunReport};
-use rehearsal_core::{Activity, Exit, Outcome};
+use rehearsal_core::{Activity, Exit, Notice, Outcome};
 use rehearsal_process::{AdoptError, ProcessId, processes_of_run};
 
 use crate::git_facts::git_in;
@@ -113,7 +113,7 @@ async fn the_next_worker_hears_every_line_once_and_all_that_the_agent_did() {
     assert_eq!(text.lines().collect::<Vec<_>>(), lines, "the report has all of it");
     assert_eq!(report.evidence.git.unwrap().files_changed, ["agent.pid", "go", "input", "new.txt"]);
     assert_eq!(bench.file("stderr.log"), "oops\n");
-    assert_eq!(report.warnings, [] as [String; 0]);
+    assert_eq!(report.warnings, [] as [Notice; 0]);
     assert!(!bench.socket().exists(), "nobody is to call there any more");
     assert_eq!(processes_of_run(&bench.run), []);
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rehearsal_core::{Activity, Budget, Exit, Outcome, Promise, ReportedTask, Stop, TimeLimit, WireShape};
+use rehearsal_core::{
+    Activity, Budget, Exit, Notice, Outcome, Promise, ReportedTask, Stop, TimeLimit, WireShape,
+};
 use rehearsal_process::processes_of_run;
 
 use crate::support::{Bench, runaways};
@@ -23,7 +25,7 @@ async fn a_run_is_written_down_from_prompt_to_outcome() {
     assert_eq!(report.verdict.outcome, Outcome::Done);
     assert_eq!(report.promise, Some(Promise::Complete));
     assert_eq!(report.evidence.exit, Some(Exit::Code(0)));
-    assert_eq!(report.warnings, [] as [String; 0]);
+    assert_eq!(report.warnings, [] as [Notice; 0]);
     assert_eq!(bench.file("prompt.md"), "do it");
     assert_eq!(bench.file("stdout.log"), "got: do it\n<promise>COMPLETE</promise>\n");
     assert_eq!(bench.file("stderr.log"), "oops\n");
@@ -56,7 +58,11 @@ async fn a_result_and_a_report_are_read_from_this_attempt_only() {
     assert_eq!(report.progress, ["half way"]);
     assert_eq!(
         report.warnings,
-        ["line 3 of `report.jsonl` cannot be read: expected ident at line 1 column 2"]
+        [Notice::FileUnreadable {
+            file: "report.jsonl".into(),
+            line: Some(3),
+            error: "expected ident at line 1 column 2".into()
+        }]
     );
 
     let report = bench.sh("echo nothing").await;
@@ -177,7 +183,7 @@ async fn runaways_are_ended_and_told() {
     let report = bench.sh(&runaways("echo done")).await;
     assert_eq!(report.verdict.outcome, Outcome::Done);
     let [told] = report.warnings.as_slice() else { panic!("{:?}", report.warnings) };
-    assert!(told.starts_with("ended processes that had outlived the agent: "), "{told}");
+    assert!(matches!(told, Notice::LeftoversKilled { .. }), "{told}");
     assert!(bench.noted_processes().iter().all(|process| !process.is_alive()));
 }
 

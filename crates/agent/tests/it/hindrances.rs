@@ -1,6 +1,6 @@
 //! Runs that cannot be carried out: each is an outcome with advice.
 
-use rehearsal_core::{Blame, Outcome};
+use rehearsal_core::{Blame, Notice, Outcome};
 
 use crate::support::Bench;
 
@@ -10,10 +10,7 @@ async fn a_missing_program_is_the_systems_fault_and_says_what_to_do() {
     let report = bench.program("no-such-agent", &[]).await;
     assert_eq!(report.verdict.outcome, Outcome::AgentMissing { program: "no-such-agent".into() });
     assert_eq!(report.verdict.outcome.blame(), Blame::System);
-    assert_eq!(
-        report.warnings,
-        ["install `no-such-agent`, put it on the PATH, or give its path in the configuration"]
-    );
+    assert_eq!(report.warnings, [Notice::ProgramMissing { program: "no-such-agent".into() }]);
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use rehearsal_agent::{Confinement, Containment, RunReport, cli_of};
+use rehearsal_agent::{Confinement, Containment, cli_of};
 use rehearsal_core::config::{Layer, Origin, Overrides, resolve};
-use rehearsal_core::{Exit, Outcome, Stop};
+use rehearsal_core::{Exit, Notice, Outcome, Stop};
 use rehearsal_process::{Supervised, become_subreaper, processes_of_run};
-use rehearsal_sandbox::{Policy, ProjectMode};
+use rehearsal_sandbox::{Limit, Policy, ProjectMode};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt;
 
@@ -133,7 +133,7 @@ async fn a_confined_agent_commits_and_reports() {
         .await;
     assert_eq!(report.verdict.outcome, Outcome::Done, "{}", place.0.file("stderr.log"));
     assert_eq!(report.progress, ["half way"]);
-    assert_eq!(report.warnings, [] as [String; 0]);
+    assert_eq!(report.warnings, [] as [Notice; 0]);
     assert_eq!(report.evidence.git.unwrap().commits.len(), 1);
     assert_eq!(place.git(place.0.work().as_str(), "log -1 --format=%s"), "Greet");
     let sandbox = serde_json::to_value(report.sandbox.unwrap()).unwrap();
@@ -227,13 +227,9 @@ async fn what_outlives_a_confined_agent_is_ended_and_told() {
         .sh(&format!("(setsid env -i /bin/sleep {mark} & setsid sleep {mark} &); until [ \"$(pgrep -c sleep)\" = 2 ]; do :; done; echo ready"))
         .await;
     assert_eq!(report.evidence.exit, Some(Exit::Code(0)), "{}", place.0.file("stderr.log"));
-    assert_eq!(report.warnings, ["ended processes that had outlived the agent: 2"]);
+    assert_eq!(report.warnings, [Notice::LeftoversKilled { count: 2, names: vec![] }]);
     assert_eq!(processes_with(&mark), 0);
     assert!(processes_of_run(&place.0.run).is_empty());
-}
-
-fn told(report: &RunReport) -> String {
-    report.warnings.join("\n")
 }
 
 #[tokio::test]
@@ -241,10 +237,7 @@ async fn an_agent_that_takes_too_much_memory_is_killed_and_the_limit_told() {
     let place = Place::new("{ level: required, max_memory: 64MB }");
     let report = place.0.sh("exec tail /dev/zero").await;
     assert_eq!(report.evidence.exit, Some(Exit::Signal(9)), "{report:?}");
-    assert_eq!(
-        told(&report),
-        "the memory limit of its sandbox was reached, and a process was killed; raise `max_memory` under its `sandbox`"
-    );
+    assert_eq!(report.warnings, [Notice::LimitReached { limit: Limit::Memory }]);
 }
 
 #[tokio::test]
@@ -255,10 +248,7 @@ async fn a_required_sandbox_that_is_not_to_be_had_is_the_outcome() {
     let secret = place.path("home/.ssh/runs");
     let reason = format!("`{secret}` holds secrets and is never shown to a confined process");
     assert_eq!(report.verdict.outcome, Outcome::SandboxUnavailable { reason });
-    assert_eq!(
-        told(&report),
-        "`rehearsal doctor` shows what the sandbox lacks; `sandbox: best_effort` runs without it"
-    );
+    assert_eq!(report.warnings, [Notice::SandboxFailed]);
     assert_eq!(place.0.file("stdout.log"), "");
 }
 

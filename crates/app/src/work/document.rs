@@ -9,6 +9,7 @@ use rehearsal_store::{Scope, StatusFilter, TaskQuery};
 use serde::Serialize;
 
 use super::Worked;
+use crate::command_line;
 use crate::lanes::HeldLane;
 use crate::project::ProjectError;
 
@@ -130,7 +131,7 @@ impl Worked {
             blocked: counts.by_status.get("blocked").copied().unwrap_or(0),
             stuck,
             forge: self.destination.to_string(),
-            get_it: is_merged.then(|| self.destination.pull_command()),
+            get_it: is_merged.then(|| command_line::line(&self.destination.pull())),
             duration_ms: summary.duration_ms,
         })
     }
@@ -204,7 +205,7 @@ impl Worked {
             cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
             because: why.reasons.into_iter().next().filter(|_| !task.is_done()),
             until: why.until,
-            next: why.next.into_iter().next(),
+            next: why.next.first().map(command_line::line),
             is_spent: !task.is_ended() && matches!(hindrance, Some(Hindrance::Spent { .. })),
             end,
             waits_for,

@@ -176,7 +176,7 @@ pub(crate) struct CompareArgs {
 }
 
 pub(crate) async fn run(command: EvalCommand, context: &Context) -> Done {
-    let evals = Evals::new(context.project()?, own_program()?);
+    let evals = Evals::new(context.project()?, own_program()?)?;
     match command {
         EvalCommand::List => report::list(&evals.all()?, &evals.runs, context),
         EvalCommand::Run(args) => run_evals(&args, &evals, context).await,

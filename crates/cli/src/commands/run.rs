@@ -6,12 +6,14 @@ pub(crate) mod view;
 use std::sync::Arc;
 
 use clap::Args;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::project::Project;
-use rehearsal_app::session_loop::{LoopRequest, prepare};
+use rehearsal_app::session_loop::{LoopRequest, Preview, prepare};
 use rehearsal_app::work::Control;
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode};
 use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName};
 use rehearsal_engine::{StopSwitch, Undisturbed, WorkEnd, WorkSummary};
+use serde::Serialize;
 
 use super::Done;
 use crate::context::Context;
@@ -19,6 +21,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::interruption::{self, Manners};
 use crate::ui::harmless;
+use crate::words;
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -70,6 +73,22 @@ pub(crate) struct RunArgs {
     /// With --json: every event as a line, the summary last
     #[arg(long, requires = "json")]
     follow: bool,
+}
+
+/// `run --dry-run --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct DryRun {
+    /// The task that would be worked on.
+    task: String,
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// What would keep the agent within bounds.
+    confined: String,
+    /// What this version of the agent cannot do.
+    warnings: Vec<String>,
+    /// What it would be told.
+    prompt: String,
 }
 
 pub(crate) async fn run(args: RunArgs, context: &Context) -> Done {
@@ -131,25 +150,19 @@ fn overrides(args: &RunArgs) -> Overrides {
 
 async fn dry_run(request: LoopRequest, project: &Project, context: &Context) -> Done {
     let prepared = prepare(request, project, control(false, context)).await?;
-    let document = prepared.preview().await?;
-    let quoted: Vec<String> = document.command.iter().map(|word| quote(word)).collect();
+    let Preview { task, command, containment, warnings, prompt } = prepared.preview().await?;
+    let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
+    let confined = words::containment(&containment);
+    let warnings: Vec<String> = warnings.iter().map(words::notice).collect();
     let ui = context.ui;
     ui.say(format!("# command (the prompt goes to its standard input)\n{}", harmless(&quoted.join(" "))));
-    for warning in &document.warnings {
-        ui.say(format!("# note: {warning}"));
+    ui.say(format!("# {}", harmless(&confined)));
+    for warning in &warnings {
+        ui.say(format!("# note: {}", harmless(warning)));
     }
-    ui.say(format!("\n# prompt for task {}\n{}", document.task, harmless(&document.prompt)));
-    ui.document(document);
+    ui.say(format!("\n# prompt for task {task}\n{}", harmless(&prompt)));
+    ui.document(DryRun { task, command, confined, warnings, prompt });
     Ok(Exit::Ok)
-}
-
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// What the end of a loop means for a script.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use rehearsal_app::command_line;
 use rehearsal_app::status::{SessionStatus, Status, status};
+use rehearsal_core::NextAction;
 
 use super::Done;
 use crate::context::Context;
@@ -74,7 +76,7 @@ fn show(status: &Status, context: &Context) {
     }
     for lane in &status.held {
         let until = lane.hold.until.map_or_else(
-            || format!("until `rehearsal resume {}`", lane.lane),
+            || format!("until `{}`", command_line::line(&NextAction::Resume { lane: lane.lane.clone() })),
             |until| format!("until {} ({})", words::moment(until), words::relative(until, context.now())),
         );
         ui.say(format!("{} is held {until}: {}", lane.lane, harmless(&lane.hold.reason)));

@@ -1,7 +1,10 @@
 //! `why TASK`.
 
 use clap::Args;
+use rehearsal_app::command_line;
 use rehearsal_app::runs;
+use rehearsal_engine::why::Why;
+use serde::Serialize;
 
 use super::Done;
 use crate::context::Context;
@@ -17,6 +20,16 @@ what holds it back (a pause, a limit, another task), and the command that helps.
 pub(crate) struct WhyArgs {
     /// The task's id, or a unique prefix of it
     task: String,
+}
+
+/// `why --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct WhyDocument {
+    #[serde(flatten)]
+    why: Why,
+    /// What to do, as commands.
+    next: Vec<String>,
 }
 
 pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
@@ -39,9 +52,10 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
         let when = if until > now { words::relative(until, now) } else { "now".to_owned() };
         ui.say(format!("- it may go on {when} ({})", words::moment(until)));
     }
-    for command in &why.next {
+    let next: Vec<String> = why.next.iter().map(command_line::line).collect();
+    for command in &next {
         ui.say(format!("next: {command}"));
     }
-    ui.document(why);
+    ui.document(WhyDocument { why, next });
     Ok(Exit::Ok)
 }

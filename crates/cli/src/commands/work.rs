@@ -11,6 +11,7 @@ use rehearsal_app::project::Project;
 use rehearsal_app::work::{Control, WorkDocument, WorkRequest, Worked, WorkerError};
 use rehearsal_core::{AgentName, SessionName};
 use rehearsal_engine::{Moments, StopSwitch, Undisturbed, WorkEvent, WorkReporter};
+use serde::Serialize;
 
 use super::Done;
 use crate::context::Context;
@@ -108,9 +109,8 @@ pub(crate) async fn work(
 ) -> Result<(Worked, Exit), CliError> {
     let stop = StopSwitch::default();
     let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
-    let control = Control { reporter: Arc::clone(&reporter), stop: stop.clone(), moments: moments(context)? };
-    let diverged = |note| reporter(WorkEvent::Warning { message: words::diverged(&note) });
-    let worked = rehearsal_app::work::work(request, project, control, diverged).await;
+    let control = Control { reporter, stop: stop.clone(), moments: moments(context)? };
+    let worked = rehearsal_app::work::work(request, project, control).await;
     let worked = worked.map_err(|error| match error {
         WorkerError::Project(error) if stop.is_thrown() => CliError::from(error).exiting(interruption.exit()),
         error => error.into(),
@@ -126,10 +126,32 @@ fn moments(context: &Context) -> Result<Arc<dyn Moments>, CliError> {
     }
 }
 
+/// A line of `--follow --json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct EventDocument {
+    #[serde(flatten)]
+    event: WorkEvent,
+    /// A warning as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// Prints every event as a document.
+fn follow() -> WorkReporter {
+    Arc::new(|event| {
+        let message = match &event {
+            WorkEvent::Warning { notice } => Some(words::notice(notice)),
+            _ => None,
+        };
+        emit(&Document::new(EventDocument { event, message }));
+    })
+}
+
 /// Every event as a line, or for people.
-pub(crate) fn reporter(follow: bool, context: &Context) -> WorkReporter {
-    if follow {
-        return Arc::new(|event: WorkEvent| emit(&Document::new(event)));
+pub(crate) fn reporter(follow_events: bool, context: &Context) -> WorkReporter {
+    if follow_events {
+        return follow();
     }
     live(context)
 }

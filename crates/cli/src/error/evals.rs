@@ -1,11 +1,12 @@
 //! Why evals cannot be run or read, and what to do about it.
 
 use rehearsal_app::evals::EvalsError;
-use rehearsal_eval::run::{FindRunError, TrialError};
+use rehearsal_eval::run::{FindRunError, Obstacle, TrialError};
 
 use super::CliError;
 use crate::commands::eval::HOW_TO_BEGIN;
 use crate::exit::Exit;
+use crate::words;
 
 impl From<FindRunError> for CliError {
     fn from(error: FindRunError) -> Self {
@@ -41,6 +42,13 @@ impl From<EvalsError> for CliError {
             )),
             EvalsError::BrokenTask { file, error } => Self::of(Exit::Usage, &error).at(&file),
             EvalsError::Trial(TrialError::Skipped(reason)) => Self::usage(reason),
+            EvalsError::Trial(TrialError::Obstacle(obstacle)) => {
+                let exit = match obstacle {
+                    Obstacle::HoldsSecrets { .. } => Exit::Agent,
+                    _ => Exit::Usage,
+                };
+                Self::new(exit, obstacle.to_string()).hint(words::remedy(&obstacle))
+            }
             EvalsError::Trial(TrialError::Failed(reason)) => Self::new(Exit::Agent, reason),
             EvalsError::Trial(TrialError::Cancelled) => Self::new(Exit::Interrupted, "interrupted"),
             EvalsError::Find(error) => error.into(),

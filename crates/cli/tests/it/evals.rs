@@ -140,7 +140,7 @@ fn an_agent_that_spends_tokens_is_not_tried_without_the_users_word() {
     let env = project(&EVAL.replace("[mender, talker]", "[implementer]"));
     let told = env.run(&["eval", "run"]).ends_with(3);
     told.says(
-        "skipped addition, implementer, trial 1: `implementer` (claude) spends tokens: run it with --live",
+        "skipped addition, implementer, trial 1: `implementer` (claude) spends tokens; run it with --live",
     );
 }
 

@@ -86,8 +86,7 @@ fn a_model_elsewhere_is_not_asked_without_the_users_word() {
     let env = project("['openai:b', 'gemini:d']");
     let vars = [("OPENAI_BASE_URL", "https://gateway.example/v1"), ("OPENAI_API_KEY", "not-a-real-key")];
     let told = env.run_with_vars(&vars, &["eval", "run"]).ends_with(3);
-    let spends =
-        "spends tokens: run it with --live, or give it the address of a stand-in such as `rehearsal stage`";
+    let spends = "spends tokens; run it with --live, or give it the address of a fake model API such as `rehearsal stage`";
     told.says(&format!("skipped greeting, openai:b, trial 1: `openai:b` {spends}"))
         .says(&format!("skipped greeting, gemini:d, trial 1: `gemini:d` {spends}"));
 }

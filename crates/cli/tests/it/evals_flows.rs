@@ -94,7 +94,7 @@ fn a_task_that_does_not_get_through_its_flow_fails() {
 fn everyone_who_works_in_a_flow_must_be_a_stand_in_or_paid_for() {
     let spends = AGENTS.replace("  gatekeeper:\n    driver: command", "  gatekeeper:\n    driver: claude");
     let env = project(&spends, EVAL);
-    env.run(&["eval", "run"]).ends_with(3).says("`gatekeeper` (claude) spends tokens: run it with --live");
+    env.run(&["eval", "run"]).ends_with(3).says("`gatekeeper` (claude) spends tokens; run it with --live");
     let env = project(AGENTS, &EVAL.replace("[pull-request]", "[pull-requests]"));
     env.run(&["eval", "run"]).ends_with(2).says("there is no flow `pull-requests`");
 }

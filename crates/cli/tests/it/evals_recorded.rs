@@ -140,7 +140,7 @@ fn a_recording_with_a_secret_that_is_known_here_is_not_replayed() {
     let env = offline(env).var("SOME_TOKEN", "I write the file.");
     env.run(&["eval", "run", "--replay"])
         .ends_with(3)
-        .says("holds the value of SOME_TOKEN, which `rehearsal cassette redact` takes out: `")
+        .says("holds the value of SOME_TOKEN; `rehearsal cassette redact ")
         .never_says("I write the file.");
 }
 
@@ -152,7 +152,7 @@ fn what_was_not_recorded_is_skipped_and_told() {
     );
     let trusting = project(&format!("{CREW}\n    permission: trust"), EVAL, "http://127.0.0.1:9");
     trusting.run(&["eval", "run", "--record"]).ends_with(3).says(
-        "skipped hello, coder, trial 1: `permission: trust` in .rehearsal/config.yaml needs your word: run it with --trust",
+        "skipped hello, coder, trial 1: `permission: trust` in .rehearsal/config.yaml needs your word; run it with --trust",
     );
     env.run(&["eval", "run", "--replay", "--record"]).ends_with(2).says("cannot be used with");
     env.run(&["eval", "run", "--live", "--record"]).ends_with(2).says("cannot be used with");

@@ -52,7 +52,7 @@ fn a_worker_without_room_for_worktrees_holds_the_line_and_blames_no_task() {
 
     2 runs in [TIME], cost unknown
     0 done; nothing more can be done now: 2 open
-    agent:implementer is held: disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-0` (mend it, then `rehearsal resume agent:implementer`)
+    agent:implementer is held: disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-0`
     next: rehearsal resume agent:implementer
     [stderr]
     work at most 1 task at once
@@ -61,7 +61,7 @@ fn a_worker_without_room_for_worktrees_holds_the_line_and_blames_no_task() {
     [TASK-1]  incoming → incoming, waiting (disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehears…)
     [TASK-1]  incoming: implementer (run [RUN-02])  Say hello
     [TASK-1]  disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-0` in [TIME], 0 commits, cost unknown
-    agent:implementer is held: disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-0` (mend it, then `rehearsal resume agent:implementer`)
+    agent:implementer is held: disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehearsal/worktrees/repo-[HASH]/rehearsal-0`, until `rehearsal resume agent:implementer`
     [TASK-1]  incoming → incoming, waiting (disk_full: no space left: cannot take `[SCRATCH]/home/.local/share/rehears…)
     [exit 6]
     ");

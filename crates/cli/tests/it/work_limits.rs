@@ -80,7 +80,7 @@ fn a_run_that_does_not_tell_its_cost_is_told_when_there_is_a_limit() {
         .task_of("pull-request", "Say hello", &[]);
     env.run(&["work", "--until-idle", "--max-cost", "20"])
         .ends_with(0)
-        .says("did not tell what it cost: the limit of $20.00 holds only what is told");
+        .says("did not report its cost: the limit of $20.00 cannot include it");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_broken_template_of_a_role_is_told_before_an_agent_runs() {
 fn a_worker_that_waits_for_its_server_can_be_stopped() {
     let env = a_team().var("REHEARSAL_STORE", "postgres://ada:secret@127.0.0.1:1/tasks");
     let working = env.start(&["work"]);
-    working.until_it_says("it is asked again until it answers");
+    working.until_it_says("retrying until it answers");
     working.signal(Signal::INT);
     let ended = working.finish().ends_with(130).says("the database cannot be reached");
     assert!(!ended.all().contains("secret"), "{ended}");

@@ -53,7 +53,7 @@ fn a_worker_that_begins_before_its_server_waits_for_it_and_says_so() {
     let env = a_team().config(&format!("store: {url}")).task_of("pull-request", "Say hello", &[]);
     server.crash().unwrap();
     let working = env.start(&["work", "--until-idle"]);
-    working.until_it_says("it is asked again until it answers");
+    working.until_it_says("retrying until it answers");
     server.restart().unwrap();
     working.finish().ends_with(0).says("note: the database answers again").says("1 task done");
     assert_eq!(env.outcomes(), ["done", "approved"]);

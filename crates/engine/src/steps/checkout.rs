@@ -3,7 +3,7 @@
 
 use camino::Utf8Path;
 use rehearsal_core::flow::Step;
-use rehearsal_core::{Delivery, RunEnd, StepFailure, Task};
+use rehearsal_core::{Delivery, Notice, RunEnd, StepFailure, Task};
 use rehearsal_forge::{LeftoversError, Work};
 use rehearsal_git::{Git, Oid};
 use rehearsal_testing::Verdict;
@@ -53,10 +53,7 @@ impl CheckoutContext<'_> {
         let (theirs, left): (Vec<String>, Vec<String>) =
             changed.into_iter().partition(|file| self.dirty_before.contains(file));
         if !theirs.is_empty() {
-            self.state.warn(format!(
-                "not committed, because you had changed them before the run: {}",
-                theirs.join(", ")
-            ));
+            self.state.warn(Notice::NotCommitted { files: theirs });
         }
         let message = format!("{}\n\nLeft uncommitted by the agent.", self.task.title);
         let work = Work::at(self.root).dated(self.state.now());
@@ -75,7 +72,7 @@ impl CheckoutContext<'_> {
         let tester = tester(self.state, self.root, None);
         let now = tested(&tester, &Wanted::default(), self.cancel).await?;
         if now.verdict == Verdict::NoTests {
-            self.state.warn("no tests were found, so nothing was tested: set `testing.command`".to_owned());
+            self.state.warn(Notice::NothingTested);
             return Ok(self.task.delivery.clone());
         }
         let Err(failure) = judged(&now) else { return Ok(self.task.delivery.clone()) };
@@ -83,8 +80,8 @@ impl CheckoutContext<'_> {
             return Err(failure);
         };
         match self.failed_before(base).await? {
-            Some(failures) => {
-                self.state.warn(format!("tests fail, but no others than before the run: {failures}"));
+            Some(tests) => {
+                self.state.warn(Notice::FailedBefore { tests });
                 Ok(self.task.delivery.clone())
             }
             None => Err(failure),
@@ -92,7 +89,7 @@ impl CheckoutContext<'_> {
     }
 
     /// The failing tests, if all of them failed at this commit as well.
-    async fn failed_before(&self, base: &Oid) -> Result<Option<String>, StepFailure> {
+    async fn failed_before(&self, base: &Oid) -> Result<Option<Vec<String>>, StepFailure> {
         let tester = tester(self.state, self.root, None);
         let wanted = Wanted { baseline: Some(base.to_string()), ..Wanted::default() };
         let Ok(compared) = tested(&tester, &wanted, self.cancel).await else { return Ok(None) };
@@ -100,8 +97,8 @@ impl CheckoutContext<'_> {
     }
 }
 
-/// The failing tests in words, if the base has every one of them and lost none.
-fn only_known_failures(tested: &Tested) -> Option<String> {
+/// The failing tests, if the base has every one of them and lost none.
+fn only_known_failures(tested: &Tested) -> Option<Vec<String>> {
     let mut known = Vec::new();
     for project in tested.projects.iter().filter(|project| !project.report.success) {
         let comparison = project.comparison.as_ref()?;
@@ -110,5 +107,5 @@ fn only_known_failures(tested: &Tested) -> Option<String> {
         }
         known.extend(comparison.known.iter().map(|test| test.name.clone()));
     }
-    (!known.is_empty()).then(|| known.join(", "))
+    (!known.is_empty()).then_some(known)
 }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex as SyncMutex, PoisonError};
 
-use rehearsal_core::{Delivery, OutcomeName, RedVerdict, StepFailure};
+use rehearsal_core::{Delivery, Notice, OutcomeName, RedVerdict, StepFailure};
 use rehearsal_forge::{Candidate, CandidateError, LandError, PrState, Worktree, WorktreeError, Worktrees};
 use rehearsal_git::Oid;
 use tokio::sync::{Mutex, oneshot};
@@ -190,7 +190,7 @@ impl StepContext<'_> {
 
     async fn give_back(&self, checkout: &Worktree, commit: &Oid) {
         if let Err(error) = clear(self.worktrees, checkout, commit).await {
-            self.state.warn(format!("the checkout of a gate stays where it is: {error}"));
+            self.state.warn(Notice::GateCheckoutKept { error: error.to_string() });
         }
     }
 
@@ -218,9 +218,7 @@ impl StepContext<'_> {
         let tip = self.base_tip().await?;
         let landed = merged.commit.unwrap_or_else(|| tip.clone());
         if self.tree(&landed).await.ok().as_ref() != Some(&tree) {
-            self.state.warn(format!(
-                "pull request {number} was merged onto a base that had moved: {landed:.10} is not the tree that was tested"
-            ));
+            self.state.warn(Notice::MergedUntested { number, commit: landed.clone() });
         }
         Ok(landed)
     }

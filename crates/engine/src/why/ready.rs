@@ -2,10 +2,10 @@
 
 use rehearsal_core::flow::{End, Flow};
 use rehearsal_core::guard::Hindrance;
-use rehearsal_core::{Standing, Task};
+use rehearsal_core::{NextAction, Standing, Task};
 use rehearsal_store::{Store, StoreError};
 
-use super::{Surroundings, Why, run_command};
+use super::{Surroundings, Why};
 use crate::worker::Presence;
 
 pub(super) async fn explain(
@@ -21,14 +21,14 @@ pub(super) async fn explain(
     let works_somewhere = Presence::is_anyone_here(around.state_dir);
     if works_somewhere {
         why.reasons.push("it is ready: the next worker that is free takes it".into());
-        why.next.push("rehearsal status --watch".into());
+        why.next.push(NextAction::WatchStatus);
         return Ok(());
     }
     match (flow.fits_a_loop(), &task.session) {
         (Ok(()), Some(_)) => explain_turn(store, task, around, why).await,
         _ => {
             why.reasons.push("it is ready, and no worker is running here".into());
-            why.next.push("rehearsal work".into());
+            why.next.push(NextAction::Work);
             Ok(())
         }
     }
@@ -47,13 +47,13 @@ async fn explain_dependencies(store: &dyn Store, task: &Task, why: &mut Why) -> 
                     "failed"
                 };
                 why.reasons.push(format!("it depends on {} ({}), which {how}", other.id, other.title));
-                why.next.push(format!("rehearsal why {}", other.id));
-                why.next.push(format!("rehearsal task retry {}", other.id));
+                why.next.push(NextAction::Why { task: other.id.clone() });
+                why.next.push(NextAction::Retry { task: other.id });
             }
             Some(other) => {
                 let status = other.status();
                 why.reasons.push(format!("it depends on {} ({}), which is {status}", other.id, other.title));
-                why.next.push(format!("rehearsal why {}", other.id));
+                why.next.push(NextAction::Why { task: other.id });
             }
             None => why.reasons.push(format!("it depends on {id}, which does not exist")),
         }
@@ -71,24 +71,21 @@ pub(super) async fn explain_hindrance(
 ) -> Result<bool, StoreError> {
     let Some(hindrance) = store.hindrance(task, around.limits, around.now).await? else { return Ok(false) };
     why.reasons.push(hindrance.to_string());
-    let id = &task.id;
     match hindrance {
         Hindrance::Disabled { agent } => {
-            why.next.push(format!(
-                "rehearsal config show --origin   # then set `enabled: true` under `agents.{agent}`"
-            ));
+            why.next.push(NextAction::EnableAgent { agent });
         }
         Hindrance::Held { lane, hold } => {
             why.until = hold.until.or(why.until);
-            why.next.push(format!("rehearsal resume {lane}"));
+            why.next.push(NextAction::Resume { lane });
         }
         Hindrance::TooSoon { until, .. } => why.until = Some(until),
         Hindrance::AllBusy { .. } | Hindrance::AgentBusy { .. } => {
-            why.next.push("rehearsal status --watch".into());
+            why.next.push(NextAction::WatchStatus);
         }
-        Hindrance::StateFull { state, .. } => why.next.push(format!("rehearsal task list --state {state}")),
-        Hindrance::Spent { .. } => why.next.push(format!("rehearsal task edit {id} --max-cost USD")),
-        Hindrance::Overlap { task, .. } => why.next.push(format!("rehearsal why {task}")),
+        Hindrance::StateFull { state, .. } => why.next.push(NextAction::ListTasks { state }),
+        Hindrance::Spent { .. } => why.next.push(NextAction::RaiseCostLimit { task: task.id.clone() }),
+        Hindrance::Overlap { task, .. } => why.next.push(NextAction::Why { task }),
     }
     Ok(true)
 }
@@ -109,7 +106,7 @@ async fn explain_turn(
     }
     if around.loop_holder.is_none() {
         why.reasons.push("it is ready, and no loop is running".into());
-        why.next.push(run_command(task));
+        why.next.push(NextAction::Run { session: task.session.clone() });
     }
     Ok(())
 }

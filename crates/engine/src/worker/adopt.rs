@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::{BootInstant, Orphan, Rendezvous};
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Claim, RunId, RunStart, Standing, StepFailure, Task, Timestamp, WorkerId};
+use rehearsal_core::{Claim, Notice, RunId, RunStart, Standing, StepFailure, Task, Timestamp, WorkerId};
 use rehearsal_forge::{CheckoutPrint, Worktree};
 use rehearsal_git::Oid;
 use rehearsal_process::AdoptError;
@@ -124,7 +124,7 @@ impl WorkerState {
             Err(AdoptError::HasWorker) => return Ok(Adoption::InOtherHands),
             Err(AdoptError::Gone) => return Ok(Adoption::NotPossible),
             Err(error @ AdoptError::NotUnderstood { .. }) => {
-                self.warn(format!("run {} cannot be gone on with: {error}", claim.run));
+                self.warn(Notice::RunNotAdopted { run: claim.run.clone(), error: error.to_string() });
                 return Ok(Adoption::NotPossible);
             }
         };

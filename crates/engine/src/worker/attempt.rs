@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rehearsal_agent::{RunReport, RunRequest, Watch};
 use rehearsal_core::{
-    Actor, AgentName, Blame, Evidence, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
+    Actor, AgentName, Blame, Evidence, Notice, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
 };
 use rehearsal_forge::{CheckoutPrint, Work, Worktree};
 use rehearsal_git::Git;
@@ -45,7 +45,7 @@ impl Slot<'_> {
             return Err(ClaimExit::Lost);
         }
         if let Err(error) = outcome_file::write(&state.run_dir(&start.id), start, report, state.now()) {
-            state.warn(format!("the report of run {} is not kept: {error}", start.id));
+            state.warn(Notice::ReportNotSaved { run: start.id.clone(), error: error.to_string() });
         }
         self.reach(Moment::ReportKept).await?;
         self.write_down(start, report).await?;
@@ -141,12 +141,7 @@ impl Slot<'_> {
         if let Some(before) = &surroundings.checkout
             && let Ok(Some(trespass)) = before.trespass_since().await
         {
-            let files =
-                if trespass.files.is_empty() { "its branch".to_owned() } else { trespass.files.join(", ") };
-            report.warnings.push(format!(
-                "the main checkout was written to while run {} had a worktree of its own: {files}",
-                self.run
-            ));
+            report.warnings.push(Notice::CheckoutChanged { run: self.run.clone(), files: trespass.files });
         }
         if self.only_decides() {
             self.undo_what_a_reviewer_did(worktree, report).await;
@@ -179,9 +174,7 @@ impl Slot<'_> {
         }
         let _ = git.run(&["reset", "--quiet", "--hard", worktree.head.as_str()]).await;
         let _ = git.run(&["clean", "--quiet", "-fd"]).await;
-        report
-            .warnings
-            .push("the reviewer changed files, which was undone: it is asked for a decision only".into());
+        report.warnings.push(Notice::ReviewerChangesUndone);
     }
 
     /// What is asked of the agent, and whether its budget is what is left of the worker's; or what stands in the way.
@@ -227,11 +220,11 @@ impl Slot<'_> {
 
     async fn write_down(&mut self, start: &RunStart, report: &RunReport) -> Result<(), ClaimExit> {
         let state = self.state;
-        for message in &report.warnings {
-            state.warn(message.clone());
+        for notice in &report.warnings {
+            state.warn(notice.clone());
         }
         let end = end_of(report, state.now());
-        let warn = |message| state.warn(message);
+        let warn = |notice| state.warn(notice);
         let ledger = Ledger { store: &*state.worker.store, now: state.now(), warn: &warn };
         let meaning = match state.worker.options.policy {
             Policy::Session(_) => Meaning::OneIteration,
@@ -287,11 +280,8 @@ impl WorkerState {
     fn count_run(&self, start: &RunStart, end: &RunEnd) {
         self.tally(|tally| tally.add(&start.id, end));
         let ran = end.verdict.outcome.blame() != Blame::System;
-        if let (Some(limit), None, true) = (self.worker.options.max_cost, end.cost_usd, ran) {
-            let run = &start.id;
-            self.warn(format!(
-                "run {run} did not tell what it cost: the limit of ${limit:.2} holds only what is told"
-            ));
+        if let (Some(limit_usd), None, true) = (self.worker.options.max_cost, end.cost_usd, ran) {
+            self.warn(Notice::CostUnknown { run: start.id.clone(), limit_usd });
         }
     }
 }

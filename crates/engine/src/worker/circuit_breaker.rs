@@ -38,7 +38,7 @@ impl WorkerState {
         if matches!(self.worker.options.policy, Policy::Session(_)) {
             return Ok(true);
         }
-        let reason = format!("{outcome} (mend it, then `rehearsal resume {lane}`)");
+        let reason = outcome.to_string();
         self.hold(lane, Hold { cause: HoldCause::System(name), reason, until: None }).await?;
         Ok(true)
     }
@@ -52,7 +52,6 @@ impl WorkerState {
         if self.count_setback("steps", Some(outcome)) < STOP_THE_LINE_AFTER {
             return Ok(());
         }
-        let reason = format!("{reason} (mend it, then `rehearsal resume`)");
         self.hold(Lane::All, Hold { cause: HoldCause::System(outcome), reason, until: None }).await
     }
 

@@ -1,8 +1,8 @@
 //! What a worker tells while it works, and what it comes to.
 
 use rehearsal_core::{
-    Activity, AgentName, Hold, Lane, Outcome, RunId, SessionName, StateName, StepFailure, Task, TaskId,
-    Timestamp, Tokens, WorkerId,
+    Activity, AgentName, Hold, Lane, Notice, Outcome, RunId, SessionName, StateName, StepFailure, Task,
+    TaskId, Timestamp, Tokens, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +172,7 @@ pub enum WorkEvent {
     /// Something that a person should know.
     Warning {
         /// What.
-        message: String,
+        notice: Notice,
     },
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rehearsal_agent::{BootInstant, Lease, LeaseKeeper};
-use rehearsal_core::{Fence, Task, TaskId};
+use rehearsal_core::{Fence, Notice, Task, TaskId};
 use tokio_util::sync::CancellationToken;
 
 use super::WorkerState;
@@ -29,7 +29,7 @@ impl WorkerState {
                     self.last_beat.store(asked_at.0, Ordering::SeqCst);
                     self.claims.beaten(&claims, &still_held, since_boot, lease);
                 }
-                Err(error) => self.warn(format!("the leases could not be prolonged: {error}")),
+                Err(error) => self.warn(Notice::LeasesNotRenewed { error: error.to_string() }),
             }
         }
     }

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::{Hindrance, Limits, Situation};
 use rehearsal_core::{
-    Actor, BoxFuture, Event, Fence, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
+    Actor, BoxFuture, Event, Fence, Notice, ProgressEntry, Run, Session, SessionName, Task, TaskId, Timestamp,
 };
 use rehearsal_store::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
@@ -82,14 +82,14 @@ impl Waiting {
 
     fn answered(&self) {
         if self.told.swap(false, Ordering::Relaxed) {
-            self.warn("the database answers again".to_owned());
+            self.warn(Notice::DatabaseBack);
         }
     }
 
     /// Waits longer each time. Whether to ask again then.
     async fn wait(&self, error: &(dyn std::error::Error + Send + Sync), tries: &mut u32) -> bool {
         if !self.told.swap(true, Ordering::Relaxed) {
-            self.warn(format!("{error}; it is asked again until it answers"));
+            self.warn(Notice::DatabaseUnreachable { error: error.to_string() });
         }
         let (first, longest) = PAUSES;
         let pause = first.saturating_mul(1 << (*tries).min(10)).min(longest);
@@ -102,8 +102,8 @@ impl Waiting {
         }
     }
 
-    fn warn(&self, message: String) {
-        (self.reporter)(WorkEvent::Warning { message });
+    fn warn(&self, notice: Notice) {
+        (self.reporter)(WorkEvent::Warning { notice });
     }
 }
 

@@ -11,7 +11,7 @@ use rehearsal_agent::{RunReport, release_git_locks};
 use rehearsal_core::flow::End;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Actor, Claim, Outcome, Run, RunEnd, RunId, Standing, Task, TaskId, Timestamp, WorkerId,
+    Actor, Claim, Notice, Outcome, Run, RunEnd, RunId, Standing, Task, TaskId, Timestamp, WorkerId,
 };
 use rehearsal_forge::GcMode;
 use rehearsal_store::{Change, CommitError, FindError, Store, StoreError};
@@ -131,7 +131,7 @@ impl WorkerState {
                 && let Some(task) = self.task_that_is_left(&of).await
                 && let Err(error) = clear_gate_of(&task, worktrees).await
             {
-                self.warn(format!("the checkout of a gate stays where it is: {error}"));
+                self.warn(Notice::GateCheckoutKept { error: error.to_string() });
             }
         }
     }
@@ -178,9 +178,10 @@ impl WorkerState {
     }
 
     fn end_processes_of(&self, run: &RunId) {
-        let left = rehearsal_process::kill_processes_in(&self.run_dir(run));
-        if left.count > 0 {
-            self.warn(format!("processes of run {run} were still alive and were ended: {left}"));
+        let rehearsal_process::Escaped { count, names } =
+            rehearsal_process::kill_processes_in(&self.run_dir(run));
+        if count > 0 {
+            self.warn(Notice::LeftRunKilled { run: run.clone(), count, names });
         }
     }
 
@@ -188,8 +189,8 @@ impl WorkerState {
     async fn finish_left_run_of_loop(&self, run: &Run) -> Result<Outcome, WorkError> {
         let run_dir = self.run_dir(&run.start.id);
         self.end_processes_of(&run.start.id);
-        if let Some(message) = release_git_locks(self.worker.workspace.root(), &run_dir).await {
-            self.warn(message);
+        if let Some(notice) = release_git_locks(self.worker.workspace.root(), &run_dir).await {
+            self.warn(notice);
         }
         let report = outcome_file::read(&run_dir);
         self.finish_left_run(run, report.as_ref(), Meaning::OneIteration).await?;
@@ -203,7 +204,7 @@ impl WorkerState {
         report: Option<&RunReport>,
         meaning: Meaning,
     ) -> Result<Option<Task>, WorkError> {
-        let warn = |message| self.warn(message);
+        let warn = |notice| self.warn(notice);
         let ledger = Ledger { store: &*self.worker.store, now: self.now(), warn: &warn };
         let (end, reported) = match report {
             Some(report) => (end_of(report, self.now()), Reported::of(report, &run.start.task)),

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Blame, Delivery, Outcome, Promise, RunId, Standing, StateName, StepFailure, Task, Wait,
+    Blame, Delivery, Notice, Outcome, Promise, RunId, Standing, StateName, StepFailure, Task, Wait,
 };
 use rehearsal_forge::{Occupied, Work, Worktree};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
@@ -260,10 +260,7 @@ impl Slot<'_> {
     ) -> Result<Option<Result<Delivery, StepFailure>>, ClaimExit> {
         let path = match self.worktree().await {
             Ok(worktree) if self.is_gone(worktree) => {
-                self.state.warn(format!(
-                    "the work on task {} is gone with its machine: the agent has to work again",
-                    self.task.id
-                ));
+                self.state.warn(Notice::WorkLost { task: self.task.id.clone() });
                 return Ok(None);
             }
             Ok(worktree) => worktree.path.clone(),

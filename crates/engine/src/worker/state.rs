@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::Utf8PathBuf;
-use rehearsal_core::{Actor, RunId, Task, TaskId, Timestamp, WorkerId};
+use rehearsal_core::{Actor, Notice, RunId, Task, TaskId, Timestamp, WorkerId};
 use rehearsal_store::{Change, CommitError, Committed};
 
 use super::adopt::Adopted;
@@ -163,8 +163,8 @@ impl WorkerState {
         (self.worker.reporter)(event);
     }
 
-    pub(crate) fn warn(&self, message: String) {
-        self.tell(WorkEvent::Warning { message });
+    pub(crate) fn warn(&self, notice: Notice) {
+        self.tell(WorkEvent::Warning { notice });
     }
 
     /// Lets the listener have its say.

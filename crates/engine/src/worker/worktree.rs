@@ -1,6 +1,6 @@
 //! Where a task is worked on, and whether the newest of its work is there.
 
-use rehearsal_core::{OutcomeName, RunId, StepFailure, Task};
+use rehearsal_core::{Notice, OutcomeName, RunId, StepFailure, Task};
 use rehearsal_forge::{Occupied, Origin, Released, RemoteError, Worktree, WorktreeError, Worktrees, fetch};
 use rehearsal_git::{Git, Oid};
 
@@ -125,14 +125,16 @@ impl Slot<'_> {
             worktree: worktree.path.to_string(),
             origin: origin.to_owned(),
         });
-        let what = match &worktree.origin {
-            Origin::Rebuilt { set_aside: Some(path), .. } => format!("was broken; its files are in `{path}`"),
-            Origin::Brought { set_aside: Some(path) } => {
-                format!("was left behind by work in another place; what only it had is in `{path}`")
+        let task = self.task.id.clone();
+        match &worktree.origin {
+            Origin::Rebuilt { set_aside: Some(path), .. } => {
+                self.state.warn(Notice::WorktreeRebuilt { task, set_aside: path.to_string() });
             }
-            _ => return,
-        };
-        self.state.warn(format!("the worktree of task {} {what}", self.task.id));
+            Origin::Brought { set_aside: Some(path) } => {
+                self.state.warn(Notice::WorktreeUpdated { task, set_aside: path.to_string() });
+            }
+            _ => {}
+        }
     }
 }
 
@@ -156,7 +158,7 @@ impl WorkerState {
             released = self.keep_and_release(worktrees, task, saved).await.unwrap_or(released);
         }
         if let Err(error) = released {
-            self.warn(format!("the worktree of task {} stays: {error}", task.id));
+            self.warn(Notice::WorktreeKept { task: task.id.clone(), error: error.to_string() });
         }
     }
 
@@ -172,10 +174,7 @@ impl WorkerState {
         saved.push(commit);
         let released = worktrees.release(&task.id, task.fence, &saved).await;
         if released.is_ok() {
-            self.warn(format!(
-                "task {} was done in another place; what an earlier attempt did here is kept as `{reference}`",
-                task.id
-            ));
+            self.warn(Notice::EarlierWorkSaved { task: task.id.clone(), reference });
         }
         Some(released)
     }

@@ -104,10 +104,7 @@ fn a_cost_that_is_not_told_is_not_zero() {
         assert_eq!(summary.tokens.map(|tokens| (tokens.input, tokens.output)), Some((20, 10)));
         assert_eq!(
             stage.warnings().await,
-            [
-                "run #1 did not tell what it cost: the limit of $1.00 holds only what is told",
-                "run #3 did not tell what it cost: the limit of $1.00 holds only what is told",
-            ]
+            ["cost_unknown limit_usd=1.0 run=#1", "cost_unknown limit_usd=1.0 run=#3",]
         );
         let costs: Vec<Option<f64>> =
             stage.runs().await.iter().map(|run| run.end.as_ref().unwrap().cost_usd).collect();

@@ -109,11 +109,11 @@ fn strangers_are_refused_aloud() {
         assert_eq!(
             stage.warnings().await,
             [
-                "run #1 reported on task `theirs`, which is ignored: it belongs to another session",
-                "run #1 reported on task `nobodys`, which is ignored: it belongs to another session",
-                "run #1 reported on task `parrse`, which is ignored: there is no task `parrse`",
-                "run #1 reported on task `pr`, which is ignored: `pr` could be any of these tasks: print, printer",
-                "not taken over: task `print` is already done",
+                "reported_task_ignored run=#1 task=theirs",
+                "reported_task_ignored run=#1 task=nobodys",
+                "reported_task_ignored error=there is no task `parrse` run=#1 task=parrse",
+                "reported_task_ignored error=`pr` could be any of these tasks: print, printer run=#1 task=pr",
+                "change_refused error=task `print` is already done",
             ]
         );
         assert_eq!(stage.status("theirs").await, "todo");
@@ -137,7 +137,7 @@ fn a_run_that_broke_down_or_was_ended_has_changed_nothing() {
             assert_eq!(stage.status("print").await, "todo");
             assert_eq!(journal(stage).await, Vec::<String>::new());
             let name = stage.runs().await[0].outcome().unwrap().name();
-            let warning = format!("what run #1 reported does not count, because it ended with {name}");
+            let warning = format!("report_ignored outcome={name} run=#1");
             assert_eq!(stage.warnings().await, [warning]);
         });
     }
@@ -178,7 +178,7 @@ fn a_text_without_end_is_cut_short_and_stops_nothing() {
         assert_eq!(stage.status("parse").await, "done");
         assert_eq!(stage.status("print").await, "blocked");
         assert_eq!(journal(stage).await[0].chars().count(), 20_000);
-        let warning = "run #1 reported a text of 60000 bytes, which is cut short";
+        let warning = "reported_text_cut bytes=60000 run=#1";
         assert_eq!(stage.warnings().await, [warning, warning]);
     });
 }

@@ -181,7 +181,7 @@ impl Stage {
     pub(crate) async fn warnings(&self) -> Vec<String> {
         let runs = self.runs().await;
         let warnings = self.told().into_iter().filter_map(|event| match event {
-            WorkEvent::Warning { message } => Some(numbered(&runs, message)),
+            WorkEvent::Warning { notice } => Some(numbered(&runs, notice.to_string())),
             _ => None,
         });
         warnings.collect()

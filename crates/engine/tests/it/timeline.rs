@@ -30,7 +30,7 @@ fn line(event: &WorkEvent) -> String {
         WorkEvent::Waiting { reason: Some(reason), until: Some(until) } => {
             format!("waiting {} s: {reason}", until.since(BEGINNING).as_secs())
         }
-        WorkEvent::Warning { message } => format!("warning: {message}"),
+        WorkEvent::Warning { notice } => format!("warning: {notice}"),
         WorkEvent::Moved { task, status, .. } => format!("{task} is now {status}"),
         WorkEvent::Held { lane, hold } => format!("{lane} is held: {}", hold.reason),
         other => format!("{other:?}"),
@@ -82,7 +82,7 @@ fn a_reporter_is_told_of_everything_in_order() {
           #1 Text { text: "hm" }
           #1 Text { text: "<promise>COMPLETE</promise>" }
           #1 Usage { tokens: Tokens { input: 100, cached: 0, output: 20 }, cost_usd: Some(0.25) }
-        warning: run #1 reported on task `nonsense`, which is ignored: there is no task `nonsense`
+        warning: reported_task_ignored error=there is no task `nonsense` run=#1 task=nonsense
         #1 ended with done (1 commits, 2 files, Some(0.25), 60000 ms)
         parse (parse) is done
         parse is now done

@@ -55,7 +55,7 @@ async fn die(studio: &mut Studio, moment: Moment, step: &'static str) {
     studio.moments = Arc::new(Undisturbed);
 }
 
-const GONE: &str = "the work on task t1 is gone with its machine: the agent has to work again";
+const GONE: &str = "work_lost task=t1";
 
 #[test]
 fn work_that_is_gone_with_its_machine_is_done_again() {
@@ -276,9 +276,7 @@ fn what_was_done_in_vain_is_kept_and_its_place_given_back() {
         let kept = git(&studio.root(), &["for-each-ref", "--format=%(refname)", "refs/rehearsal/left"]);
         let kept = kept.trim();
         assert_eq!(git(&studio.root(), &["show", &format!("{kept}:b.txt")]), "in vain\n");
-        let told = format!(
-            "task t1 was done in another place; what an earlier attempt did here is kept as `{kept}`"
-        );
+        let told = format!("earlier_work_saved reference={kept} task=t1");
         assert_eq!(studio.warnings(), [GONE.to_owned(), told]);
         let worktrees = git(&studio.root(), &["worktree", "list", "--porcelain"]);
         assert!(!worktrees.contains("locked rehearsal t1/"), "{worktrees}");

@@ -250,10 +250,7 @@ fn a_store_that_is_away_every_other_time_changes_nothing() {
         let warnings = studio.warnings();
         assert_eq!(
             warnings[..2],
-            [
-                "the database cannot be reached: nobody is there; it is asked again until it answers",
-                "the database answers again"
-            ]
+            ["database_unreachable error=the database cannot be reached: nobody is there", "database_back"]
         );
     });
 }

@@ -202,7 +202,7 @@ impl Studio {
 
     pub(crate) fn warnings(&self) -> Vec<String> {
         let warnings = self.told().into_iter().filter_map(|event| match event {
-            WorkEvent::Warning { message } => Some(message),
+            WorkEvent::Warning { notice } => Some(notice.to_string()),
             _ => None,
         });
         warnings.collect()

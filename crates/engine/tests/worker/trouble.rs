@@ -86,11 +86,7 @@ fn a_missing_agent_stops_its_line_after_the_second_task_and_fails_nobody() {
         let [(lane, hold)] = summary.held.as_slice() else { panic!("{:?}", summary.held) };
         assert_eq!(lane.to_string(), "agent:implementer");
         assert_eq!(hold.cause, HoldCause::System(OutcomeName::AgentMissing));
-        assert!(
-            hold.reason.ends_with("(mend it, then `rehearsal resume agent:implementer`)"),
-            "{}",
-            hold.reason
-        );
+        assert!(hold.reason.starts_with("agent_missing: "), "{}", hold.reason);
         for id in ["t1", "t2", "t3"] {
             let task = studio.task(id).await;
             assert_eq!(task.attempts, 0, "{id} was not blamed");
@@ -193,8 +189,7 @@ fn a_write_to_the_main_checkout_is_told() {
         studio.work().await;
         let warnings = studio.warnings();
         assert!(
-            warnings.iter().any(|text| text.starts_with("the main checkout was written to while run ")
-                && text.ends_with(" had a worktree of its own: stray.txt")),
+            warnings.iter().any(|text| text.starts_with(r#"checkout_changed files=["stray.txt"] run="#)),
             "{warnings:?}"
         );
         assert_eq!(studio.status("t1").await, "done");

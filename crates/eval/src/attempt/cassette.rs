@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::workspace::{Workspace, failed};
 use crate::case::Case;
-use crate::run::TrialError;
+use crate::run::{Obstacle, TrialError};
 use crate::trial::{Replay, Source, TrialId, Variant};
 
 /// More differences than anyone reads.
@@ -60,11 +60,9 @@ impl Cassettes {
         let first = self.named(case, id, "");
         let found = [self.made_at(case, id), first.clone()].into_iter().find(|path| path.exists());
         found.ok_or_else(|| {
-            let (eval, case) = (&self.eval, &case.name);
-            let name = first.strip_prefix(&self.directory).unwrap_or(&first);
-            TrialError::Skipped(format!(
-                "there is no recording `{name}`; record it first: rehearsal eval run {eval} --case {case} --record"
-            ))
+            let name = first.strip_prefix(&self.directory).unwrap_or(&first).to_string();
+            let (eval, case) = (self.eval.clone(), case.name.clone());
+            TrialError::Obstacle(Obstacle::NotRecorded { name, eval, case })
         })
     }
 
@@ -243,13 +241,12 @@ pub(crate) fn replay(report: &PlayReport) -> Replay {
 
 /// Opens a recording to replay. One that contains a known secret is refused: a reported difference could reveal it.
 pub(crate) fn open_to_play(path: &Utf8Path, secrets: &Secrets) -> Result<Cassette, TrialError> {
-    Cassette::open_without(secrets, path.as_std_path()).map_err(|error| {
-        TrialError::Failed(match error {
-            ReadError::Secret(_) => {
-                format!("{error}, which `rehearsal cassette redact` takes out: `{path}` is not played")
-            }
-            error => format!("`{path}` cannot be played: {error}; record it again"),
-        })
+    Cassette::open_without(secrets, path.as_std_path()).map_err(|error| match error {
+        ReadError::Secret(_) => {
+            let (cassette, error) = (path.to_string(), error.to_string());
+            TrialError::Obstacle(Obstacle::HoldsSecrets { cassette, error })
+        }
+        error => TrialError::Failed(format!("`{path}` cannot be played: {error}; record it again")),
     })
 }
 

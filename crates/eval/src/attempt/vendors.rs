@@ -18,7 +18,7 @@ use super::model::{CassetteModel, ModelCassette};
 use super::workspace::failed;
 use crate::case::{Case, Eval};
 use crate::direct::{Direct, answered, echoed, question};
-use crate::run::TrialError;
+use crate::run::{Obstacle, TrialError};
 use crate::trial::{Trial, TrialId};
 
 /// The vendors of an eval. All trials share one client, and so one connection pool, per vendor.
@@ -82,9 +82,9 @@ impl Vendors {
         match self.known.get(&dialect) {
             Some(Ok(client)) => Ok(Arc::clone(client)),
             Some(Err(NotAsked::Impossible(why))) => Err(failed(agent, why)),
-            Some(Err(NotAsked::SpendsTokens)) | None => Err(TrialError::Skipped(format!(
-                "`{agent}` spends tokens: run it with --live, or give it the address of a stand-in such as `rehearsal stage`"
-            ))),
+            Some(Err(NotAsked::SpendsTokens)) | None => {
+                Err(TrialError::Obstacle(Obstacle::ModelSpendsTokens { model: agent.clone() }))
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ fn record(agent: &str, case: &str, number: u32, verdict: Verdict, source: Source
         tokens: Some(Tokens { input: 10, cached: 0, output: 0 }),
         ..Trial::blank(id.clone(), source, Timestamp(0))
     };
-    Record { id, verdict, reason: None, graded: vec![], trial: Some(trial) }
+    Record { id, verdict, reason: None, obstacle: None, graded: vec![], trial: Some(trial) }
 }
 
 /// Trials from letters: `p` passed, `f` failed, `e` an error.

@@ -4,7 +4,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::error::SandboxError;
 use crate::home;
-use crate::policy::{Network, Policy, ProjectMode};
+use crate::policy::{Network, Policy};
+use rehearsal_core::sandbox::ProjectMode;
 
 /// The paths of a policy as they really are: absolute, without links.
 #[derive(Debug, Clone, PartialEq, Eq)]

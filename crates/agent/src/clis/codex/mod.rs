@@ -1,6 +1,6 @@
 //! Codex.
 
-use rehearsal_core::{Bounds, Keep, ModelClient, Rewrite};
+use rehearsal_core::{Bounds, Feature, Keep, ModelClient, Rewrite};
 
 use super::stage::KEY;
 use super::{AgentCli, Endpoint, Retries, Sessions, StageModel, StageSetup, VendorApi};
@@ -109,12 +109,9 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
         offer.flag("--config", &[setting]);
     }
     offer.option("--model", request.model.as_deref());
-    offer.lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");
-    offer.lost(request.budget.turns.is_some(), "it has no turn limit, so the turn limit has no effect");
-    offer.lost(
-        request.budget.tokens.is_some(),
-        "it tells its tokens only at the end, so the token limit cannot stop it",
-    );
+    offer.lost(request.budget.usd.is_some(), Feature::CostLimit);
+    offer.lost(request.budget.turns.is_some(), Feature::TurnLimit);
+    offer.lost(request.budget.tokens.is_some(), Feature::TokensMeanwhile);
     offer.args(&["-"]);
     offer.finish_with_system_prompt_in_prompt(request)
 }

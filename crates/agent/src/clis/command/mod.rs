@@ -1,6 +1,6 @@
 //! Any program as an agent: the prompt on its standard input, its text on its standard output.
 
-use rehearsal_core::{Activity, Exit, WireReport, WireShape};
+use rehearsal_core::{Activity, Exit, Feature, WireReport, WireShape};
 
 use super::stage::KEYS_OF_ALL;
 use super::{AgentCli, Sessions, StageSetup};
@@ -39,15 +39,12 @@ pub(super) const PLAIN: AgentCli = AgentCli {
 };
 
 fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
-    offer.lost(request.model.is_some(), "a model cannot be chosen");
-    offer.lost(request.resume.is_some(), "a session cannot be resumed");
-    offer.lost(request.permission == Permission::Plan, "nothing keeps it from changing files");
-    offer.lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");
-    offer.lost(
-        request.budget.tokens.is_some(),
-        "it does not tell its tokens, so the token limit has no effect",
-    );
-    offer.lost(request.budget.turns.is_some(), "it has no turns, so the turn limit has no effect");
+    offer.lost(request.model.is_some(), Feature::Model);
+    offer.lost(request.resume.is_some(), Feature::Resume);
+    offer.lost(request.permission == Permission::Plan, Feature::ReadOnly);
+    offer.lost(request.budget.usd.is_some(), Feature::CostLimit);
+    offer.lost(request.budget.tokens.is_some(), Feature::TokenLimit);
+    offer.lost(request.budget.turns.is_some(), Feature::TurnLimit);
     offer.finish_with_system_prompt_in_prompt(request)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::config::HumanDuration;
-use rehearsal_core::{Activity, WireEnd, WireReport};
+use rehearsal_core::{Activity, Feature, WireEnd, WireReport};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentCli, Endpoint, StageModel, StageSetup};
@@ -90,11 +90,8 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
     if request.permission == Permission::Plan {
         offer.args(&["--read-only"]);
     }
-    offer.lost(request.resume.is_some(), "a session cannot be resumed, so it begins anew");
-    offer.lost(
-        request.budget.usd.is_some(),
-        "it does not know what its tokens cost, so the cost limit has no effect",
-    );
+    offer.lost(request.resume.is_some(), Feature::Resume);
+    offer.lost(request.budget.usd.is_some(), Feature::CostLimit);
     offer.finish(request)
 }
 

@@ -1,7 +1,7 @@
 //! Gemini CLI.
 
 use camino::Utf8PathBuf;
-use rehearsal_core::{Bounds, Keep, ModelClient, Rewrite};
+use rehearsal_core::{Bounds, Feature, Keep, ModelClient, Rewrite};
 
 use super::stage::KEY;
 use super::{AgentCli, Endpoint, StageSetup, VendorApi};
@@ -103,15 +103,9 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
     }
     offer.option("--model", request.model.as_deref());
     offer.option("--resume", request.resume.as_deref());
-    offer.lost(request.budget.usd.is_some(), "it does not tell its cost, so the cost limit has no effect");
-    offer.lost(
-        request.budget.turns.is_some(),
-        "its turn limit can only be set in its settings, so this one has no effect",
-    );
-    offer.lost(
-        request.budget.tokens.is_some(),
-        "it tells its tokens only at the end, so the token limit cannot stop it",
-    );
+    offer.lost(request.budget.usd.is_some(), Feature::CostLimit);
+    offer.lost(request.budget.turns.is_some(), Feature::TurnLimit);
+    offer.lost(request.budget.tokens.is_some(), Feature::TokensMeanwhile);
     // Otherwise it starts itself again, and the first process ignores signals.
     offer.env("GEMINI_CLI_NO_RELAUNCH", "1");
     offer.env("GEMINI_CLI_TRUST_WORKSPACE", "true");

@@ -1,7 +1,7 @@
 //! opencode.
 
 use camino::Utf8PathBuf;
-use rehearsal_core::ModelClient;
+use rehearsal_core::{Feature, ModelClient};
 use serde_json::{Value, json};
 
 use super::stage::KEY;
@@ -99,7 +99,7 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
     offer.option("--session", request.resume.as_deref());
     // With a title it asks no second model for one.
     offer.flag("--title", &[&format!("rehearsal {}", request.run)]);
-    offer.lost(request.budget.turns.is_some(), "it has no turn limit, so the turn limit has no effect");
+    offer.lost(request.budget.turns.is_some(), Feature::TurnLimit);
     for name in ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD", "OPENCODE_DISABLE_SHARE"] {
         offer.env(name, "1");
     }

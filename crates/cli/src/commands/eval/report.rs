@@ -222,10 +222,11 @@ fn wrong(record: &Record, ui: Ui) {
         return;
     }
     let id = &record.id;
-    let reason =
-        record.reason.as_ref().map(|reason| format!(": {}", one_line(reason, 160))).unwrap_or_default();
+    let reason = record.reason.as_ref().map(|reason| format!(": {}", one_line(reason, 160)));
+    let remedy = record.obstacle.as_ref().map(|obstacle| format!("; {}", harmless(&words::remedy(obstacle))));
+    let (reason, remedy) = (reason.unwrap_or_default(), remedy.unwrap_or_default());
     ui.say(format!(
-        "{} {}, {}, trial {}{reason}",
+        "{} {}, {}, trial {}{reason}{remedy}",
         word(record.verdict),
         id.case,
         harmless(&id.variant.to_string()),

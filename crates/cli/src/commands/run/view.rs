@@ -47,7 +47,9 @@ pub(crate) fn in_words(event: &WorkEvent, iterations: u32, now: Timestamp) -> Op
             let when = words::relative(*until, now);
             styled(ODD, format!("    waiting: {}, going on {when}", harmless(reason)))
         }
-        WorkEvent::Warning { message } => styled(ODD, format!("    note: {}", harmless(message))),
+        WorkEvent::Warning { notice } => {
+            styled(ODD, format!("    note: {}", harmless(&words::notice(notice))))
+        }
         _ => return None,
     })
 }

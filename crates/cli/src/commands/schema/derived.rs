@@ -14,7 +14,7 @@ use rehearsal_core::import::ImportedTask;
 use rehearsal_core::{Activity, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
-use rehearsal_engine::{WorkEvent, WorkSummary, why::Why};
+use rehearsal_engine::WorkSummary;
 use rehearsal_eval::case::EvalFile;
 use rehearsal_eval::summary::Record;
 use rehearsal_scenario::Scenario;
@@ -25,6 +25,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
     cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage, test,
+    why, work,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -63,10 +64,10 @@ const DERIVED: &[(&str, Derive)] = &[
     ("plan", || schema_for!(PlanFile)),
     ("plan-document", document::<plan::PlanDocument>),
     ("run", document::<WorkSummary>),
-    ("run-event", document::<WorkEvent>),
-    ("run-dry", document::<session_loop::DryRun>),
+    ("run-event", document::<work::EventDocument>),
+    ("run-dry", document::<run::DryRun>),
     ("work", document::<work::WorkDocument>),
-    ("work-event", document::<WorkEvent>),
+    ("work-event", document::<work::EventDocument>),
     ("lane", document::<lanes::LaneDocument>),
     ("gc", document::<gc::GcDocument>),
     ("test", document::<test::TestDocument>),
@@ -99,7 +100,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("eval-mutate", document::<rehearsal_eval::mutation_test::MutateDocument>),
     ("status", document::<status::Status>),
     ("logs", document::<logs::LogLine>),
-    ("why", document::<Why>),
+    ("why", document::<why::WhyDocument>),
     ("runs", document::<runs::RunList>),
     ("runs-show", document::<runs::RunDocument>),
     ("agent-list", document::<agents::AgentList>),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use rehearsal_app::command_line;
 use rehearsal_app::work::{EndName, WorkDocument, WorkedTask};
 use rehearsal_core::flow::End;
-use rehearsal_core::{HoldCause, OutcomeName, PullRequestRef, WaitFor};
+use rehearsal_core::{HoldCause, NextAction, OutcomeName, PullRequestRef, WaitFor};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -107,7 +108,7 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
         }
     };
     for lane in document.held.iter().filter(|held| held.hold.until.is_none()) {
-        put(format!("rehearsal resume {}", lane.lane));
+        put(command_line::line(&NextAction::Resume { lane: lane.lane.clone() }));
     }
     let told = document.tasks.iter().chain(&document.stuck);
     for command in told.filter_map(|task| task.next.clone()).take(COMMANDS_NAMED) {
@@ -121,7 +122,7 @@ fn what_to_do(document: &WorkDocument) -> Vec<String> {
     } else if document.tasks.is_empty() && document.blocked > 0 {
         put("rehearsal task list --status blocked".into());
     } else if let (true, Some(task)) = (commands.is_empty(), document.stuck.first()) {
-        commands.push(format!("rehearsal why {}", task.id));
+        commands.push(command_line::line(&NextAction::Why { task: task.id.clone() }));
     }
     commands
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use rehearsal_core::{Activity, Blame, Outcome, StepFailure, TaskId, Timestamp};
+use rehearsal_app::command_line;
+use rehearsal_core::{Activity, Blame, NextAction, Outcome, StepFailure, TaskId, Timestamp};
 use rehearsal_engine::why::gist;
 use rehearsal_engine::{WorkEvent, WorkReporter};
 
@@ -184,12 +185,16 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
             of(task, styled(ODD, text))
         }
         WorkEvent::Held { lane, hold } => {
-            let until =
-                hold.until.map_or_else(String::new, |until| format!(", {}", words::relative(until, now)));
-            styled(ODD, format!("{lane} is held: {}{until}", harmless(&hold.reason)))
+            let until = match hold.until {
+                Some(until) => words::relative(until, now),
+                None => {
+                    format!("until `{}`", command_line::line(&NextAction::Resume { lane: lane.clone() }))
+                }
+            };
+            styled(ODD, format!("{lane} is held: {}, {until}", harmless(&hold.reason)))
         }
         WorkEvent::Waiting { until, .. } => waiting_in_words(*until, now),
-        WorkEvent::Warning { message } => styled(ODD, format!("note: {}", harmless(message))),
+        WorkEvent::Warning { notice } => styled(ODD, format!("note: {}", harmless(&words::notice(notice)))),
     })
 }
 

@@ -1,8 +1,6 @@
-//! What holds, by what, and what does not and why.
+//! What a sandbox confines, by what, and what it does not and why.
 
 use serde::{Deserialize, Serialize};
-
-use crate::policy::{Demand, ProjectMode};
 
 /// What holds for everything that one sandbox runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +95,7 @@ impl Layers {
 }
 
 /// The name of a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the fields of `Layers` say what each is")]
@@ -142,24 +140,28 @@ pub struct LayerReport {
 }
 
 impl LayerReport {
-    pub(crate) fn enforced<const N: usize>(by: [&str; N]) -> Self {
+    /// A layer that holds.
+    pub fn enforced<const N: usize>(by: [&str; N]) -> Self {
         Self { state: State::Enforced, by: by.map(String::from).into(), why: None }
     }
 
-    pub(crate) fn partial<const N: usize>(by: [&str; N], why: impl Into<String>) -> Self {
+    /// A layer that holds with an exception.
+    pub fn partial<const N: usize>(by: [&str; N], why: impl Into<String>) -> Self {
         Self { state: State::Partial, by: by.map(String::from).into(), why: Some(why.into()) }
     }
 
-    pub(crate) fn unavailable(why: impl Into<String>) -> Self {
+    /// A layer that was asked for and cannot be had.
+    pub fn unavailable(why: impl Into<String>) -> Self {
         Self { state: State::Unavailable, by: Vec::new(), why: Some(why.into()) }
     }
 
-    pub(crate) fn off() -> Self {
+    /// A layer that was not asked for.
+    pub fn off() -> Self {
         Self { state: State::Off, by: Vec::new(), why: None }
     }
 
     /// Notes something that also makes it hold, where it is there.
-    pub(crate) fn also(mut self, by: Option<&str>) -> Self {
+    pub fn also(mut self, by: Option<&str>) -> Self {
         self.by.extend(by.map(String::from));
         self
     }
@@ -178,4 +180,44 @@ pub enum State {
     Unavailable,
     /// It was not asked for.
     Off,
+}
+
+/// What happens to writes in the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ProjectMode {
+    /// They succeed, are listed afterwards, and are thrown away. They are kept in memory and count against the limit of private
+    /// files; large build directories belong into the writable ones.
+    Overlay,
+    /// They fail.
+    ReadOnly,
+    /// They change the project.
+    Writable,
+}
+
+/// What to do when a layer is not to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Demand {
+    /// Confine nothing; the processes are still ended together.
+    Off,
+    /// Run with what there is, and report what there is not.
+    BestEffort,
+    /// Refuse to run unless everything holds.
+    Required,
+}
+
+/// A limit that can be run into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Of memory: a process was killed.
+    Memory,
+    /// Of processes: a fork was refused.
+    Processes,
+    /// Of private files: nothing more could be written when it ended.
+    Files,
 }

@@ -5,8 +5,8 @@
 use rehearsal_agent::CrewLine;
 use rehearsal_agent::mock::ScriptFile;
 use rehearsal_app::{
-    agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, session_loop, sessions, status,
-    tasks, testing, work,
+    agents, cassettes, crew, flows, gc, init, lanes, logs, runs, scenarios, sessions, status, tasks, testing,
+    work,
 };
 use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
@@ -24,8 +24,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage, test,
-    why, work,
+    self, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage,
+    test, why,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -64,10 +64,10 @@ const DERIVED: &[(&str, Derive)] = &[
     ("plan", || schema_for!(PlanFile)),
     ("plan-document", document::<plan::PlanDocument>),
     ("run", document::<WorkSummary>),
-    ("run-event", document::<work::EventDocument>),
-    ("run-dry", document::<run::DryRun>),
+    ("run-event", document::<commands::work::EventDocument>),
+    ("run-dry", document::<commands::run::DryRun>),
     ("work", document::<work::WorkDocument>),
-    ("work-event", document::<work::EventDocument>),
+    ("work-event", document::<commands::work::EventDocument>),
     ("lane", document::<lanes::LaneDocument>),
     ("gc", document::<gc::GcDocument>),
     ("test", document::<test::TestDocument>),

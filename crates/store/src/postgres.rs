@@ -1,12 +1,8 @@
 //! The engine on a server, for many machines.
 
-mod at_once;
-mod backend;
 mod commit;
 mod error;
-mod foresight;
 mod hints;
-mod known;
 mod migrate;
 mod patience;
 mod server;
@@ -29,15 +25,10 @@ use crate::{
     Change, CommitError, Committed, Cost, Counts, EventQuery, FindError, OpenError, RunQuery, Scope,
     SessionSummary, Store, StoreError, TaskQuery, TestQuery, Tested,
 };
-use at_once::Tried;
-use foresight::Foresight;
 use hints::Hints;
-use known::Known;
 use patience::{Patience, Trouble};
 use server::Server;
 
-pub(crate) use backend::Backend;
-pub(crate) use commit::server_time;
 pub(crate) use error::meaning;
 pub(crate) use server::in_time;
 
@@ -60,8 +51,6 @@ pub struct PostgresStore {
     flows: FlowCache,
     time: TimeSource,
     hints: Hints,
-    known: Known,
-    foresight: Foresight,
 }
 
 impl PostgresStore {
@@ -70,8 +59,7 @@ impl PostgresStore {
         let server = Arc::new(Server::new(url)?);
         migrate::migrate(&server).await?;
         let hints = Hints::new(Arc::clone(&server));
-        let (flows, known, foresight) = Default::default();
-        Ok(Self { server, flows, time, hints, known, foresight })
+        Ok(Self { server, flows: FlowCache::default(), time, hints })
     }
 
     /// The time that counts.
@@ -79,8 +67,8 @@ impl PostgresStore {
         match self.time {
             TimeSource::Given => Ok(given),
             TimeSource::Server => {
-                let (now,) = link.one(concat!("SELECT ", server_time!()), &[]).await?;
-                self.known.note_time(Timestamp(now));
+                let (now,) =
+                    link.one("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
                 Ok(Timestamp(now))
             }
         }
@@ -124,21 +112,10 @@ impl Store for PostgresStore {
         at: Timestamp,
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
-        let doubt = match self.try_at_once(&actor, at, &changes).await {
-            Ok(Tried::Made(committed)) => {
-                let committed = vec![committed];
-                self.known.note(&committed);
-                return Ok(committed);
-            }
-            Ok(Tried::Unknown(doubt)) => Some(doubt),
-            // A server that is away is waited for below.
-            Ok(Tried::NotMade) | Err(_) => None,
-        };
         let mut patience = Patience::new();
         loop {
-            let answer = self.commit_once(&actor, at, changes.clone(), doubt.as_ref()).await;
+            let answer = self.commit_once(&actor, at, changes.clone()).await;
             let Some(trouble) = answer.as_ref().err().and_then(Trouble::trouble) else {
-                self.known.note(answer.as_deref().unwrap_or_default());
                 return answer;
             };
             self.server.heed(trouble);

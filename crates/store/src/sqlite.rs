@@ -72,25 +72,27 @@ impl Store for SqliteStore {
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.database.writer().await?;
-        let link = Link::writing_sqlite(&mut turn.connection);
-        let mut writing = Writing::new(link, &self.flows, &actor, at, None);
-        match writing.apply_and_commit(changes).await {
-            Ok(committed) => {
-                let has_written = writing.into_written().is_some();
-                turn.keep();
-                if has_written {
-                    self.changes.send_modify(|count| *count += 1);
-                }
-                Ok(committed)
+        query("BEGIN IMMEDIATE").execute(&mut turn.connection).await.map_err(StoreError::from)?;
+        let mut writing = Writing::new(Link::Sqlite(&mut turn.connection), &self.flows, &actor, at);
+        let applied = writing.apply(changes).await;
+        let has_written = writing.into_last_event().is_some();
+        let ended = match applied {
+            Ok(committed) => match query("COMMIT").execute(&mut turn.connection).await {
+                Ok(_) => Ok(committed),
+                Err(error) => Err(StoreError::from(error).into()),
+            },
+            Err(error) => Err(error),
+        };
+        if ended.is_ok() {
+            turn.keep();
+            if has_written {
+                self.changes.send_modify(|count| *count += 1);
             }
-            Err(error) => {
-                // Some errors (a full disk) have rolled back already. The connection is only kept if it is clean.
-                if query("ROLLBACK").execute(&mut turn.connection).await.is_ok() {
-                    turn.keep();
-                }
-                Err(error)
-            }
+        } else if query("ROLLBACK").execute(&mut turn.connection).await.is_ok() {
+            // Some errors (a full disk) have rolled back already. The connection is only kept if it is clean.
+            turn.keep();
         }
+        ended
     }
 
     async fn renew(
@@ -100,7 +102,7 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<Vec<TaskId>, StoreError> {
         let mut turn = self.database.writer().await?;
-        let held = situation::renew(&mut Link::sqlite(&mut turn.connection), claims, lease, now).await?;
+        let held = situation::renew(&mut Link::Sqlite(&mut turn.connection), claims, lease, now).await?;
         turn.keep();
         Ok(held)
     }
@@ -209,7 +211,7 @@ impl Store for SqliteStore {
     async fn verify(&self) -> Result<Vec<String>, StoreError> {
         let mut reader = self.database.reader().await?;
         let mut moment = reader.connection().begin().await?;
-        verify::verify(&mut Link::sqlite(&mut moment), &self.flows).await
+        verify::verify(&mut Link::Sqlite(&mut moment), &self.flows).await
     }
 }
 

@@ -78,7 +78,7 @@ async fn apply(turn: &mut Turn<'_>, found: &Found) -> Result<(), StoreError> {
     };
     for (number, migration) in MIGRATIONS {
         if number > from {
-            raw_sql(migration).execute(&mut turn.connection.wire).await?;
+            raw_sql(migration).execute(&mut turn.connection).await?;
         }
     }
     turn.run("DELETE FROM schema_version").await?;

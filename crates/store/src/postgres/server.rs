@@ -9,12 +9,11 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, raw_sql};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::backend::Backend;
 use crate::link::Link;
 use crate::policy::{CONNECTIONS, LONGEST_SILENCE, STATEMENT_TIMEOUT};
 use crate::{OpenError, StoreError};
@@ -26,20 +25,20 @@ pub(super) const SCHEMA: &str = "rehearsal";
 #[derive(Debug)]
 pub(super) struct Server {
     options: PgConnectOptions,
-    idle: Mutex<Vec<Backend>>,
+    idle: Mutex<Vec<PgConnection>>,
     permits: Semaphore,
 }
 
 /// A connection in use.
 pub(super) struct Turn<'a> {
     server: &'a Server,
-    pub(super) connection: Backend,
+    pub(super) connection: PgConnection,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Turn<'_> {
     pub(super) fn link(&mut self) -> Link<'_> {
-        Link::postgres(&mut self.connection)
+        Link::Postgres(&mut self.connection)
     }
 
     /// Puts the connection back for the next one.
@@ -47,15 +46,10 @@ impl Turn<'_> {
         self.server.idle().push(self.connection);
     }
 
-    /// The same, with what came of its use.
-    pub(super) fn kept<T>(self, answer: T) -> T {
-        self.keep();
-        answer
-    }
-
-    /// Statements without parameters, in one go.
+    /// Executes statements without parameters, in one round trip.
     pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        self.connection.run(sql).await
+        in_time(async { Ok(raw_sql(sql).execute(&mut self.connection).await?) }).await?;
+        Ok(())
     }
 }
 
@@ -114,7 +108,7 @@ impl Server {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Backend::new(self.connect().await?),
+            None => self.connect().await?,
         };
         Ok(Turn { server: self, connection, _permit: permit })
     }
@@ -137,7 +131,7 @@ impl Server {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Backend>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
         // A list is whole even if someone panicked beside it.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

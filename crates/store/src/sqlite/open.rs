@@ -47,7 +47,7 @@ pub(super) struct Reader(PoolConnection<Sqlite>);
 
 impl Reader {
     pub(super) fn link(&mut self) -> Link<'_> {
-        Link::sqlite(&mut self.0)
+        Link::Sqlite(&mut self.0)
     }
 
     pub(super) fn connection(&mut self) -> &mut SqliteConnection {

@@ -82,7 +82,6 @@ impl Link<'_> {
         matches!(self, Self::Postgres(_))
     }
 
-    /// All rows.
     pub(crate) async fn all<T: Readable>(
         &mut self,
         sql: impl Into<Sql>,

@@ -3,13 +3,13 @@
 use rehearsal_core::{Actor, Timestamp};
 
 use super::PostgresStore;
-use super::patience::Patience;
+use crate::engine::Engine;
 use crate::link::values;
+use crate::patience::Patience;
 use crate::tables::commit::Writing;
 use crate::tables::log::{self, Trace};
 use crate::{Change, CommitError, Committed, StoreError};
 
-/// How a transaction ended.
 enum Ending {
     Committed,
     RolledBack,
@@ -27,7 +27,7 @@ impl PostgresStore {
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
         turn.run("BEGIN").await?;
-        let at = self.now(&mut turn.link(), at).await?;
+        let at = self.time(&mut turn.link(), at).await?;
         let mut writing = Writing::new(turn.link(), &self.flows, actor, at);
         let applied = writing.apply(changes).await;
         let last_event = writing.into_last_event();
@@ -72,8 +72,7 @@ impl PostgresStore {
                 Ok(None) => StoreError::Unreachable { what: "a transaction is still under way".to_owned() },
                 Err(error) => error,
             };
-            self.server.heed(&trouble);
-            if !patience.lasts(&trouble).await {
+            if !self.tries_again(&mut patience, &trouble).await {
                 return Ending::Unknown;
             }
         }

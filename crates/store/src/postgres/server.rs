@@ -14,6 +14,7 @@ use sqlx::{ConnectOptions, raw_sql};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use crate::engine;
 use crate::link::Link;
 use crate::policy::{CONNECTIONS, LONGEST_SILENCE, STATEMENT_TIMEOUT};
 use crate::{OpenError, StoreError};
@@ -50,6 +51,16 @@ impl Turn<'_> {
     pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
         in_time(async { Ok(raw_sql(sql).execute(&mut self.connection).await?) }).await?;
         Ok(())
+    }
+}
+
+impl engine::Turn for Turn<'_> {
+    fn link(&mut self) -> Link<'_> {
+        Turn::link(self)
+    }
+
+    fn keep(self: Box<Self>) {
+        Turn::keep(*self);
     }
 }
 

@@ -96,7 +96,6 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Writes one event.
     async fn append(&mut self, about: About<'_>, kind: &EventKind) -> Result<(), StoreError> {
         let run = about.run.or(run_of(self.actor)).map(RunId::as_str);
         let values = values![

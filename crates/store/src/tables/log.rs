@@ -27,7 +27,6 @@ pub(crate) struct Trace {
     pub(crate) transaction: Option<String>,
 }
 
-/// The run that an actor is.
 pub(crate) fn run_of(actor: &Actor) -> Option<&RunId> {
     match actor {
         Actor::Run(run) => Some(run),

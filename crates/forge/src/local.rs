@@ -30,7 +30,6 @@ impl Local {
         Ok(Self { git: Git::at(dir) })
     }
 
-    /// The tip of a branch.
     pub(crate) async fn tip(&self, branch: &str) -> Result<Option<Oid>, GitError> {
         self.git.find_commit(&format!("refs/heads/{branch}")).await
     }

@@ -18,7 +18,7 @@ use crate::patience::Patience;
 use crate::tables::flows::FlowCache;
 use crate::{Change, CommitError, Committed, OpenError, StoreError};
 use hints::Hints;
-use server::Server;
+use server::{Server, server_time};
 
 pub(crate) use error::meaning;
 pub(crate) use server::in_time;
@@ -75,8 +75,7 @@ impl Engine for PostgresStore {
         match self.time {
             TimeSource::Given => Ok(given),
             TimeSource::Server => {
-                let (now,) =
-                    link.one("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
+                let (now,) = link.one(server_time!(), &[]).await?;
                 Ok(Timestamp(now))
             }
         }

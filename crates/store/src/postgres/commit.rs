@@ -2,7 +2,7 @@
 
 use rehearsal_core::{Actor, Timestamp};
 
-use super::PostgresStore;
+use super::{PostgresStore, TimeSource};
 use crate::engine::Engine;
 use crate::link::values;
 use crate::patience::Patience;
@@ -26,8 +26,11 @@ impl PostgresStore {
         changes: Vec<Change>,
     ) -> Result<Vec<Committed>, CommitError> {
         let mut turn = self.server.turn().await?;
-        turn.run("BEGIN").await?;
-        let at = self.time(&mut turn.link(), at).await?;
+        let server_time = turn.begin().await?;
+        let at = match self.time {
+            TimeSource::Server => server_time,
+            TimeSource::Given => at,
+        };
         let mut writing = Writing::new(turn.link(), &self.flows, actor, at);
         let applied = writing.apply(changes).await;
         let last_event = writing.into_last_event();

@@ -9,8 +9,9 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rehearsal_core::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, raw_sql};
+use sqlx::{ConnectOptions, Row, raw_sql};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -21,6 +22,14 @@ use crate::{OpenError, StoreError};
 
 /// The schema that has our tables, and the name under which the server lists us.
 pub(super) const SCHEMA: &str = "rehearsal";
+
+/// The server's clock, in milliseconds.
+macro_rules! server_time {
+    () => {
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    };
+}
+pub(super) use server_time;
 
 /// A server, and the connections to it that nobody uses now.
 #[derive(Debug)]
@@ -45,6 +54,13 @@ impl Turn<'_> {
     /// Puts the connection back for the next one.
     pub(super) fn keep(self) {
         self.server.idle().push(self.connection);
+    }
+
+    /// Begins a transaction and returns the server's time, in one round trip.
+    pub(super) async fn begin(&mut self) -> Result<Timestamp, StoreError> {
+        let begin = raw_sql(concat!("BEGIN; ", server_time!())).fetch_one(&mut self.connection);
+        let row = in_time(async { Ok(begin.await?) }).await?;
+        Ok(Timestamp(row.try_get(0)?))
     }
 
     /// Executes statements without parameters, in one round trip.

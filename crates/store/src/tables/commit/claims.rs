@@ -286,19 +286,17 @@ macro_rules! around {
     };
 }
 
-/// The first of each lane, with its document.
-macro_rules! next {
-    () => {
-        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM "
-    };
-}
-
 /// All that a claim has to know, in one statement. `$1` is now.
 ///
 /// In SQLite nobody else writes meanwhile: the first of each lane comes with its document. In PostgreSQL a task has to be
 /// picked.
 const LOOK: Sql = Sql {
-    sqlite: concat!(lanes!(sqlite), around!(), next!(), first_of_lanes!(sqlite)),
+    sqlite: concat!(
+        lanes!(sqlite),
+        around!(),
+        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM ",
+        first_of_lanes!(sqlite)
+    ),
     postgres: concat!(
         lanes!(postgres),
         around!(),

@@ -23,8 +23,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    agent, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, run,
-    stage, test, work,
+    agent, cassette, check, completions, config, demo, doctor, eval, mcp, plan, record, rehearse, replay,
+    run, stage, test, work,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -120,8 +120,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("flow-check", document::<flows::FlowCheck>),
     ("flow-graph", document::<flows::FlowGraph>),
     ("schema-list", document::<SchemaNames>),
-    ("generate", document::<generate::Generated>),
-    ("completions", document::<generate::Completions>),
+    ("completions", document::<completions::Completions>),
 ];
 
 #[test]

@@ -110,12 +110,27 @@ pub(crate) enum Command {
     Flow(commands::flow::FlowCommand),
     /// Print the JSON Schema of a file or of a `--json` document
     Schema(commands::schema::SchemaArgs),
-    /// Write all JSON Schemas, shell completions and man pages to a directory
-    Generate(commands::generate::GenerateArgs),
     /// Print a completion script for a shell
-    Completions(commands::generate::CompletionsArgs),
+    Completions(commands::completions::CompletionsArgs),
     /// Play an agent: a scripted stand-in that is a real process
     MockAgent(commands::mock_agent::MockAgentArgs),
     /// Play GitHub's program `gh`: a stand-in that remembers, logs and fails as told
     MockGh(commands::mock_gh::MockGhArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    /// Writes the man pages to the directory that `MAN_PAGES` names, for packages.
+    #[test]
+    fn man_pages_can_be_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = std::env::var_os("MAN_PAGES").map_or_else(|| scratch.path().to_owned(), Into::into);
+        fs_err::create_dir_all(&directory).unwrap();
+        clap_mangen::generate_to(Cli::command(), &directory).unwrap();
+        assert!(directory.join("rehearsal.1").is_file());
+    }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod cassette;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod crew;
 pub(crate) mod decide;
@@ -11,7 +12,6 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod flow;
 pub(crate) mod gc;
-pub(crate) mod generate;
 pub(crate) mod init;
 pub(crate) mod lane;
 pub(crate) mod logs;
@@ -52,8 +52,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     // These need no repository and no runtime; a stand-in was played before.
     match &cli.command {
         Command::Schema(args) => return schema::run(args, ui),
-        Command::Generate(args) => return generate::run(args, ui),
-        Command::Completions(args) => return Ok(generate::completions(args, ui)),
+        Command::Completions(args) => return Ok(completions::run(args, ui)),
         _ => {}
     }
     let context = Context::new(ui, cli.repo)?;
@@ -91,11 +90,9 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Cassette(command) => wait_for(cassette::run(command, &context)),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(command, &context),
-        Command::MockAgent(_)
-        | Command::MockGh(_)
-        | Command::Schema(_)
-        | Command::Generate(_)
-        | Command::Completions(_) => Ok(Exit::Ok),
+        Command::MockAgent(_) | Command::MockGh(_) | Command::Schema(_) | Command::Completions(_) => {
+            Ok(Exit::Ok)
+        }
     }
 }
 

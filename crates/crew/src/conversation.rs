@@ -59,7 +59,6 @@ impl Conversation {
         &self.request
     }
 
-    /// Adds a message.
     pub(crate) fn push(&mut self, message: Message) {
         let size = size_of_message(&message);
         self.request.messages.push(message);

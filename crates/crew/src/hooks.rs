@@ -48,7 +48,6 @@ pub struct MatcherError {
     source: globset::Error,
 }
 
-/// A call that hooks are told of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HookedCall<'a> {
     pub(crate) tool: &'a str,
@@ -64,7 +63,6 @@ pub(crate) enum Before {
     Refused(String),
 }
 
-/// Runs hooks.
 #[derive(Debug)]
 pub(crate) struct HookRunner {
     before: Vec<Prepared>,

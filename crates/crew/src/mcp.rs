@@ -159,7 +159,6 @@ fn offer(
     }
 }
 
-/// A tool of a server.
 struct McpTool {
     /// For the model.
     name: String,

@@ -73,7 +73,6 @@ pub(crate) struct Ran {
     pub(crate) out_of_memory: bool,
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RanEnd {
     Exited(i32),

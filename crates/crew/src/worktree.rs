@@ -102,7 +102,6 @@ pub(crate) struct Opened {
 }
 
 impl Worktree {
-    /// The worktree at a path.
     pub(crate) fn open(path: &Utf8Path) -> Result<Self, AccessError> {
         let told = |source: io::Error| AccessError::Io { path: path.to_string(), source };
         let path = path.canonicalize_utf8().map_err(told)?;

@@ -299,7 +299,6 @@ impl AgentTrials {
         Ok(trial)
     }
 
-    /// One run of one agent.
     #[expect(clippy::too_many_arguments, reason = "each is another part of one run")]
     async fn run(
         &self,

@@ -33,7 +33,6 @@ impl Local {
         })
     }
 
-    /// The tip of a branch.
     pub(crate) async fn tip(&self, branch: &str) -> Result<Option<Oid>, GitError> {
         self.git.find_commit(&format!("refs/heads/{branch}")).await
     }

@@ -80,7 +80,6 @@ enum MockGhError {
     Git(#[from] GitError),
 }
 
-/// One line of the log.
 #[derive(Debug, Serialize)]
 struct LogLine<'a> {
     args: &'a [String],

@@ -240,7 +240,6 @@ impl Worktrees {
         Ok(slots.into_iter().map(|slot| (slot.clone(), slot.record().ok().flatten())).collect())
     }
 
-    /// A task's slot.
     fn slot_of(&self, task: &TaskId) -> Result<Option<(Slot, slot::Record)>, GitError> {
         let mut with_owner = self.slots()?.into_iter().filter_map(|(slot, record)| Some((slot, record?)));
         Ok(with_owner.find(|(_, record)| record.owner().is_some_and(|owner| owner.task == *task)))

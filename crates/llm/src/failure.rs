@@ -111,7 +111,6 @@ fn is_too_long(status: u16, code: &str, words: &str) -> bool {
             ])
 }
 
-/// The beginning of a text.
 pub(crate) fn excerpt(text: &str, most: usize) -> String {
     let text = text.trim();
     if text.len() <= most {

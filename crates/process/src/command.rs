@@ -207,7 +207,6 @@ async fn feed(stdin: Option<tokio::process::ChildStdin>, input: &[u8]) {
     }
 }
 
-/// What is kept of one stream.
 struct Kept {
     keep: Keep,
     bytes: Vec<u8>,

@@ -18,7 +18,6 @@ pub(super) struct Sandboxed {
     sandbox: Sandbox,
 }
 
-/// How it ended.
 pub(super) struct SandboxEnd {
     pub(super) exit: Option<Exit>,
     /// Processes that had outlived the agent.
@@ -69,7 +68,6 @@ impl Sandboxed {
         self.fold_up(ended)
     }
 
-    /// Ends all in it.
     pub(super) fn kill(&mut self) -> SandboxEnd {
         let ended = self.confined.kill_blocking(SANDBOX_KILL_LIMIT);
         self.fold_up(ended)

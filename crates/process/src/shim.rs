@@ -158,7 +158,6 @@ pub(super) fn failure(error: &io::Error, order: &Order) -> Failure {
     }
 }
 
-/// What ended the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// The agent ended, by itself or on our SIGTERM.
@@ -202,7 +201,6 @@ struct Supervision<'a> {
     freezer: Freezer,
 }
 
-/// What is left of our children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Children {
     Some,

@@ -126,7 +126,6 @@ pub(crate) struct Group {
 pub(crate) struct Counts {
     /// Processes killed for want of memory.
     pub(crate) memory_kills: u64,
-    /// Forks refused.
     pub(crate) refused_forks: u64,
 }
 

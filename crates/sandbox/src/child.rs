@@ -35,7 +35,6 @@ pub(crate) enum Job {
     Run(Executable),
 }
 
-/// A child to be.
 pub(crate) struct Launch {
     pub(crate) plan: Arc<Plan>,
     pub(crate) job: Job,

@@ -18,7 +18,6 @@ pub(crate) struct Plan {
     pub(crate) filter: Option<Vec<sock_filter>>,
 }
 
-/// Namespaces, and what is done in them.
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     pub(crate) network: bool,

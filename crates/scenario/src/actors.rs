@@ -43,7 +43,6 @@ pub(crate) struct Actors {
     pub(crate) roles: BTreeMap<AgentName, RoleScript>,
     /// The agents that use the fake model.
     pub(crate) staged: BTreeSet<AgentName>,
-    /// The fake model.
     pub(crate) vendor: Option<FakeModel>,
     pub(crate) seed: u64,
     /// Until then the disk of agent output is full.

@@ -47,7 +47,6 @@ impl schemars::JsonSchema for RoleScript {
     }
 }
 
-/// The remaining calls.
 #[derive(Debug)]
 pub(crate) struct Calls {
     left: Mutex<BTreeMap<AgentName, Vec<Option<CallScript>>>>,

@@ -78,7 +78,6 @@ struct Sleeper {
     woken: oneshot::Sender<()>,
 }
 
-/// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Someone is at it.
@@ -335,7 +334,6 @@ impl Drop for Here<'_> {
     }
 }
 
-/// The clock as a worker has it.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerClock {
     pub(crate) environment: ScenarioClock,

@@ -43,7 +43,6 @@ pub(crate) struct Member {
     generation: u64,
     task: Option<(Id, AbortHandle)>,
     stop: StopSwitch,
-    /// How it dies.
     dies: Option<Kill>,
     /// It is stopping; another one starts after this time.
     drains: Option<Duration>,

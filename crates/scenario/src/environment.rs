@@ -51,7 +51,6 @@ pub enum ScenarioError {
     Name(#[from] rehearsal_core::IdError),
 }
 
-/// The environment of one scenario.
 pub(crate) struct Environment {
     pub(crate) root: Utf8PathBuf,
     pub(crate) clock: ScenarioClock,
@@ -138,7 +137,6 @@ impl Environment {
         Ok(files.collect())
     }
 
-    /// The tip of the base.
     pub(crate) async fn base_tip(&self) -> Result<Oid, ScenarioError> {
         Ok(self.remote().commit(BASE_REFERENCE).await?)
     }

@@ -39,7 +39,6 @@ pub(crate) struct World {
     pub(crate) orders: mpsc::UnboundedSender<Order>,
     /// Events that wait for a moment, and how often it occurred.
     pub(crate) awaited: Mutex<Vec<Awaited>>,
-    /// Scheduled events.
     pub(crate) scheduled: Mutex<JoinSet<()>>,
 }
 

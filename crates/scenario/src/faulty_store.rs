@@ -23,7 +23,6 @@ use crate::clock::ScenarioClock;
 /// Opens the store of a scenario any number of times: the same data over new connections.
 #[async_trait]
 pub(crate) trait OpensStore: Send + Sync {
-    /// Opens it.
     async fn open(&self) -> Result<Arc<dyn Store>, OpenError>;
 }
 
@@ -87,7 +86,6 @@ impl FaultyStore {
         }
     }
 
-    /// The store for a read.
     fn readable(&self) -> Result<Arc<dyn Store>, StoreError> {
         let away = |left: u32| left.checked_sub(1);
         match self.refuses.fetch_update(Ordering::SeqCst, Ordering::SeqCst, away) {
@@ -96,7 +94,6 @@ impl FaultyStore {
         }
     }
 
-    /// The store for a write.
     fn writable(&self) -> Result<Arc<dyn Store>, StoreError> {
         let store = self.readable()?;
         if self.full_for().is_some() { Err(StoreError::DiskFull) } else { Ok(store) }

@@ -32,14 +32,12 @@ pub(crate) struct Observed {
     pub(crate) base_commits: usize,
     /// The branches of the remote, if expectations name any.
     pub(crate) branches: BTreeSet<String>,
-    /// The head of each.
     pub(crate) pull_requests: Vec<String>,
     pub(crate) gh: Vec<String>,
     pub(crate) held: Vec<Lane>,
     pub(crate) elapsed: Duration,
 }
 
-/// The result of a task.
 #[derive(Debug)]
 pub(crate) struct ObservedTask {
     pub(crate) task: Task,
@@ -49,7 +47,6 @@ pub(crate) struct ObservedTask {
     pub(crate) why: String,
 }
 
-/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct ObservedRun {
     pub(crate) agent: AgentName,

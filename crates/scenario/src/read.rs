@@ -162,7 +162,6 @@ pub(crate) fn check_statuses(scenario: &Scenario, flows: &Flows) -> Result<(), S
     Ok(())
 }
 
-/// A flow written inline in the scenario.
 pub(crate) fn inline_flow(scenario: &Scenario) -> Option<Result<Flow, SourceError>> {
     let text = &scenario.flow.value;
     text.contains('\n').then(|| {

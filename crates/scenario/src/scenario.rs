@@ -363,7 +363,6 @@ pub struct CallScript {
 }
 
 impl CallScript {
-    /// The variables of the stand-in.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let mut variables = Vec::new();
         let mut set = |name: &str, value: Option<String>| {

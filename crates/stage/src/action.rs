@@ -11,7 +11,6 @@ use crate::schema::smallest;
 use crate::script::{ActionFile, ToolFile};
 use crate::template::Values;
 
-/// A call to be made.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) name: String,

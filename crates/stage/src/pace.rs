@@ -30,7 +30,6 @@ impl Framed {
     }
 }
 
-/// The steps of an answer.
 pub(crate) fn steps(
     framed: Framed,
     pace: Pace,

@@ -39,7 +39,6 @@ impl Asked {
     }
 }
 
-/// The headers that are text.
 pub(crate) fn text_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()

@@ -196,7 +196,6 @@ struct Head {
     headers: HeaderMap,
 }
 
-/// What follows it.
 struct Rest {
     rest: mpsc::Receiver<Result<Bytes, Cut>>,
 }

@@ -47,7 +47,6 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
     }
 }
 
-/// A hold of a lane.
 pub(crate) fn hold(hold: &Hold) -> Result<(), CommitError> {
     length("the reason", &hold.reason, LONGEST_LINE)
 }
@@ -62,14 +61,12 @@ fn task_edit(edit: &TaskEdit) -> Result<(), CommitError> {
     budget(edit.budget.unwrap_or_default())
 }
 
-/// A new session.
 pub(crate) fn new_session(session: &NewSession) -> Result<(), CommitError> {
     length("the description", &session.description, LONGEST_LINE)?;
     length("the context", &session.context, LONGEST_TEXT)?;
     items("criteria", "a criterion", &session.criteria, LONGEST_LINE)
 }
 
-/// A change of a session.
 pub(crate) fn session_edit(edit: &SessionEdit) -> Result<(), CommitError> {
     length("the description", edit.description.as_deref().unwrap_or_default(), LONGEST_LINE)?;
     length("the context", edit.context.as_deref().unwrap_or_default(), LONGEST_TEXT)?;

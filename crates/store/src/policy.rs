@@ -48,12 +48,6 @@ pub(crate) const PAGE: i64 = 1_000;
 /// Tasks of one lane that a claim looks at: if so many in a row are held back each for itself, it can wait.
 pub(crate) const CANDIDATES: i64 = 32;
 
-/// Tasks that one who claims often looks ahead, for how long that is good, and the size of a document that is not worth keeping
-/// for it. Agents take minutes: only tasks that take hardly any time are claimed so often.
-pub(crate) const AHEAD: i64 = 15;
-pub(crate) const AHEAD_FOR: Duration = Duration::from_millis(100);
-pub(crate) const LARGEST_AHEAD: i64 = 10_000;
-
 /// Ids that an ambiguous prefix shows.
 pub(crate) const MOST_CANDIDATES: i64 = 10;
 

@@ -122,7 +122,6 @@ pub fn needs_dependencies(
     has_graph && changed.is_ok_and(|changed| !changed.files.is_empty() || !failed_before.is_empty())
 }
 
-/// What changed in one project.
 struct Changed {
     /// Named within the project.
     changes: Changes,

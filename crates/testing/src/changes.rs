@@ -86,7 +86,8 @@ impl Changes {
     }
 
     /// From the texts of `git diff -U0` against the beginning, and against HEAD.
-    pub fn of_diffs(since: Since, all: &str, uncommitted: &str) -> Self {
+    #[cfg(test)]
+    pub(crate) fn of_diffs(since: Since, all: &str, uncommitted: &str) -> Self {
         Self { since, all: hunks(all), uncommitted: hunks(uncommitted), cut: false }
     }
 

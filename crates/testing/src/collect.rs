@@ -185,14 +185,7 @@ impl Collector {
         }
         for name in suites {
             let message = "it was running when the run ended".to_owned();
-            self.problem(Problem {
-                scope: ProblemScope::Suite,
-                name,
-                kind: None,
-                message,
-                file: None,
-                line: None,
-            });
+            self.problem(Problem::new(ProblemScope::Suite, name, None, message));
         }
         self.weigh(ending);
         if let Some(file) = &mut self.all_tests {

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use crate::collect::Collected;
 use crate::{Problem, TestCase, TestStatus, Trust};
 
-/// One telling of a run.
 #[derive(Debug)]
 pub(crate) struct Telling {
     /// Its format's name: tellings in the same format are parts of one (a report a class).
@@ -17,7 +16,6 @@ pub(crate) struct Telling {
     pub run: Collected,
 }
 
-/// All tellings as one.
 pub(crate) fn combine(tellings: Vec<Telling>) -> Collected {
     let mut parts: Vec<Telling> = Vec::new();
     for telling in tellings {

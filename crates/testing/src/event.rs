@@ -170,6 +170,26 @@ pub struct Problem {
     pub line: Option<u32>,
 }
 
+impl Problem {
+    pub(crate) fn new(
+        scope: ProblemScope,
+        name: impl Into<String>,
+        kind: Option<FailureKind>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { scope, name: name.into(), kind, message: message.into(), file: None, line: None }
+    }
+
+    pub(crate) fn at<'a>(self, place: impl Into<Option<Place<'a>>>) -> Self {
+        let place = place.into().unwrap_or_default();
+        self.placed(place.file.map(str::to_owned), place.line)
+    }
+
+    pub(crate) fn placed(self, file: Option<String>, line: Option<u32>) -> Self {
+        Self { file, line, ..self }
+    }
+}
+
 /// What a problem stands in the way of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

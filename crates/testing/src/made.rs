@@ -44,5 +44,5 @@ pub(crate) fn compared(name: &str, at: (&str, u32), expected: &str, actual: &str
 
 pub(crate) fn problem(scope: ProblemScope, name: &str, at: (&str, u32), message: &str) -> Problem {
     let (file, line) = (Some(at.0.to_owned()), Some(at.1));
-    Problem { scope, name: name.to_owned(), kind: None, message: message.to_owned(), file, line }
+    Problem::new(scope, name, None, message).placed(file, line)
 }

@@ -24,6 +24,7 @@ mod jest_json;
 mod jest_text;
 mod js_failure;
 pub(crate) mod json_elements;
+mod json_report;
 mod junit;
 mod junit_console;
 mod libtest_json;

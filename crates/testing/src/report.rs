@@ -308,7 +308,6 @@ impl TestSummary {
         self.change(status, 1);
     }
 
-    /// Counts so many more.
     pub(crate) fn add_many(&mut self, status: TestStatus, count: u64) {
         self.change(status, count);
     }

@@ -125,7 +125,6 @@ pub(crate) const SCHEMAS: &[Schema] = &[
     schema!("flow-check", "flow check"),
     schema!("flow-graph", "flow graph"),
     schema!("schema-list", "schema without a name"),
-    schema!("generate", "generate"),
     schema!("completions", "completions"),
 ];
 

@@ -161,7 +161,6 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("rehearse", &["rehearse"]).ends_with(0);
     calls.call("init", &["init", "--force"]);
     calls.call("schema-list", &["schema"]);
-    calls.call("generate", &["generate", "out"]);
     calls.call("completions", &["completions", "bash"]);
     calls.env.script("test", "echo 1..1\necho ok 1 - adds");
     calls.call("test", &["test"]).ends_with(0);

@@ -185,7 +185,6 @@ impl Rules {
         self.paths.iter().find(falls).map(|rule| rule.written.as_str())
     }
 
-    /// The risky words of a line.
     pub(super) fn risky_words(&self, line: &str) -> impl Iterator<Item = &str> {
         let line = words(line);
         self.words.iter().filter(move |(_, rule)| holds(&line, rule)).map(|(written, _)| written.as_str())

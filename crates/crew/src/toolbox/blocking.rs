@@ -6,7 +6,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::tool::ToolError;
 
-/// When to stop.
 #[derive(Debug, Clone)]
 pub(super) struct Until {
     cancel: CancellationToken,

@@ -15,7 +15,6 @@ use super::blocking::to_its_end;
 use super::tool::{BuiltIn, ToolError};
 use crate::Permission;
 
-/// Where a run reports to.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) run_dir: Utf8PathBuf,

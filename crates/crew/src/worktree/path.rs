@@ -68,7 +68,6 @@ impl Wanted {
         Some((Self { path: self.path.parent()?.to_owned() }, self.path.file_name()?))
     }
 
-    /// A name below it.
     pub(crate) fn join(&self, name: &str) -> Self {
         Self { path: self.path.join(name) }
     }

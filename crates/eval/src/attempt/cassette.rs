@@ -44,7 +44,6 @@ pub(crate) struct Cassettes {
     pub(crate) directory: Utf8PathBuf,
     /// Where the eval's file is.
     pub(crate) beside: Utf8PathBuf,
-    /// The eval.
     pub(crate) eval: String,
 }
 
@@ -157,7 +156,6 @@ impl CassetteStage {
         Ok(Self { stage, play: CassettePlay::Recording(play) })
     }
 
-    /// Replays a recording.
     pub(crate) fn replaying(
         path: &Utf8Path,
         matching: Matching,
@@ -220,7 +218,6 @@ impl CassetteStage {
     }
 }
 
-/// How a replay went.
 pub(crate) fn replay(report: &PlayReport) -> Replay {
     let at = |differences: &[Difference]| {
         differences.first().map(|one| format!(" at {}", one.place)).unwrap_or_default()

@@ -33,7 +33,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// The longest title of a task.
 const LONGEST_TITLE: usize = 100;
 
-/// One trial of a flow.
 pub(crate) struct FlowTrial<'a> {
     pub(crate) flow: Arc<Flow>,
     /// All its agents. The first one replaces the flow's first agent.
@@ -268,7 +267,6 @@ fn observe(event: WorkEvent, steps: &Mutex<Vec<Step>>, stop: &StopSwitch, clock:
     }
 }
 
-/// The agents of a trial.
 struct TrialRoles {
     /// Each with its prompt template.
     cast: BTreeMap<AgentName, (Profile, Option<String>)>,

@@ -24,7 +24,6 @@ use crate::trial::{Trial, Vote};
 /// The role whose rules pick the judge's endpoint from its model name.
 const ROLE: &str = "code";
 
-/// The judge, and its recording.
 pub(crate) struct Judge<'a> {
     /// `vendor:model`.
     pub(crate) model: &'a str,
@@ -123,7 +122,6 @@ struct Asking<'a> {
     trial: &'a Trial,
 }
 
-/// What the judges said.
 #[derive(Default)]
 pub(crate) struct Judged {
     pub(crate) votes: BTreeMap<String, Vec<Vote>>,

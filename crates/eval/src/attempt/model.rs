@@ -21,7 +21,6 @@ use crate::trial::{Replay, Source};
 pub(crate) struct ModelCassette<'a> {
     pub(crate) mode: Mode,
     pub(crate) path: &'a Utf8Path,
-    /// Who answers.
     pub(crate) who: &'a str,
     pub(crate) place: &'a Place,
     pub(crate) context: &'a TrialContext,

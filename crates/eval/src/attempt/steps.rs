@@ -18,7 +18,6 @@ pub(crate) fn watch(steps: &Arc<Mutex<Vec<Step>>>) -> Watch {
     Arc::new(move |activity| note(activity, &mut steps.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Adds one activity.
 pub(crate) fn note(activity: Activity, steps: &mut Vec<Step>) {
     match activity {
         Activity::ToolCalled { tool, detail, arguments } if steps.len() < MOST_STEPS => {

@@ -35,7 +35,6 @@ enum NotAsked {
     Impossible(String),
 }
 
-/// The question of one trial.
 pub(crate) struct Question<'a> {
     pub(crate) direct: Direct<'a>,
     pub(crate) prompt: String,
@@ -56,7 +55,6 @@ impl Vendors {
         Self { clock: Arc::clone(&context.clock), known }
     }
 
-    /// Asks once.
     pub(crate) async fn ask(
         &self,
         question: Question<'_>,

@@ -108,7 +108,6 @@ fn assertions(files: &[Spanned<AssertionFile>]) -> Result<Vec<Assertion>, Source
     files.iter().map(read).collect()
 }
 
-/// Who is measured on a case.
 fn agents<'a>(file: &'a EvalFile, case: &'a CaseFile, default_agent: &'a str) -> Vec<&'a str> {
     let named = [&case.agents, &file.agents].into_iter().find(|agents| !agents.is_empty());
     named.map_or_else(|| vec![default_agent], |agents| agents.iter().map(String::as_str).collect())

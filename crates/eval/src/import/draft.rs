@@ -30,7 +30,6 @@ pub(super) struct EvalDraft {
     pub(super) cases: Vec<CaseDraft>,
 }
 
-/// A case of it.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct CaseDraft {
     pub(super) name: String,
@@ -49,7 +48,6 @@ pub(super) struct CaseDraft {
     pub(super) known_patch: Option<String>,
 }
 
-/// The repository of a case.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct RepositoryDraft {
     pub(super) path: String,
@@ -58,7 +56,6 @@ pub(super) struct RepositoryDraft {
     pub(super) patch: Option<String>,
 }
 
-/// An assertion of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AssertionDraft {
     pub(super) kind: String,

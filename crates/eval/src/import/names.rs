@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 /// Leaves room for a number behind it: names have up to 80 letters.
 const LONGEST: usize = 60;
 
-/// Gives names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// The highest number behind each; letters of both cases are the same, as they are for some file systems.

@@ -20,7 +20,6 @@ pub(super) struct Node {
     pub(super) tree: Tree,
 }
 
-/// What is written.
 #[derive(Debug, Clone)]
 pub(super) enum Tree {
     Null,

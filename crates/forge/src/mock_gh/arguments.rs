@@ -1,6 +1,5 @@
 //! The command line of `gh`, as far as it is played.
 
-/// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     PrCreate,

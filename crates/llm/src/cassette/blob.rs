@@ -15,7 +15,6 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The name in the file.
     pub(crate) fn short(&self) -> BlobName {
         BlobName(self.0.iter().take(8).fold(0, |name, byte| name << 8 | u64::from(*byte)))
     }

@@ -347,7 +347,6 @@ fn flush(
     }
 }
 
-/// An element of a list.
 enum Element {
     Known(Known),
     New(Box<str>, Value),

@@ -13,7 +13,6 @@ use super::normalise::RuleName;
 /// The version of the format. It grows when an older reader would misread a file.
 pub(crate) const VERSION: u32 = 1;
 
-/// A line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line<'a> {

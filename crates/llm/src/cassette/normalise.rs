@@ -70,7 +70,6 @@ pub(crate) struct Span {
     pub(crate) becomes: String,
 }
 
-/// What is renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Named {
     Uuid,
@@ -131,7 +130,6 @@ impl Normaliser {
         self.inner.rules.iter().find_map(|rule| rule.whole_field(field))
     }
 
-    /// A text of a request.
     pub(crate) fn text<'a>(&self, names: &mut Names, text: &'a str) -> Cow<'a, str> {
         self.inner.requests.replace(names, text)
     }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use self::block::{blocks_of, parts_of};
+use self::block::{blocks_of, part_of};
 use super::Received;
 use super::content::{Raw, TextOr, from_bytes, list_or_null, raw_tools, some, to_bytes};
 use crate::chat::{ChatRequest, Effort, Json, Message, Part, Role, ToolChoice, ToolDefinition, ToolInput};
@@ -102,7 +102,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
     let wire: Request<'_, ToolWire<'_>> = from_bytes(body)?;
     let output = wire.output_config.unwrap_or_default();
     let mut messages = Vec::with_capacity(wire.messages.len() + 1);
-    let system = parts_of(wire.system)?;
+    let system = wire.system.into_parts(part_of)?;
     if !system.is_empty() {
         messages.push(Message::new(Role::System, system));
     }
@@ -113,7 +113,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Received, serde_json::Error> {
             "system" => Role::System,
             _ => Role::User,
         };
-        messages.push(Message::new(role, parts_of(message.content)?));
+        messages.push(Message::new(role, message.content.into_parts(part_of)?));
     }
     let chat = ChatRequest {
         model: wire.model.into_owned(),

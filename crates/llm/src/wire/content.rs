@@ -7,13 +7,25 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::chat::{Json, Media, MediaSource};
+use crate::chat::{Arguments, Json, Media, MediaSource, Part};
 
 /// A text, or a list: vendors take both for most contents.
 #[derive(Debug, Clone)]
 pub(super) enum TextOr<T> {
     Text(String),
     Many(Vec<T>),
+}
+
+impl<T> TextOr<T> {
+    pub(super) fn into_parts(
+        self,
+        read: impl Fn(&T) -> Result<Part, serde_json::Error>,
+    ) -> Result<Vec<Part>, serde_json::Error> {
+        match self {
+            Self::Text(text) => Ok(vec![Part::text(text)]),
+            Self::Many(pieces) => pieces.iter().map(read).collect(),
+        }
+    }
 }
 
 impl<T> Default for TextOr<T> {
@@ -68,7 +80,6 @@ pub(super) enum Raw<'a> {
 }
 
 impl Raw<'_> {
-    /// As a type.
     pub(super) fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
         match self {
             Self::Read(raw) => serde_json::from_str(raw.get()),
@@ -151,6 +162,18 @@ pub(super) fn media_of_url(url: String) -> Media {
     match inline {
         Some((mime, data)) => Media { mime: mime.to_owned(), source: MediaSource::Base64(data.to_owned()) },
         None => Media { mime: String::new(), source: MediaSource::Url(url) },
+    }
+}
+
+/// The vendor takes objects only; free text goes in as one.
+pub(super) fn object_of(arguments: &Arguments) -> Json {
+    #[derive(Serialize)]
+    struct FreeText<'a> {
+        input: &'a str,
+    }
+    match arguments {
+        Arguments::Json(json) => json.clone(),
+        Arguments::Text(text) => to_raw(&FreeText { input: text }).into(),
     }
 }
 

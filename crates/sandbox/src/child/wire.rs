@@ -17,7 +17,6 @@ use crate::sys;
 /// From the parent: end everything now. Other bytes are numbers of signals for the target and its group.
 pub(crate) const KILL_ALL: u8 = 255;
 
-/// From the child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Message {
     /// The set-up failed; nothing runs.
@@ -28,7 +27,6 @@ pub(crate) enum Message {
     Ended(Ending),
 }
 
-/// How the target ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ending {
     /// What it exited with, or the number of the signal.

@@ -3,12 +3,14 @@
 use sqlx::raw_sql;
 
 use super::server::{Server, Turn};
-use crate::link::{Link, values};
+use crate::link::values;
 use crate::{OpenError, StoreError};
 
 /// Each version and the step that leads to it; the first begins with nothing.
 const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../migrations/postgres/0001_init.sql"))];
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
+
+pub(super) const VERSION: &str = "SELECT coalesce(max(version), 0) FROM schema_version";
 
 /// The lock of whoever migrates: `schema` in letters.
 const MIGRATING: i64 = 0x7363_6865_6d61;
@@ -62,7 +64,10 @@ async fn look(turn: &mut Turn<'_>) -> Result<Found, StoreError> {
         )
         .await?;
     match (has_schema, has_version) {
-        (_, true) => Ok(Found::Version(version(&mut turn.link()).await?)),
+        (_, true) => {
+            let (version,) = turn.link().one(VERSION, &[]).await?;
+            Ok(Found::Version(version))
+        }
         (true, false) => Ok(Found::SomethingElse),
         (false, false) => Ok(Found::Nothing),
     }
@@ -78,15 +83,10 @@ async fn apply(turn: &mut Turn<'_>, found: &Found) -> Result<(), StoreError> {
     };
     for (number, migration) in MIGRATIONS {
         if number > from {
-            raw_sql(migration).execute(&mut turn.connection.wire).await?;
+            raw_sql(migration).execute(&mut turn.connection).await?;
         }
     }
     turn.run("DELETE FROM schema_version").await?;
     turn.link().execute("INSERT INTO schema_version (version) VALUES ($1)", values![KNOWN]).await?;
     Ok(())
-}
-
-pub(super) async fn version(link: &mut Link<'_>) -> Result<i64, StoreError> {
-    let (version,) = link.one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await?;
-    Ok(version)
 }

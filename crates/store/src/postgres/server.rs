@@ -9,12 +9,13 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
+use rehearsal_core::Timestamp;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Row, raw_sql};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::backend::Backend;
+use crate::engine;
 use crate::link::Link;
 use crate::policy::{CONNECTIONS, LONGEST_SILENCE, STATEMENT_TIMEOUT};
 use crate::{OpenError, StoreError};
@@ -22,24 +23,32 @@ use crate::{OpenError, StoreError};
 /// The schema that has our tables, and the name under which the server lists us.
 pub(super) const SCHEMA: &str = "rehearsal";
 
+/// The server's clock, in milliseconds.
+macro_rules! server_time {
+    () => {
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    };
+}
+pub(super) use server_time;
+
 /// A server, and the connections to it that nobody uses now.
 #[derive(Debug)]
 pub(super) struct Server {
     options: PgConnectOptions,
-    idle: Mutex<Vec<Backend>>,
+    idle: Mutex<Vec<PgConnection>>,
     permits: Semaphore,
 }
 
 /// A connection in use.
 pub(super) struct Turn<'a> {
     server: &'a Server,
-    pub(super) connection: Backend,
+    pub(super) connection: PgConnection,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Turn<'_> {
     pub(super) fn link(&mut self) -> Link<'_> {
-        Link::postgres(&mut self.connection)
+        Link::Postgres(&mut self.connection)
     }
 
     /// Puts the connection back for the next one.
@@ -47,15 +56,27 @@ impl Turn<'_> {
         self.server.idle().push(self.connection);
     }
 
-    /// The same, with what came of its use.
-    pub(super) fn kept<T>(self, answer: T) -> T {
-        self.keep();
-        answer
+    /// Begins a transaction and returns the server's time, in one round trip.
+    pub(super) async fn begin(&mut self) -> Result<Timestamp, StoreError> {
+        let begin = raw_sql(concat!("BEGIN; ", server_time!())).fetch_one(&mut self.connection);
+        let row = in_time(async { Ok(begin.await?) }).await?;
+        Ok(Timestamp(row.try_get(0)?))
     }
 
-    /// Statements without parameters, in one go.
+    /// Executes statements without parameters, in one round trip.
     pub(super) async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        self.connection.run(sql).await
+        in_time(async { Ok(raw_sql(sql).execute(&mut self.connection).await?) }).await?;
+        Ok(())
+    }
+}
+
+impl engine::Turn for Turn<'_> {
+    fn link(&mut self) -> Link<'_> {
+        Turn::link(self)
+    }
+
+    fn keep(self: Box<Self>) {
+        Turn::keep(*self);
     }
 }
 
@@ -114,7 +135,7 @@ impl Server {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Backend::new(self.connect().await?),
+            None => self.connect().await?,
         };
         Ok(Turn { server: self, connection, _permit: permit })
     }
@@ -137,7 +158,7 @@ impl Server {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Backend>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
         // A list is whole even if someone panicked beside it.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

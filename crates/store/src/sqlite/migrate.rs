@@ -6,11 +6,13 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{query, query_scalar, raw_sql};
 
 use super::open::not_ours_or;
-use crate::{OpenError, StoreError};
+use crate::OpenError;
 
 /// Each version and the step that leads to it; the first begins with nothing.
 const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../migrations/sqlite/0001_init.sql"))];
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
+
+pub(super) const VERSION: &str = "SELECT user_version FROM pragma_user_version";
 
 /// `RHRS`, at byte 68 of the file: tells our database from any other with a version.
 const APPLICATION_ID: i64 = 0x5248_5253;
@@ -48,10 +50,6 @@ pub(super) async fn look(connection: &mut SqliteConnection) -> Result<Found, sql
     .await?;
     let mode: String = query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
     Ok(Found { version, application, tables, is_wal: mode == "wal" })
-}
-
-pub(super) async fn version(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
-    Ok(query_scalar("SELECT user_version FROM pragma_user_version").fetch_one(connection).await?)
 }
 
 /// Brings the file to the newest version, in one transaction. The caller holds the lock of the directory; the

@@ -20,6 +20,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::error::is_no_database;
 use super::migrate;
 use super::network;
+use crate::engine;
 use crate::link::Link;
 use crate::policy::{BUSY_TIMEOUT, LARGEST_IDLE_WAL, PAGES_OF_WAL, READERS};
 use crate::{Durability, OpenError, StoreError};
@@ -43,15 +44,23 @@ pub(super) struct Turn<'a> {
 }
 
 /// A connection that only reads.
-pub(super) struct Reader(PoolConnection<Sqlite>);
+pub(super) struct Reader(pub(super) PoolConnection<Sqlite>);
 
-impl Reader {
-    pub(super) fn link(&mut self) -> Link<'_> {
-        Link::sqlite(&mut self.0)
+impl engine::Turn for Reader {
+    fn link(&mut self) -> Link<'_> {
+        Link::Sqlite(&mut self.0)
     }
 
-    pub(super) fn connection(&mut self) -> &mut SqliteConnection {
-        &mut self.0
+    fn keep(self: Box<Self>) {}
+}
+
+impl engine::Turn for Turn<'_> {
+    fn link(&mut self) -> Link<'_> {
+        Link::Sqlite(&mut self.connection)
+    }
+
+    fn keep(self: Box<Self>) {
+        Turn::keep(*self);
     }
 }
 

@@ -4,11 +4,15 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use rehearsal_core::{NewSession, NewTask};
+use std::sync::Arc;
+
+use rehearsal_core::flow::Flow;
+use rehearsal_core::{NewSession, NewTask, SessionName, TaskId};
 use sqlx::{ConnectOptions, query, raw_sql};
 use tempfile::TempDir;
 
 use super::*;
+use crate::{Store, TaskQuery};
 
 async fn fresh() -> (TempDir, SqliteStore) {
     let directory = tempfile::tempdir().unwrap();
@@ -134,6 +138,6 @@ async fn the_profile_is_the_one_that_keeps_its_promises() {
     assert_eq!(pragma(&mut turn.connection, "PRAGMA busy_timeout").await, 10_000);
     turn.keep();
     let mut reader = store.database.reader().await.unwrap();
-    let refused = query("DELETE FROM sessions").execute(reader.connection()).await.unwrap_err();
+    let refused = query("DELETE FROM sessions").execute(&mut *reader.0).await.unwrap_err();
     assert!(refused.to_string().contains("attempt to write a readonly database"), "{refused}");
 }

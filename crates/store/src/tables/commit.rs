@@ -1,7 +1,6 @@
 //! The one way to write: the changes, one after the other. The transaction around them is the engine's.
 
 mod claims;
-mod foresee;
 mod runs;
 mod sessions;
 mod tasks;
@@ -12,14 +11,11 @@ use rehearsal_core::{Actor, EventKind, RunId, SessionName, TaskId, Timestamp};
 use super::flows::FlowCache;
 use super::log::{About, Trace, run_of};
 use crate::json::to_json;
-use crate::link::{FirstRead, Link, Value};
+use crate::link::{Link, Sql, Value, values};
 use crate::{Change, CommitError, Committed, StoreError};
 
-pub(crate) use claims::NOW;
-pub(crate) use foresee::{Ahead, Foreseen};
 pub(crate) use runs::EndColumns;
 pub(crate) use sessions::apply_edit;
-pub(crate) use tasks::AtOnce;
 
 /// A transaction under way.
 pub(crate) struct Writing<'a> {
@@ -30,79 +26,45 @@ pub(crate) struct Writing<'a> {
     /// Which change it is, counted from 0.
     index: usize,
     /// The last event that was written.
-    trace: Option<Trace>,
-    /// PostgreSQL's number of the transaction, by which its outcome can be asked for.
-    transaction: Option<String>,
+    last_event: Option<Trace>,
 }
 
-/// What a transaction wrote.
-pub(crate) struct Written {
-    /// Its last event.
-    pub(crate) trace: Trace,
-    /// Its number, on PostgreSQL.
-    pub(crate) transaction: Option<String>,
-}
-
-/// One event.
+/// The statement that writes events. PostgreSQL answers with the id of the transaction.
 macro_rules! insert_event {
-    ($source:literal) => {
+    (sqlite $source:literal) => {
         concat!("INSERT INTO events (at, actor, kind, task_id, session, run_id, body) ", $source)
+    };
+    (postgres $source:literal) => {
+        concat!(insert_event!(sqlite $source), " RETURNING pg_current_xact_id()::text")
     };
 }
 use insert_event;
 
-const APPEND: &str = insert_event!("VALUES ($1, $2, $3, $4, $5, $6, $7)");
-
-/// What a change reads before anything else, if that can be said beforehand.
-pub(crate) fn first_read(change: &Change) -> Option<FirstRead> {
-    match change {
-        Change::ClaimNext(request) => claims::first_read(request),
-        Change::ChangeTask { id, .. } => Some(crate::tables::tasks::first_read(id)),
-        _ => None,
-    }
-}
+const APPEND: Sql = Sql {
+    sqlite: insert_event!(sqlite "VALUES ($1, $2, $3, $4, $5, $6, $7)"),
+    postgres: insert_event!(postgres "VALUES ($1, $2, $3, $4, $5, $6, $7)"),
+};
 
 impl<'a> Writing<'a> {
-    pub(crate) fn new(
-        link: Link<'a>,
-        flows: &'a FlowCache,
-        actor: &'a Actor,
-        at: Timestamp,
-        transaction: Option<String>,
-    ) -> Self {
-        Self { link, flows, actor, at, index: 0, trace: None, transaction }
+    pub(crate) fn new(link: Link<'a>, flows: &'a FlowCache, actor: &'a Actor, at: Timestamp) -> Self {
+        Self { link, flows, actor, at, index: 0, last_event: None }
     }
 
-    /// What was written, if anything was: a claim that found nothing to do is no news.
-    pub(crate) fn into_written(self) -> Option<Written> {
-        self.trace.map(|trace| Written { trace, transaction: self.transaction })
+    /// None if nothing was written, such as by a claim that found no task.
+    pub(crate) fn into_last_event(self) -> Option<Trace> {
+        self.last_event
     }
 
-    /// All changes and the end of the transaction.
-    pub(crate) async fn apply_and_commit(
-        &mut self,
-        changes: Vec<Change>,
-    ) -> Result<Vec<Committed>, CommitError> {
-        let committed = self.apply_all(changes).await?;
-        self.commit().await?;
-        Ok(committed)
-    }
-
-    /// Ends the transaction, together with what was written last.
-    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
-        self.link.commit().await
-    }
-
-    pub(crate) async fn apply_all(&mut self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
+    pub(crate) async fn apply(&mut self, changes: Vec<Change>) -> Result<Vec<Committed>, CommitError> {
         let mut committed = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
             self.index = index;
-            committed.push(self.apply(change).await?);
+            committed.push(self.apply_one(change).await?);
         }
         Ok(committed)
     }
 
-    async fn apply(&mut self, change: Change) -> Result<Committed, CommitError> {
+    async fn apply_one(&mut self, change: Change) -> Result<Committed, CommitError> {
         match change {
             Change::AddSession(new) => self.add_session(new).await.map(Committed::Session),
             Change::EditSession { name, edit } => self.edit_session(name, edit).await.map(Committed::Session),
@@ -134,38 +96,37 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Writes one event.
     async fn append(&mut self, about: About<'_>, kind: &EventKind) -> Result<(), StoreError> {
-        self.link.execute(APPEND, &self.event(about, kind)?).await?;
-        self.leaves(about, kind.name());
-        Ok(())
+        let run = about.run.or(run_of(self.actor)).map(RunId::as_str);
+        let values = values![
+            self.at.0,
+            to_json(self.actor)?,
+            kind.name(),
+            about.task.map(TaskId::as_str),
+            about.session.map(SessionName::as_str),
+            run,
+            to_json(kind)?,
+        ];
+        self.write_events(APPEND, values, about, kind.name()).await
     }
 
-    /// Remembers an event that is written.
-    fn leaves(&mut self, about: About<'_>, kind: &'static str) {
-        self.trace = Some(Trace {
+    /// Executes a statement that writes events, and remembers the last of them.
+    async fn write_events(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+        last: About<'_>,
+        kind: &'static str,
+    ) -> Result<(), StoreError> {
+        let transaction: Option<(String,)> = self.link.optional(sql, values).await?;
+        self.last_event = Some(Trace {
             at: self.at,
             kind,
-            task: about.task.cloned(),
-            session: about.session.cloned(),
-            run: about.run.or(run_of(self.actor)).cloned(),
+            task: last.task.cloned(),
+            session: last.session.cloned(),
+            run: last.run.or(run_of(self.actor)).cloned(),
+            transaction: transaction.map(|(id,)| id),
         });
-    }
-
-    /// The parameters of an event, `$1` to `$7`.
-    fn event<'v>(&self, about: About<'v>, kind: &EventKind) -> Result<[Value<'v>; 7], StoreError>
-    where
-        'a: 'v,
-    {
-        let actor: &'a Actor = self.actor;
-        Ok([
-            self.at.0.into(),
-            to_json(actor)?.into(),
-            kind.name().into(),
-            about.task.map(TaskId::as_str).into(),
-            about.session.map(SessionName::as_str).into(),
-            about.run.or(run_of(actor)).map(RunId::as_str).into(),
-            to_json(kind)?.into(),
-        ])
+        Ok(())
     }
 }

@@ -11,7 +11,6 @@ use crate::{FindError, StoreError};
 /// A shorter beginning is near to everything.
 const SHORTEST_WITH_NEIGHBOURS: usize = 3;
 
-/// Where to look for ids.
 struct Ids {
     what: &'static str,
     in_range: &'static str,

@@ -16,23 +16,15 @@ macro_rules! lanes {
              FROM lanes WHERE lane IS NOT NULL) "
     };
     (postgres) => {
-        lanes!(postgres, "")
-    };
-    // With one more condition for the tasks.
-    (postgres, $condition:literal) => {
-        concat!(
-            "WITH RECURSIVE firsts (lane, num, priority, created_at) AS (
-                 (SELECT lane, num, priority, created_at FROM tasks
-                  WHERE claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1",
-            $condition,
-            "     ORDER BY lane, priority, created_at, num LIMIT 1)
-                 UNION ALL
-                 SELECT next.* FROM firsts CROSS JOIN LATERAL (
-                     SELECT lane, num, priority, created_at FROM tasks
-                     WHERE claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1 AND lane > firsts.lane",
-            $condition,
-            "        ORDER BY lane, priority, created_at, num LIMIT 1) AS next)"
-        )
+        "WITH RECURSIVE firsts (lane, num, priority, created_at) AS (
+             (SELECT lane, num, priority, created_at FROM tasks
+              WHERE claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1
+              ORDER BY lane, priority, created_at, num LIMIT 1)
+             UNION ALL
+             SELECT next.* FROM firsts CROSS JOIN LATERAL (
+                 SELECT lane, num, priority, created_at FROM tasks
+                 WHERE claimable_at IS NOT NULL AND open_deps = 0 AND claimable_at <= $1 AND lane > firsts.lane
+                 ORDER BY lane, priority, created_at, num LIMIT 1) AS next)"
     };
 }
 pub(crate) use lanes;

@@ -23,9 +23,10 @@ pub(crate) struct Trace {
     pub(crate) task: Option<TaskId>,
     pub(crate) session: Option<SessionName>,
     pub(crate) run: Option<RunId>,
+    /// PostgreSQL's id of the transaction that wrote it.
+    pub(crate) transaction: Option<String>,
 }
 
-/// The run that an actor is.
 pub(crate) fn run_of(actor: &Actor) -> Option<&RunId> {
     match actor {
         Actor::Run(run) => Some(run),

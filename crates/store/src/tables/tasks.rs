@@ -3,8 +3,7 @@
 use rehearsal_core::{SessionName, StateName, Task, TaskId, Timestamp};
 
 use crate::json::{from_json, to_json};
-use crate::link::{FirstRead, Link, Sql, values};
-use crate::postgres::server_time;
+use crate::link::{Link, Sql, values};
 use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::{Counts, StatusFilter, StoreError, TaskQuery};
 
@@ -14,30 +13,14 @@ pub(crate) async fn task(link: &mut Link<'_>, id: &TaskId) -> Result<Option<Task
     doc.map(|(doc,)| read_task(&doc)).transpose()
 }
 
-/// On PostgreSQL with the time, and the number of the transaction.
-const TO_CHANGE: Sql = Sql {
-    sqlite: "SELECT doc FROM tasks WHERE id = $1",
-    postgres: concat!(
-        "SELECT doc, ",
-        server_time!(),
-        ", pg_current_xact_id()::text FROM tasks WHERE id = $1 FOR NO KEY UPDATE"
-    ),
-};
-
-/// What changing a task begins with.
-pub(crate) fn first_read(id: &TaskId) -> FirstRead {
-    FirstRead { sql: TO_CHANGE.postgres, is_timed: false, values: vec![id.to_string().into()] }
-}
-
 /// A task that is about to be changed: nobody else changes it until then.
 pub(crate) async fn task_to_change(link: &mut Link<'_>, id: &TaskId) -> Result<Option<Task>, StoreError> {
-    doc_to_change(link, id).await?.as_deref().map(read_task).transpose()
-}
-
-/// Its document.
-pub(crate) async fn doc_to_change(link: &mut Link<'_>, id: &TaskId) -> Result<Option<String>, StoreError> {
+    const TO_CHANGE: Sql = Sql {
+        sqlite: "SELECT doc FROM tasks WHERE id = $1",
+        postgres: "SELECT doc FROM tasks WHERE id = $1 FOR NO KEY UPDATE",
+    };
     let doc: Option<(String,)> = link.optional(TO_CHANGE, values![id.as_str()]).await?;
-    Ok(doc.map(|(doc,)| doc))
+    doc.map(|(doc,)| read_task(&doc)).transpose()
 }
 
 pub(crate) fn read_task(doc: &str) -> Result<Task, StoreError> {

@@ -11,13 +11,29 @@ mod runs;
 mod sessions;
 mod tasks;
 
+use sqlx::Connection;
+
 use super::flows::FlowCache;
 use crate::StoreError;
 use crate::link::Link;
 use crate::policy::MOST_FINDINGS;
 
-/// What is wrong, in words. The caller is in a transaction that sees one moment.
+/// What is wrong, in words.
 pub(crate) async fn verify(link: &mut Link<'_>, flows: &FlowCache) -> Result<Vec<String>, StoreError> {
+    match link {
+        Link::Sqlite(connection) => {
+            let mut moment = connection.begin().await?;
+            verify_moment(&mut Link::Sqlite(&mut moment), flows).await
+        }
+        Link::Postgres(connection) => {
+            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+            let mut moment = connection.begin_with(begin).await?;
+            verify_moment(&mut Link::Postgres(&mut moment), flows).await
+        }
+    }
+}
+
+async fn verify_moment(link: &mut Link<'_>, flows: &FlowCache) -> Result<Vec<String>, StoreError> {
     let mut findings = Findings::default();
     if !link.is_postgres() {
         match check_file(link, &mut findings).await {

@@ -2,10 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "tests start the programs that they test")]
 #![expect(clippy::unwrap_used, reason = "what fails in a test shall fail loudly")]
 
-mod ahead;
-mod at_once;
 mod bench;
 mod crowd;
+mod elsewhere;
 mod files;
 mod hammer;
 mod many;

@@ -3,13 +3,16 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rehearsal_core::flow::Flow;
+use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
-use rehearsal_core::{Actor, Hold, HoldCause, Lane, NewTask, Timestamp, WorkerId};
+use rehearsal_core::{Actor, Fence, Hold, HoldCause, Lane, NewTask, Outcome, Timestamp, WorkerId};
 use rehearsal_store::scratch::Scratch;
 use rehearsal_store::{
-    Change, CommitError, Durability, EventQuery, OpenError, PostgresStore, Store, StoreError, TimeSource,
+    Change, ClaimRequest, CommitError, Durability, EventQuery, OpenError, PostgresStore, Store, StoreError,
+    TimeSource,
 };
 use rustix::process::Pid;
 use sqlx::postgres::PgConnectOptions;
@@ -26,7 +29,7 @@ const SOCKET: &str = ".s.PGSQL.5432";
 
 /// When the wire is cut.
 #[derive(Clone, Copy)]
-pub(crate) enum Cut {
+enum Cut {
     /// The server never gets the message.
     Before,
     /// The server does what it is told, and its answer is lost.
@@ -36,11 +39,11 @@ pub(crate) enum Cut {
 }
 
 /// A wire that is cut once, at the first message that has certain words in it.
-pub(crate) struct Wire {
-    pub(crate) url: String,
+struct Wire {
+    url: String,
     _directory: tempfile::TempDir,
     carrying: JoinHandle<()>,
-    cut_off: Arc<OnceLock<Vec<u8>>>,
+    cut_off: Arc<OnceLock<()>>,
     let_go: Arc<Semaphore>,
 }
 
@@ -51,7 +54,7 @@ impl Drop for Wire {
 }
 
 impl Wire {
-    pub(crate) fn to(url: &str, cut: Cut, words: &'static [u8]) -> Self {
+    fn to(url: &str, cut: Cut, words: &'static [u8]) -> Self {
         let options: PgConnectOptions = url.parse().unwrap();
         let server = options.get_socket().unwrap().join(SOCKET);
         let directory = tempfile::tempdir().unwrap();
@@ -71,13 +74,8 @@ impl Wire {
         Self { url, _directory: directory, carrying, cut_off, let_go }
     }
 
-    pub(crate) fn is_cut(&self) -> bool {
+    fn is_cut(&self) -> bool {
         self.cut_off.get().is_some()
-    }
-
-    /// The message at which it was cut.
-    pub(crate) fn cut_off(&self) -> &[u8] {
-        self.cut_off.get().unwrap()
     }
 }
 
@@ -86,7 +84,7 @@ async fn carry(
     server: PathBuf,
     cut: Cut,
     words: &'static [u8],
-    (cut_off, let_go): (Arc<OnceLock<Vec<u8>>>, Arc<Semaphore>),
+    (cut_off, let_go): (Arc<OnceLock<()>>, Arc<Semaphore>),
 ) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = UnixStream::connect(server).await.unwrap().into_split();
@@ -100,7 +98,7 @@ async fn carry(
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
         let is_here = bytes[..count].windows(words.len()).any(|found| found == words);
-        if is_here && cut_off.set(bytes[..count].to_vec()).is_ok() {
+        if is_here && cut_off.set(()).is_ok() {
             if matches!(cut, Cut::Silent) {
                 let _ = let_go.acquire().await;
             }
@@ -122,18 +120,35 @@ async fn commit_over(cut: Cut) {
     let task = Box::new(NewTask { title: "a".into(), ..NewTask::default() });
     let add = Change::AddTask { task, id: id("t1"), flow };
     let (worker, run) = (WorkerId::new("w1").unwrap(), run_id("r1"));
-    let claim = Change::ChangeTask { id: id("t1"), input: TaskInput::Claim { worker, run } };
+    let input = TaskInput::Claim { worker: worker.clone(), run: run.clone() };
+    let claim = Change::ChangeTask { id: id("t1"), input };
+    let input = TaskInput::EndRun { fence: Fence::default().next(), outcome: Outcome::Done };
+    let end = Change::ChangeTask { id: id("t1"), input };
+    let claim_next = Change::ClaimNext(Box::new(ClaimRequest {
+        worker,
+        run,
+        lease: Duration::from_secs(90),
+        agents: None,
+        stand_in: None,
+        session: None,
+        limits: Limits::default(),
+        may_take_over: true,
+    }));
     let hold = Hold { cause: HoldCause::Person, reason: "lunch".into(), until: None };
     let hold = Change::HoldLane { lane: Lane::All, hold };
-    for (before, change) in [(None, new_session("a")), (None, add.clone()), (Some(add), claim), (None, hold)]
-    {
+    for (before, change) in [
+        (vec![], new_session("a")),
+        (vec![], add.clone()),
+        (vec![add.clone()], claim.clone()),
+        (vec![add.clone()], claim_next),
+        (vec![add, claim], end),
+        (vec![], hold),
+    ] {
         let url = server.database().await.unwrap();
         // Makes the tables, which would be the first commit.
         let straight = PostgresStore::open(&url, TimeSource::Given).await.unwrap();
-        let there = before.iter().count();
-        if let Some(before) = before {
-            straight.commit(Actor::User, Timestamp(1), vec![before]).await.unwrap();
-        }
+        let there = before.len();
+        straight.commit(Actor::User, Timestamp(1), before).await.unwrap();
         let wire = Wire::to(&url, cut, b"COMMIT");
         let store = PostgresStore::open(&wire.url, TimeSource::Given).await.unwrap();
         store.commit(Actor::User, Timestamp(2), vec![change.clone()]).await.unwrap();

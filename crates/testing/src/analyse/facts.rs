@@ -49,7 +49,6 @@ pub(super) fn index_and_length(message: &str) -> Option<(u64, u64)> {
         .find_map(|(index, length)| Some((number_after(message, index)?, number_after(message, length)?)))
 }
 
-/// The module that is missing.
 pub(super) fn module(message: &str) -> Option<&str> {
     let quoted = [
         "No module named",
@@ -73,7 +72,6 @@ pub(super) fn module(message: &str) -> Option<&str> {
     found.or_else(|| words.iter().find_map(|word| word_after(message, word)))
 }
 
-/// The program that is missing.
 pub(super) fn program(message: &str) -> Option<&str> {
     if let Some((before, _)) = message.split_once(": command not found") {
         return before.rsplit([' ', ':', '\n']).next().filter(|name| !name.is_empty());

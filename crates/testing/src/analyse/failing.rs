@@ -8,7 +8,6 @@ use super::tree::Tree;
 use crate::text::floor_char;
 use crate::{Problem, ProblemScope, TestCase, TestReport, TestStatus};
 
-/// One thing that failed.
 #[derive(Debug)]
 pub(crate) struct Failing<'a> {
     pub name: &'a str,
@@ -23,7 +22,6 @@ pub(crate) struct Failing<'a> {
     pub denied: Option<Denied>,
 }
 
-/// What failed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Test(&'a TestCase),

@@ -12,7 +12,6 @@ pub(super) const NAMED: usize = 20;
 /// So many groups and patterns are told: a run that fails in more ways has another problem.
 const TOLD: usize = 50;
 
-/// Failures that are one.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     /// In the order of the report; never empty.
@@ -26,7 +25,6 @@ impl<'a> Group<'a> {
         self.members[0]
     }
 
-    /// What people are told.
     pub(super) fn told(&self, context: &FailureContext<'_>) -> FailureGroup {
         let first = self.first();
         let (file, line) = first.place.clone().map_or((None, None), |(file, line)| (Some(file), Some(line)));

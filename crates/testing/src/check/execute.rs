@@ -25,7 +25,6 @@ pub(super) struct Session<'a> {
     pub cancel: &'a tokio_util::sync::CancellationToken,
 }
 
-/// Listens to a tool.
 struct Listening<'a> {
     raw: Raw,
     parser: Box<dyn DiagnosticParser>,
@@ -137,7 +136,6 @@ impl StageReport {
         (self.diagnostics, self.left_out) = gather.finish();
     }
 
-    /// Judges by how it ended.
     fn end_of(&mut self, driven: Result<Driven, SpawnError>, output: &str) {
         match driven {
             Ok(driven) => {

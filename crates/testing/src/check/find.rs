@@ -48,7 +48,6 @@ pub struct Check {
     pub(super) scratch: Utf8PathBuf,
 }
 
-/// How output is read.
 #[derive(Debug, Clone)]
 enum Output {
     /// In a form that we asked for, by the name of its parser.

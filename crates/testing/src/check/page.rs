@@ -281,7 +281,6 @@ fn entries(report: &CheckReport) -> Vec<String> {
     of(red).into_iter().chain(failed).chain(of(green)).collect()
 }
 
-/// Where the rest is.
 fn closing(report: &CheckReport) -> String {
     let mut reds = report.stages.iter().filter(|stage| stage.verdict != CheckVerdict::Passed);
     let log = reds.find_map(|stage| stage.output_file.as_deref());

@@ -3,7 +3,6 @@
 use crate::read::HEAD;
 use crate::{DiagnosticParser, Stream, parser_for, strip_ansi, tool_of};
 
-/// Reads what it recognises.
 pub(super) struct Recognising {
     /// The tool that the command seems to be.
     named: String,

@@ -260,7 +260,6 @@ impl CheckReport {
         of_stages.chain(of_tests).flatten().next().map(String::as_str)
     }
 
-    /// Of these stages.
     pub(super) fn of(stages: Vec<StageReport>, not_run: Vec<NotRun>, notes: Vec<String>) -> Self {
         let mut counts = DiagnosticCounts::default();
         for stage in &stages {

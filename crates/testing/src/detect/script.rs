@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 const WRAPPERS: [&str; 13] =
     ["cross-env", "env", "npx", "bunx", "pnpx", "nyc", "c8", "dotenv", "exec", "time", "yarn", "pnpm", "dlx"];
 
-/// One command of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ScriptCommand {
     /// Variables set before it.

@@ -33,7 +33,6 @@ impl LineReader for Linter {
     fn end(&mut self, _: Take<'_>) {}
 }
 
-/// Reads a line.
 pub(super) fn diagnostic(line: &str, default: Severity) -> Option<Diagnostic> {
     if let Some(found) = php_lint(line) {
         return Some(found);

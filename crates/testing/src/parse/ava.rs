@@ -221,14 +221,9 @@ fn tell_failed_outside(line: &str, sink: &mut dyn Sink) {
     let file = line.split(' ').find(|word| super::frames::is_source(word)).map(str::to_owned);
     let scope = if file.is_some() { ProblemScope::Suite } else { ProblemScope::Run };
     let kind = if line.contains("xited") { FailureKind::Crash } else { FailureKind::Error };
-    sink.event(Event::Problem(Problem {
-        scope,
-        name: file.clone().unwrap_or_default(),
-        kind: Some(kind),
-        message: line.to_owned(),
-        file,
-        line: None,
-    }));
+    sink.event(Event::Problem(
+        Problem::new(scope, file.clone().unwrap_or_default(), Some(kind), line).placed(file, None),
+    ));
 }
 
 fn begins_with_name(line: &str, name: &str) -> bool {

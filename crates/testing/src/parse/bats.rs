@@ -97,14 +97,15 @@ impl State {
         let at = place_in(&text, Deepest::First).unwrap_or_default();
         if failed.name == "setup_file failed" || failed.name == "teardown_file failed" {
             let setup = failed.name.starts_with("setup");
-            sink.event(Event::Problem(Problem {
-                scope: ProblemScope::Suite,
-                name: at.file.unwrap_or(&self.file).to_owned(),
-                kind: Some(if setup { FailureKind::Setup } else { FailureKind::Teardown }),
-                message: format!("{}\n{text}", failed.name),
-                file: at.file.map(str::to_owned),
-                line: at.line,
-            }));
+            sink.event(Event::Problem(
+                Problem::new(
+                    ProblemScope::Suite,
+                    at.file.unwrap_or(&self.file),
+                    Some(if setup { FailureKind::Setup } else { FailureKind::Teardown }),
+                    format!("{}\n{text}", failed.name),
+                )
+                .at(at),
+            ));
             return;
         }
         let failure =

@@ -183,14 +183,7 @@ impl Bun {
         let line = at.and_then(|at| at.line).or(Some(1));
         let file = own.unwrap_or(&self.file).to_owned();
         let message = message.to_owned();
-        Problem {
-            scope: ProblemScope::Suite,
-            name: self.file.clone(),
-            kind: Some(kind),
-            message,
-            file: Some(file),
-            line,
-        }
+        Problem::new(ProblemScope::Suite, self.file.clone(), Some(kind), message).placed(Some(file), line)
     }
 
     /// ` 3 pass`, ` 4 fail`, `Ran 9 tests across 2 files. [65.00ms]`.

@@ -120,14 +120,11 @@ impl Busted {
 /// A file that cannot be loaded stands where others have their place: `Error -> spec/bad_spec.lua:1: unexpected symbol`.
 fn broken_file(file: &str, said: &str) -> Problem {
     let at = place::leading(said);
-    Problem {
-        scope: ProblemScope::Suite,
-        name: file.to_owned(),
-        kind: Some(FailureKind::Compile),
-        message: at.map_or(said, |(_, said)| said).to_owned(),
-        file: Some(at.and_then(|(at, _)| at.file).unwrap_or(file).to_owned()),
-        line: at.and_then(|(at, _)| at.line),
-    }
+    Problem::new(ProblemScope::Suite, file, Some(FailureKind::Compile), at.map_or(said, |(_, said)| said))
+        .placed(
+            Some(at.and_then(|(at, _)| at.file).unwrap_or(file).to_owned()),
+            at.and_then(|(at, _)| at.line),
+        )
 }
 
 fn after<'a>(text: &'a str, label: &str) -> Option<&'a str> {

@@ -243,14 +243,7 @@ impl Crash {
     fn problem(self) -> Problem {
         let signal = self.message.contains("(signal: ");
         let kind = if signal { FailureKind::Crash } else { FailureKind::Exit };
-        Problem {
-            scope: ProblemScope::Run,
-            name: self.suite,
-            kind: Some(kind),
-            message: self.message,
-            file: None,
-            line: None,
-        }
+        Problem::new(ProblemScope::Run, self.suite, Some(kind), self.message)
     }
 }
 

@@ -23,7 +23,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     })
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct Ctest {
     running: BTreeMap<u64, Running>,

@@ -227,14 +227,7 @@ impl Deno {
             (false, true) => (ProblemScope::Suite, js_failure::kind_of("", message)),
             (false, false) => (ProblemScope::Run, FailureKind::Config),
         };
-        sink.event(Event::Problem(Problem {
-            scope,
-            name: String::new(),
-            kind: Some(kind),
-            message: message.to_owned(),
-            file: at.file.map(str::to_owned),
-            line: at.line,
-        }));
+        sink.event(Event::Problem(Problem::new(scope, "", Some(kind), message).at(at)));
     }
 }
 
@@ -242,14 +235,8 @@ fn broken_file(file: &str, text: &str) -> Problem {
     let (said, stack) = error_of(text);
     let (class, message) = js_failure::class_and_message(said);
     let at = js_failure::place_of(stack).unwrap_or_default();
-    Problem {
-        scope: ProblemScope::Suite,
-        name: file.to_owned(),
-        kind: Some(js_failure::kind_of(class, message)),
-        message: said.to_owned(),
-        file: Some(at.file.unwrap_or(file).to_owned()),
-        line: at.line,
-    }
+    Problem::new(ProblemScope::Suite, file, Some(js_failure::kind_of(class, message)), said)
+        .placed(Some(at.file.unwrap_or(file).to_owned()), at.line)
 }
 
 /// The error and its frames, out of `error: Error: boom`, a line of source, and frames.

@@ -205,14 +205,9 @@ impl ExUnit {
         let message = at.map_or(said, |(_, rest)| rest).to_owned();
         let kind = Some(FailureKind::Compile);
         let name = file.clone();
-        sink.event(Event::Problem(Problem {
-            scope: ProblemScope::Build,
-            name,
-            kind,
-            message,
-            file: Some(file),
-            line,
-        }));
+        sink.event(Event::Problem(
+            Problem::new(ProblemScope::Build, name, kind, message).placed(Some(file), line),
+        ));
     }
 }
 
@@ -249,14 +244,7 @@ fn module_problem(module: &str, what: &str, text: &str) -> Problem {
     let error = Error::of(text);
     let at = error.place().unwrap_or_default();
     let kind = if what.starts_with("setup_all") { FailureKind::Setup } else { FailureKind::Teardown };
-    Problem {
-        scope: ProblemScope::Suite,
-        name: module.to_owned(),
-        kind: Some(kind),
-        message: error.message.to_owned(),
-        file: at.file.map(str::to_owned),
-        line: at.line,
-    }
+    Problem::new(ProblemScope::Suite, module, Some(kind), error.message).at(at)
 }
 
 /// `  1) test adds (CartTest)`.

@@ -72,14 +72,10 @@ fn hint(line: &str) -> Option<Problem> {
     if !is_file || message.is_empty() || quiet || !place::is_own(&at) {
         return None;
     }
-    Some(Problem {
-        scope: ProblemScope::Run,
-        name: String::new(),
-        kind: Some(FailureKind::Error),
-        message: message.to_owned(),
-        file: Some(file.to_owned()),
-        line: at.line,
-    })
+    Some(
+        Problem::new(ProblemScope::Run, "", Some(FailureKind::Error), message)
+            .placed(Some(file.to_owned()), at.line),
+    )
 }
 
 fn in_brackets(text: &str) -> Option<(Place<'_>, &str)> {

@@ -21,7 +21,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     })
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct Gradle {
     test: Option<Test>,
@@ -186,14 +185,7 @@ impl Gradle {
         };
         let message = reason.trim().to_owned();
         let scope = ProblemScope::Run;
-        sink.event(Event::Problem(Problem {
-            scope,
-            name: String::new(),
-            kind,
-            message,
-            file: None,
-            line: None,
-        }));
+        sink.event(Event::Problem(Problem::new(scope, "", kind, message)));
     }
 }
 
@@ -262,12 +254,8 @@ fn compiler_error(line: &str) -> Option<Problem> {
         || file.ends_with(".kt")
         || file.ends_with(".groovy")
         || file.ends_with(".scala"))
-    .then(|| Problem {
-        scope: ProblemScope::Build,
-        name: String::new(),
-        kind: Some(FailureKind::Compile),
-        message: message.to_owned(),
-        file: Some(file.strip_prefix("file://").unwrap_or(file).to_owned()),
-        line: Some(number),
+    .then(|| {
+        Problem::new(ProblemScope::Build, "", Some(FailureKind::Compile), message)
+            .placed(Some(file.strip_prefix("file://").unwrap_or(file).to_owned()), Some(number))
     })
 }

@@ -20,7 +20,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
         .any(|line| line.starts_with("[==========] ") && line.contains(" from ") && line.contains(" test"))
 }
 
-/// Reads it.
 #[derive(Debug)]
 pub(super) struct Gtest {
     running: Option<String>,

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use super::jest_block::Block;
-use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, js_failure, milliseconds};
+use super::json_elements::Layout;
+use super::json_report::{JsonReader, JsonReport};
+use super::{Head, js_failure, milliseconds};
 use crate::{Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
 
 /// The name of a file stands after its tests; so many bytes of them wait for it. Those of a larger file are told
@@ -19,22 +20,10 @@ pub(super) fn is_vitest(head: &Head<'_>) -> bool {
     head.text.contains("\"numTotalTestSuites\":") && head.text.contains("\"numTotalTests\":")
 }
 
-/// Reads it.
-#[derive(Debug)]
-pub(super) struct JestJson {
-    elements: JsonElements,
-    reading: Reading,
-}
-
-impl Default for JestJson {
-    fn default() -> Self {
-        let paths = ["", "testResults[]", "testResults[].assertionResults[]"];
-        Self { elements: JsonElements::new(Layout::Document, &paths), reading: Reading::default() }
-    }
-}
+pub(super) type JestJson = JsonReport<Reading>;
 
 #[derive(Debug, Default)]
-struct Reading {
+pub(super) struct Reading {
     waiting: Vec<Test>,
     size: usize,
     /// Whether a test of the file at hand failed.
@@ -91,27 +80,11 @@ struct Location {
     line: u32,
 }
 
-impl Parser for JestJson {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
-        }
-        let Self { elements, reading } = self;
-        elements.feed(bytes, &mut |path, text| reading.element(path, text, sink));
-    }
+impl JsonReader for Reading {
+    const LAYOUT: Layout = Layout::Document;
+    const PATHS: &'static [&'static str] = &["", "testResults[]", "testResults[].assertionResults[]"];
+    const TOO_LARGE: &'static str = "a part of the report was too large to be read";
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.reading.flush("", sink);
-        if self.elements.is_inside() {
-            sink.event(Event::Complaint("the report breaks off"));
-        }
-        if self.elements.lost() > 0 {
-            sink.event(Event::Complaint("a part of the report was too large to be read"));
-        }
-    }
-}
-
-impl Reading {
     fn element(&mut self, path: &str, text: &str, sink: &mut dyn Sink) {
         match path {
             "testResults[].assertionResults[]" => {
@@ -128,10 +101,17 @@ impl Reading {
                 self.flush(&file.name, sink);
                 self.end_file(&file, sink);
             }
-            _ => self.end(text, sink),
+            _ => self.end_run(text, sink),
         }
     }
 
+    fn end_of_input(&mut self, is_inside: bool, sink: &mut dyn Sink) -> bool {
+        self.flush("", sink);
+        is_inside
+    }
+}
+
+impl Reading {
     fn flush(&mut self, suite: &str, sink: &mut dyn Sink) {
         self.size = 0;
         for test in self.waiting.drain(..) {
@@ -149,7 +129,7 @@ impl Reading {
         }
     }
 
-    fn end(&mut self, text: &str, sink: &mut dyn Sink) {
+    fn end_run(&mut self, text: &str, sink: &mut dyn Sink) {
         let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_str(text) else {
             return;
         };
@@ -171,14 +151,8 @@ pub(super) fn file_problem(file: &str, printed: &str) -> Problem {
         block.message
     };
     let at = named_place(&message);
-    Problem {
-        scope: ProblemScope::Suite,
-        name: file.to_owned(),
-        kind: Some(js_failure::load_kind(&message)),
-        file: block.file.or_else(|| Some(file.to_owned())),
-        line: block.line.or(at),
-        message,
-    }
+    Problem::new(ProblemScope::Suite, file, Some(js_failure::load_kind(&message)), message)
+        .placed(block.file.or_else(|| Some(file.to_owned())), block.line.or(at))
 }
 
 /// The line that a bundler names: `╭─[ test/syntax.test.ts:3:13 ]` or `/p/a.test.ts:3:13: ERROR: …`.
@@ -232,6 +206,7 @@ fn as_text(value: &serde_json::Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::{Parser, Stream};
     use crate::{Collector, Ending, FailureKind, Limits};
 
     fn read(text: &str) -> crate::Collected {

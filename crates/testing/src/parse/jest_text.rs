@@ -25,7 +25,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     })
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct JestText {
     file: String,
@@ -147,14 +146,7 @@ fn file_line(line: &str) -> Option<&str> {
 }
 
 fn run_problem(message: &str, kind: FailureKind) -> Problem {
-    Problem {
-        scope: ProblemScope::Run,
-        name: String::new(),
-        kind: Some(kind),
-        message: message.to_owned(),
-        file: None,
-        line: None,
-    }
+    Problem::new(ProblemScope::Run, "", Some(kind), message)
 }
 
 #[cfg(test)]

@@ -455,14 +455,15 @@ impl Junit {
             kind => kind,
         };
         let file = told.file.or_else(|| is_file.then(|| name.clone()));
-        sink.event(Event::Problem(Problem {
-            scope,
-            name,
-            kind: if is_build { Some(FailureKind::Compile) } else { kind },
-            message: if told.message.trim().is_empty() { told.stack } else { told.message },
-            file,
-            line: told.line,
-        }));
+        sink.event(Event::Problem(
+            Problem::new(
+                scope,
+                name,
+                if is_build { Some(FailureKind::Compile) } else { kind },
+                if told.message.trim().is_empty() { told.stack } else { told.message },
+            )
+            .placed(file, told.line),
+        ));
     }
 }
 

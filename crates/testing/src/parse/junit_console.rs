@@ -19,7 +19,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     })
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct JunitConsole {
     section: Section,

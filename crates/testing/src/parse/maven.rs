@@ -27,7 +27,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     })
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct Maven {
     running: BTreeSet<String>,
@@ -268,7 +267,7 @@ impl Maven {
                 let kind = Some(FailureKind::Crash);
                 let (message, name) = (message.clone(), name.clone());
                 let scope = ProblemScope::Suite;
-                sink.event(Event::Problem(Problem { scope, name, kind, message, file: None, line: None }));
+                sink.event(Event::Problem(Problem::new(scope, name, kind, message)));
             }
             if names.is_empty() {
                 sink.event(Event::Problem(of_run(&message, Some(FailureKind::Crash))));
@@ -398,7 +397,7 @@ fn of_class(class: &str, trace: &str) -> Problem {
 
 fn of_run(message: &str, kind: Option<FailureKind>) -> Problem {
     let message = message.to_owned();
-    Problem { scope: ProblemScope::Run, name: String::new(), kind, message, file: None, line: None }
+    Problem::new(ProblemScope::Run, "", kind, message)
 }
 
 fn is_unresolved(reason: &str) -> bool {
@@ -412,12 +411,13 @@ fn compiler_error(text: &str) -> Option<Problem> {
     let (file, rest) = text.split_once(":[").or_else(|| text.split_once(": ("))?;
     let (place, message) = rest.split_once([']', ')'])?;
     let line = place.split(',').next()?.trim().parse().ok()?;
-    Some(Problem {
-        scope: ProblemScope::Build,
-        name: String::new(),
-        kind: Some(FailureKind::Compile),
-        message: message.trim_start_matches([':', ' ']).to_owned(),
-        file: Some(file.to_owned()),
-        line: Some(line),
-    })
+    Some(
+        Problem::new(
+            ProblemScope::Build,
+            "",
+            Some(FailureKind::Compile),
+            message.trim_start_matches([':', ' ']),
+        )
+        .placed(Some(file.to_owned()), Some(line)),
+    )
 }

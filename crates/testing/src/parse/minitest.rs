@@ -189,14 +189,15 @@ impl Minitest {
         } else {
             FailureKind::Error
         };
-        self.load_error = Some(Problem {
-            scope: ProblemScope::Suite,
-            name: at.and_then(|(at, _)| at.file).unwrap_or_default().to_owned(),
-            kind: Some(kind),
-            message: message.to_owned(),
-            file: at.and_then(|(at, _)| at.file).map(str::to_owned),
-            line: at.and_then(|(at, _)| at.line),
-        });
+        self.load_error = Some(
+            Problem::new(
+                ProblemScope::Suite,
+                at.and_then(|(at, _)| at.file).unwrap_or_default().to_owned(),
+                Some(kind),
+                message,
+            )
+            .placed(at.and_then(|(at, _)| at.file).map(str::to_owned), at.and_then(|(at, _)| at.line)),
+        );
     }
 }
 

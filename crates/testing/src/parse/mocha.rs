@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::json_elements::{JsonElements, Layout};
+use super::json_elements::Layout;
+use super::json_report::{JsonReader, JsonReport};
 use super::{Head, Parser, Stream, js_failure, milliseconds};
 use crate::{Attempt, Event, Failure, FailureKind, Finished, Lines, Place, Sink, TestId, TestStatus};
 pub(super) use text::{MochaText, looks_like as looks_like_text};
@@ -105,47 +106,36 @@ struct Stats {
 
 /// The report: `{"stats": …, "tests": […], "pending": […], "failures": […], "passes": […]}`. Every test is in one of the
 /// last three, and what failed in a hook is in `failures` only.
-#[derive(Debug)]
-pub(super) struct MochaJson {
-    elements: JsonElements,
+pub(super) type MochaJson = JsonReport<Reading>;
+
+#[derive(Debug, Default)]
+pub(super) struct Reading {
     stats: Option<Stats>,
     reports: u64,
 }
 
-impl Default for MochaJson {
-    fn default() -> Self {
-        let paths = ["stats", "pending[]", "failures[]", "passes[]", ""];
-        Self { elements: JsonElements::new(Layout::Document, &paths), stats: None, reports: 0 }
-    }
-}
+impl JsonReader for Reading {
+    const LAYOUT: Layout = Layout::Document;
+    const PATHS: &'static [&'static str] = &["stats", "pending[]", "failures[]", "passes[]", ""];
+    const TOO_LARGE: &'static str = "a result in the report is too large to be read";
 
-impl Parser for MochaJson {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
-        }
-        let Self { elements, stats, reports } = self;
-        elements.feed(bytes, &mut |path, json| match path {
+    fn element(&mut self, path: &str, json: &str, sink: &mut dyn Sink) {
+        match path {
             "stats" => {
-                *stats = serde_json::from_str(json).ok();
-                *reports += u64::from(stats.is_some());
+                self.stats = serde_json::from_str(json).ok();
+                self.reports += u64::from(self.stats.is_some());
             }
-            "" => end_report(stats.take(), *reports, sink),
+            "" => end_report(self.stats.take(), self.reports, sink),
             // What a test prints can be JSON too: only what follows `stats` is the report.
-            _ if stats.is_none() => {}
+            _ if self.stats.is_none() => {}
             "passes[]" => tell(json, TestStatus::Pass, sink),
             "pending[]" => tell(json, TestStatus::Skip, sink),
             _ => tell(json, TestStatus::Fail, sink),
-        });
+        }
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.elements.is_inside() && self.stats.is_some() {
-            sink.event(Event::Complaint("the report breaks off"));
-        }
-        if self.elements.lost() > 0 {
-            sink.event(Event::Complaint("a result in the report is too large to be read"));
-        }
+    fn end_of_input(&mut self, is_inside: bool, _: &mut dyn Sink) -> bool {
+        is_inside && self.stats.is_some()
     }
 }
 

@@ -301,12 +301,5 @@ fn said(word: &str, text: &str) -> Option<(FailureKind, String)> {
 }
 
 fn run_problem(message: String) -> Problem {
-    Problem {
-        scope: ProblemScope::Run,
-        name: String::new(),
-        kind: Some(FailureKind::Config),
-        message,
-        file: None,
-        line: None,
-    }
+    Problem::new(ProblemScope::Run, "", Some(FailureKind::Config), message)
 }

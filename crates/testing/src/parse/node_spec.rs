@@ -335,27 +335,13 @@ pub(super) fn broken_file(file: &str, printed: &str) -> Problem {
         None => FailureKind::Crash,
     };
     let message = error.unwrap_or("the file ended with a bad exit code").to_owned();
-    Problem {
-        scope: ProblemScope::Suite,
-        name: file.to_owned(),
-        kind: Some(kind),
-        message,
-        file: Some(file.to_owned()),
-        line,
-    }
+    Problem::new(ProblemScope::Suite, file, Some(kind), message).placed(Some(file.to_owned()), line)
 }
 
 fn problem(name: &str, text: &str, kind: FailureKind) -> Problem {
     let (message, stack) = js_failure::message_and_stack(text);
     let at = js_failure::place_of(stack).unwrap_or_default();
-    Problem {
-        scope: ProblemScope::Suite,
-        name: name.to_owned(),
-        kind: Some(kind),
-        message: message.to_owned(),
-        file: at.file.map(str::to_owned),
-        line: at.line,
-    }
+    Problem::new(ProblemScope::Suite, name, Some(kind), message).at(at)
 }
 
 /// A property of the error that is printed below its frames.

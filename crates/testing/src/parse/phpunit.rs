@@ -17,7 +17,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     head.text.lines().any(is_header) || (is_fatal && head.text.contains("/PHPUnit/"))
 }
 
-/// Reads it.
 #[derive(Debug)]
 pub(super) struct Phpunit {
     section: Section,
@@ -350,5 +349,5 @@ fn fatal(line: &str) -> Option<Problem> {
 
 fn of_run(message: &str, kind: Option<FailureKind>) -> Problem {
     let message = message.to_owned();
-    Problem { scope: ProblemScope::Run, name: String::new(), kind, message, file: None, line: None }
+    Problem::new(ProblemScope::Run, "", kind, message)
 }

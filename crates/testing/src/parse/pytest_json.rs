@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
-use super::json_elements::{JsonElements, Layout};
+use super::json_elements::Layout;
+use super::json_report::{JsonReader, JsonReport};
 use super::pytest_phases::{Phase, Phases, test_id};
-use super::{Head, Parser, Stream, python_failure};
+use super::{Head, python_failure};
 use crate::{Event, Place, Sink};
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
@@ -12,18 +13,11 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     has("\"exitcode\":") && has("\"created\":") && has("\"root\":") && head.text.trim_start().starts_with('{')
 }
 
-/// Reads it.
-#[derive(Debug)]
-pub(super) struct PytestJson {
-    elements: JsonElements,
-    phases: Phases,
-}
+pub(super) type PytestJson = JsonReport<Reading>;
 
-impl Default for PytestJson {
-    fn default() -> Self {
-        let elements = JsonElements::new(Layout::Document, &["", "tests[]", "collectors[]"]);
-        Self { elements, phases: Phases::default() }
-    }
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    phases: Phases,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -81,40 +75,33 @@ struct Collected {
     longrepr: String,
 }
 
-impl Parser for PytestJson {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
-        }
-        let Self { elements, phases } = self;
-        elements.feed(bytes, &mut |path, text| match path {
+impl JsonReader for Reading {
+    const LAYOUT: Layout = Layout::Document;
+    const PATHS: &'static [&'static str] = &["", "tests[]", "collectors[]"];
+    const TOO_LARGE: &'static str = "a part of the report was too large to be read";
+
+    fn element(&mut self, path: &str, text: &str, sink: &mut dyn Sink) {
+        match path {
             "tests[]" => {
                 if let Ok(test) = serde_json::from_str::<Test>(text) {
-                    test.tell(phases, sink);
+                    test.tell(&mut self.phases, sink);
                 }
             }
             "collectors[]" => {
                 if let Ok(node) = serde_json::from_str::<Collected>(text)
                     && node.outcome == "failed"
                 {
-                    sink.event(Event::Problem(python_failure::collection_problem(
-                        &node.nodeid,
-                        &node.longrepr,
-                    )));
+                    let problem = python_failure::collection_problem(&node.nodeid, &node.longrepr);
+                    sink.event(Event::Problem(problem));
                 }
             }
             _ => end(text, sink),
-        });
+        }
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
+    fn end_of_input(&mut self, is_inside: bool, sink: &mut dyn Sink) -> bool {
         self.phases.finish(sink);
-        if self.elements.is_inside() {
-            sink.event(Event::Complaint("the report breaks off"));
-        }
-        if self.elements.lost() > 0 {
-            sink.event(Event::Complaint("a part of the report was too large to be read"));
-        }
+        is_inside
     }
 }
 
@@ -195,6 +182,7 @@ fn skip_reason(longrepr: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::{Parser, Stream};
     use crate::{Collector, Ending, Limits, TestStatus};
 
     fn read(text: &str) -> crate::Collected {

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::json_elements::{JsonElements, Layout};
+use super::json_elements::Layout;
+use super::json_report::{JsonReader, JsonReport};
 use super::pytest_phases::{Phase, Phases, test_id};
-use super::{Head, Parser, Stream, python_failure};
+use super::{Head, python_failure};
 use crate::{Event, Place, Sink};
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
@@ -16,17 +17,11 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
         .is_some_and(|line| line.starts_with('{') && line.contains("\"$report_type\""))
 }
 
-/// Reads it.
-#[derive(Debug)]
-pub(super) struct PytestLog {
-    elements: JsonElements,
-    phases: Phases,
-}
+pub(super) type PytestLog = JsonReport<Reading>;
 
-impl Default for PytestLog {
-    fn default() -> Self {
-        Self { elements: JsonElements::new(Layout::Lines, &[""]), phases: Phases::default() }
-    }
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    phases: Phases,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,24 +78,20 @@ struct EntryData {
     reprfileloc: Option<Crash>,
 }
 
-impl Parser for PytestLog {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
+impl JsonReader for Reading {
+    const LAYOUT: Layout = Layout::Lines;
+    const PATHS: &'static [&'static str] = &[""];
+    const TOO_LARGE: &'static str = "a report was too large to be read";
+
+    fn element(&mut self, _: &str, line: &str, sink: &mut dyn Sink) {
+        if let Ok(line) = serde_json::from_str::<Line>(line) {
+            line.tell(&mut self.phases, sink);
         }
-        let Self { elements, phases } = self;
-        elements.feed(bytes, &mut |_, line| {
-            if let Ok(line) = serde_json::from_str::<Line>(line) {
-                line.tell(phases, sink);
-            }
-        });
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
+    fn end_of_input(&mut self, _: bool, sink: &mut dyn Sink) -> bool {
         self.phases.finish(sink);
-        if self.elements.lost() > 0 {
-            sink.event(Event::Complaint("a report was too large to be read"));
-        }
+        false
     }
 }
 
@@ -184,6 +175,7 @@ impl Traceback {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::{Parser, Stream};
     use crate::{Collector, Ending, Limits};
 
     fn read(text: &str) -> crate::Collected {

@@ -38,7 +38,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
         || text.lines().any(|line| Counts::read(line).is_some() || progress::is_percentage(line))
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct PytestText {
     section: Section,

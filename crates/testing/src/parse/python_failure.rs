@@ -68,16 +68,10 @@ pub(super) fn collection_problem(node: &str, text: &str) -> Problem {
     let exception = message.lines().rev().find(|line| !line.starts_with(' ')).unwrap_or_default();
     let kind = kind(exception);
     let at = place(text);
-    Problem {
-        scope: ProblemScope::Suite,
-        name: node.to_owned(),
-        kind: Some(kind),
-        file: Some(at.and_then(|at| at.file).unwrap_or(node))
-            .filter(|file| !file.is_empty())
-            .map(str::to_owned),
-        line: at.and_then(|at| at.line),
-        message,
-    }
+    Problem::new(ProblemScope::Suite, node, Some(kind), message).placed(
+        Some(at.and_then(|at| at.file).unwrap_or(node)).filter(|file| !file.is_empty()).map(str::to_owned),
+        at.and_then(|at| at.line),
+    )
 }
 
 /// The exception of a plain traceback: what stands after its last frame.

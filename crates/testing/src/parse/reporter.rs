@@ -8,8 +8,9 @@ mod early;
 
 use serde::Deserialize;
 
-use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, jest_json, js_failure, milliseconds, place, python_failure};
+use super::json_elements::Layout;
+use super::json_report::{JsonReader, JsonReport};
+use super::{Head, jest_json, js_failure, milliseconds, place, python_failure};
 use crate::event::Event as Told;
 use crate::{
     Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
@@ -22,26 +23,14 @@ pub(super) fn is_of(runner: &str, head: &Head<'_>) -> bool {
     event.ev == "run" && event.runner == runner || early::is_of(runner, head.text)
 }
 
-/// Reads them.
-#[derive(Debug)]
-pub(super) struct Reporter {
-    elements: JsonElements,
-    reading: Reading,
-}
-
-impl Default for Reporter {
-    fn default() -> Self {
-        Self { elements: JsonElements::new(Layout::Lines, &[""]), reading: Reading::default() }
-    }
-}
+pub(super) type Reporter = JsonReport<Reading>;
 
 #[derive(Debug, Default)]
-struct Reading {
+pub(super) struct Reading {
     runner: String,
     early: early::Early,
 }
 
-/// One line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Event {
@@ -84,31 +73,25 @@ enum Status {
     Crash,
 }
 
-impl Parser for Reporter {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
-        }
-        let Self { elements, reading } = self;
-        elements.feed(bytes, &mut |_, line| reading.line(line, sink));
-    }
+impl JsonReader for Reading {
+    const LAYOUT: Layout = Layout::Lines;
+    const PATHS: &'static [&'static str] = &[""];
+    const TOO_LARGE: &'static str = "an event was too large to be read";
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.reading.early.finish(sink);
-        if self.elements.lost() > 0 {
-            sink.event(Told::Complaint("an event was too large to be read"));
-        }
-    }
-}
-
-impl Reading {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) {
+    fn element(&mut self, _: &str, line: &str, sink: &mut dyn Sink) {
         match serde_json::from_str::<Event>(line) {
             Ok(event) if self.event(&event, sink) => {}
             _ => self.early.line(line, sink),
         }
     }
 
+    fn end_of_input(&mut self, _: bool, sink: &mut dyn Sink) -> bool {
+        self.early.finish(sink);
+        false
+    }
+}
+
+impl Reading {
     /// Tells an event; false if it is none of ours.
     fn event(&mut self, event: &Event, sink: &mut dyn Sink) -> bool {
         let test = TestId { suite: &event.suite, name: &event.test };
@@ -178,14 +161,8 @@ impl Reading {
         let kind = event.kind.or_else(|| (scope == ProblemScope::Suite).then(|| self.load_kind(&message)));
         let at = self.place(event);
         let own = at.file.or_else(|| (scope == ProblemScope::Suite).then_some(event.name.as_str()));
-        Problem {
-            scope,
-            name: event.name.clone(),
-            kind,
-            message,
-            file: own.filter(|file| !file.is_empty()).map(str::to_owned),
-            line: at.line,
-        }
+        Problem::new(scope, event.name.clone(), kind, message)
+            .placed(own.filter(|file| !file.is_empty()).map(str::to_owned), at.line)
     }
 
     /// What went wrong. Jest and pytest's collection give only the whole text.

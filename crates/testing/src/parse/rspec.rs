@@ -4,8 +4,9 @@ mod text;
 
 use serde::Deserialize;
 
-use super::json_elements::{JsonElements, Layout};
-use super::{Head, Parser, Stream, milliseconds, ruby_failure};
+use super::json_elements::Layout;
+use super::json_report::{JsonReader, JsonReport};
+use super::{Head, milliseconds, ruby_failure};
 use crate::{Event, Failure, FailureKind, Finished, Place, Sink, TestId, TestStatus};
 pub(super) use text::{RspecText, looks_like as looks_like_text};
 
@@ -46,26 +47,20 @@ struct Summary {
 }
 
 /// The report, one document at the end.
-#[derive(Debug)]
-pub(super) struct RspecJson {
-    elements: JsonElements,
+pub(super) type RspecJson = JsonReport<Reading>;
+
+#[derive(Debug, Default)]
+pub(super) struct Reading {
     summary: Option<Summary>,
 }
 
-impl Default for RspecJson {
-    fn default() -> Self {
-        let paths = ["version", "messages[]", "examples[]", "summary", ""];
-        Self { elements: JsonElements::new(Layout::Document, &paths), summary: None }
-    }
-}
+impl JsonReader for Reading {
+    const LAYOUT: Layout = Layout::Document;
+    const PATHS: &'static [&'static str] = &["version", "messages[]", "examples[]", "summary", ""];
+    const TOO_LARGE: &'static str = "a result in the report is too large to be read";
 
-impl Parser for RspecJson {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        if stream == Stream::Err {
-            return;
-        }
-        let Self { elements, summary } = self;
-        elements.feed(bytes, &mut |path, json| match path {
+    fn element(&mut self, path: &str, json: &str, sink: &mut dyn Sink) {
+        match path {
             "version" => {
                 if let Ok(version) = serde_json::from_str::<String>(json) {
                     sink.event(Event::Version(&version));
@@ -83,22 +78,17 @@ impl Parser for RspecJson {
                     example.tell(sink);
                 }
             }
-            "summary" => *summary = serde_json::from_str(json).ok(),
+            "summary" => self.summary = serde_json::from_str(json).ok(),
             _ => {
-                if let Some(summary) = summary.take() {
+                if let Some(summary) = self.summary.take() {
                     sink.event(Event::Ended { counted: Some(summary.example_count) });
                 }
             }
-        });
+        }
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.elements.is_inside() && self.summary.is_some() {
-            sink.event(Event::Complaint("the report breaks off"));
-        }
-        if self.elements.lost() > 0 {
-            sink.event(Event::Complaint("a result in the report is too large to be read"));
-        }
+    fn end_of_input(&mut self, is_inside: bool, _: &mut dyn Sink) -> bool {
+        is_inside && self.summary.is_some()
     }
 }
 

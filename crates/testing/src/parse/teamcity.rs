@@ -31,7 +31,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     head.text.lines().any(|line| line.starts_with("##teamcity[test"))
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct TeamCity {
     flows: BTreeMap<String, Flow>,

@@ -116,14 +116,7 @@ impl XmlReader for Trx {
 fn of_run(message: String) -> Problem {
     let crashed =
         ["crash", "aborted", "terminated", "Stack overflow"].iter().any(|word| message.contains(word));
-    Problem {
-        scope: ProblemScope::Run,
-        name: String::new(),
-        kind: crashed.then_some(FailureKind::Crash),
-        message,
-        file: None,
-        line: None,
-    }
+    Problem::new(ProblemScope::Run, "", crashed.then_some(FailureKind::Crash), message)
 }
 
 impl TestResult {

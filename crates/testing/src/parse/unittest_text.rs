@@ -29,7 +29,6 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
     ran && head.text.contains(RULE) || block && head.text.contains("Traceback (most") || verbose()
 }
 
-/// Reads it.
 #[derive(Debug, Default)]
 pub(super) struct UnittestText {
     /// The test whose status was not printed yet.
@@ -386,14 +385,7 @@ fn module_file(class: &str) -> Option<String> {
 }
 
 fn problem(name: String, kind: FailureKind, message: &str, at: Place<'_>) -> Problem {
-    Problem {
-        scope: ProblemScope::Suite,
-        name,
-        kind: Some(kind),
-        message: message.to_owned(),
-        file: at.file.map(str::to_owned),
-        line: at.line,
-    }
+    Problem::new(ProblemScope::Suite, name, Some(kind), message).at(at)
 }
 
 /// Django says beforehand how many tests it found.

@@ -41,7 +41,6 @@ struct Seen {
     unhandled: u64,
 }
 
-/// One stream.
 #[derive(Debug, Default)]
 struct Page {
     section: Section,
@@ -93,14 +92,12 @@ impl VitestText {
         let Self { pages, seen } = self;
         let errors = pages.iter().find_map(|page| page.errors).unwrap_or(0);
         if errors > 0 && seen.unhandled == 0 {
-            sink.event(Event::Problem(Problem {
-                scope: ProblemScope::Run,
-                name: String::new(),
-                kind: Some(FailureKind::Error),
-                message: "Vitest counts an error that no test is to blame for".to_owned(),
-                file: None,
-                line: None,
-            }));
+            sink.event(Event::Problem(Problem::new(
+                ProblemScope::Run,
+                "",
+                Some(FailureKind::Error),
+                "Vitest counts an error that no test is to blame for",
+            )));
         }
         let counts = pages.iter().find_map(|page| page.counts);
         if let Some((counts, _)) = counts {

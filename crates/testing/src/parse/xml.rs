@@ -17,7 +17,6 @@ const LEAD: &[u8] = b"<![CDATA[";
 /// The longest entity that is resolved: `&#x10FFFF;`.
 const LONGEST_ENTITY: usize = 12;
 
-/// One token.
 #[derive(Debug)]
 pub(super) enum Token<'a> {
     /// A tag opens; an empty one is not followed by its end.

@@ -119,7 +119,6 @@ impl Selection {
         }
     }
 
-    /// The packages that a change reaches.
     pub(super) fn reached_packages(&self) -> Vec<&str> {
         self.reached
             .iter()

@@ -22,7 +22,6 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Takes what happens.
 pub(crate) trait Listener: Send {
-    /// Something was printed.
     fn printed(&mut self, stream: Stream, bytes: &[u8]);
     /// It is time to look at files.
     fn look(&mut self);

@@ -236,14 +236,7 @@ async fn prepare(
     };
     let lines: Vec<&str> = said.lines().collect();
     let message = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
-    let problem = Problem {
-        scope: ProblemScope::Build,
-        name: command.to_string(),
-        kind: Some(FailureKind::Compile),
-        message,
-        file: None,
-        line: None,
-    };
+    let problem = Problem::new(ProblemScope::Build, command.to_string(), Some(FailureKind::Compile), message);
     Err(PrepareFailed { problem, ending })
 }
 

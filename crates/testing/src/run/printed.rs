@@ -18,7 +18,6 @@ pub(super) struct Printed<'a> {
     text: Text,
 }
 
-/// Standard output.
 enum Output {
     Undecided(Vec<u8>),
     Structured(Box<Teller>),

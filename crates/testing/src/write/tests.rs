@@ -36,14 +36,8 @@ fn report() -> TestReport {
             ..TestCase::default()
         });
     }
-    let problem = Problem {
-        scope: ProblemScope::Build,
-        name: "shop".to_owned(),
-        kind: None,
-        message: "does not compile".to_owned(),
-        file: Some("src/lib.rs".to_owned()),
-        line: Some(7),
-    };
+    let problem = Problem::new(ProblemScope::Build, "shop", None, "does not compile")
+        .placed(Some("src/lib.rs".to_owned()), Some(7));
     TestReport {
         framework_version: Some("1.95".to_owned()),
         verdict: Verdict::BuildFailed,

@@ -24,8 +24,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use super::{SCHEMAS, SchemaNames};
 use crate::commands::{
-    self, cassette, check, config, demo, doctor, eval, generate, mcp, plan, record, rehearse, replay, stage,
-    test, why,
+    self, cassette, check, completions, config, demo, doctor, eval, mcp, plan, record, rehearse, replay,
+    stage, test, why,
 };
 use crate::error::ErrorDocument;
 use crate::ui::Document;
@@ -121,8 +121,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("flow-check", document::<flows::FlowCheck>),
     ("flow-graph", document::<flows::FlowGraph>),
     ("schema-list", document::<SchemaNames>),
-    ("generate", document::<generate::Generated>),
-    ("completions", document::<generate::Completions>),
+    ("completions", document::<completions::Completions>),
 ];
 
 #[test]

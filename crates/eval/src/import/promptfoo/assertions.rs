@@ -8,11 +8,9 @@ use crate::import::draft::AssertionDraft;
 use crate::import::node::{At, Node};
 use crate::import::template::{Vars, fill_value};
 
-/// What is asserted of one case.
 pub(super) struct Asserted<'a> {
     /// Of each case, filled in with its variables.
     pub(super) each: Option<&'a Node>,
-    /// Of this one.
     pub(super) own: Option<&'a Node>,
     /// Something is asserted of all cases anyway.
     pub(super) has_common: bool,

@@ -31,7 +31,6 @@ impl Import<'_> {
         agents
     }
 
-    /// Who judges.
     pub(super) fn judge_of(&mut self, node: &Node) -> Option<String> {
         self.agent(node).filter(|agent| agent != "echo")
     }

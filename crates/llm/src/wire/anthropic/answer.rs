@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::block::{blocks_of, parts_of};
+use super::block::{blocks_of, part_of};
 use crate::chat::{ChatResponse, FinishReason, Json, Usage};
 use crate::wire::content::{Raw, TextOr, from_bytes, to_bytes, to_raw, without_end};
 
@@ -68,7 +68,7 @@ pub(in crate::wire) fn read_response(body: &[u8]) -> Result<ChatResponse, serde_
     Ok(ChatResponse {
         id: wire.id.into_owned(),
         model: wire.model.into_owned(),
-        parts: parts_of(wire.content)?,
+        parts: wire.content.into_parts(part_of)?,
         finish: read_finish(&reason),
         usage: wire.usage.over(Usage::default()),
     })

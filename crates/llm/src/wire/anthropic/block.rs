@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{Arguments, Json, Media, MediaSource, Part, Text, Thinking, ToolCall, ToolResult};
-use crate::wire::content::{Raw, TextOr, some, to_raw};
+use crate::wire::content::{Raw, TextOr, object_of, some, to_raw};
 
 /// All kinds of blocks in one: which fields are there depends on `kind`.
 #[derive(Serialize, Deserialize, Default)]
@@ -48,13 +48,6 @@ struct Source<'a> {
     url: Option<Cow<'a, str>>,
 }
 
-pub(super) fn parts_of(content: TextOr<Raw<'_>>) -> Result<Vec<Part>, serde_json::Error> {
-    match content {
-        TextOr::Text(text) => Ok(vec![Part::text(text)]),
-        TextOr::Many(blocks) => blocks.iter().map(part_of).collect(),
-    }
-}
-
 pub(super) fn part_of(raw: &Raw<'_>) -> Result<Part, serde_json::Error> {
     let block: Block<'_> = match raw.read() {
         Ok(block) => block,
@@ -83,7 +76,7 @@ pub(super) fn part_of(raw: &Raw<'_>) -> Result<Part, serde_json::Error> {
         "tool_result" => Part::ToolResult(ToolResult {
             id: owned(block.tool_use_id),
             name: None,
-            parts: parts_of(block.content.unwrap_or_default())?,
+            parts: block.content.unwrap_or_default().into_parts(part_of)?,
             is_error: block.is_error.unwrap_or_default(),
         }),
         "image" | "document" => match block.source.and_then(media_of) {
@@ -144,7 +137,7 @@ fn block_of(part: &Part) -> Block<'_> {
         Part::ToolCall(call) => Block {
             id: some(&call.id),
             name: some(&call.name),
-            input: Some(input_of(&call.arguments)),
+            input: Some(object_of(&call.arguments)),
             ..kind("tool_use")
         },
         Part::ToolResult(result) => Block {
@@ -158,18 +151,6 @@ fn block_of(part: &Part) -> Block<'_> {
             Block { source: Some(source_of(media)), ..kind(if image { "image" } else { "document" }) }
         }
         Part::Opaque(_) => Block::default(),
-    }
-}
-
-/// The vendor takes objects only; free text goes in as one.
-pub(super) fn input_of(arguments: &Arguments) -> Json {
-    #[derive(Serialize)]
-    struct FreeText<'a> {
-        input: &'a str,
-    }
-    match arguments {
-        Arguments::Json(json) => json.clone(),
-        Arguments::Text(text) => to_raw(&FreeText { input: text }).into(),
     }
 }
 

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, UsageWire, beginning, finish_word, read_finish};
-use super::block::{block_json, input_of, part_of};
+use super::block::{block_json, part_of};
 use crate::chat::{ChatResponse, Delta, Json, Part, Text, Thinking, ToolCall, Usage};
 use crate::sse::{Encoder, Event};
-use crate::wire::content::{Raw, pieces, some};
+use crate::wire::content::{Raw, object_of, pieces, some};
 use crate::wire::{WireError, malformed};
 
 /// All kinds of events in one: which fields are there depends on `kind`.
@@ -175,7 +175,7 @@ fn write_part(events: &mut Encoder, index: usize, part: &Part, piece: usize) {
             more(events, "signature_delta", DeltaWire { signature, ..DeltaWire::default() });
         }
         Part::ToolCall(call) => {
-            let input = input_of(&call.arguments);
+            let input = object_of(&call.arguments);
             for text in pieces(input.as_str(), piece) {
                 let partial_json = some(text);
                 more(events, "input_json_delta", DeltaWire { partial_json, ..DeltaWire::default() });

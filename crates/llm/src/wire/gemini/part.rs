@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chat::{Arguments, Json, Media, MediaSource, Part, Text, Thinking, ToolCall, ToolResult, texts};
-use crate::wire::content::{some, to_raw};
+use crate::wire::content::{object_of, some, to_raw};
 
 /// All kinds of parts in one.
 #[derive(Serialize, Deserialize, Default)]
@@ -155,7 +155,7 @@ pub(super) fn write_part(part: &Part) -> PartWire<'_> {
             function_call: Some(Call {
                 id: some(&call.id),
                 name: Cow::Borrowed(&call.name),
-                args: Some(args_of(&call.arguments)),
+                args: Some(object_of(&call.arguments)),
             }),
             thought_signature: signed(&call.signature),
             ..PartWire::default()
@@ -166,18 +166,6 @@ pub(super) fn write_part(part: &Part) -> PartWire<'_> {
         Part::Media(media) => write_media(media),
         // No other vendor's blocks make sense here, and Google's are all known.
         Part::Opaque(json) => PartWire { text: some(json.as_str()), ..PartWire::default() },
-    }
-}
-
-/// The vendor takes objects only; free text goes in as one.
-fn args_of(arguments: &Arguments) -> Json {
-    #[derive(Serialize)]
-    struct FreeText<'a> {
-        input: &'a str,
-    }
-    match arguments {
-        Arguments::Json(json) => json.clone(),
-        Arguments::Text(text) => to_raw(&FreeText { input: text }).into(),
     }
 }
 

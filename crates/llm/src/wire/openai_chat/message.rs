@@ -143,7 +143,7 @@ fn read_result(message: MessageWire<'_, ReadCall>) -> Result<Part, serde_json::E
     Ok(Part::ToolResult(ToolResult {
         id: message.tool_call_id.map(Cow::into_owned).unwrap_or_default(),
         name: None,
-        parts: read_content(message.content)?,
+        parts: message.content.unwrap_or_default().into_parts(read_piece)?,
         is_error: false,
     }))
 }
@@ -159,17 +159,9 @@ pub(super) fn read_parts<C: Into<Part>>(message: MessageWire<'_, C>) -> Result<V
     if let Some(thought) = thought {
         parts.push(Part::Thinking(Thinking { text: thought.into_owned(), ..Thinking::default() }));
     }
-    parts.extend(read_content(message.content)?);
+    parts.extend(message.content.unwrap_or_default().into_parts(read_piece)?);
     parts.extend(calls);
     Ok(parts)
-}
-
-fn read_content(content: Option<TextOr<Raw<'_>>>) -> Result<Vec<Part>, serde_json::Error> {
-    match content {
-        None => Ok(Vec::new()),
-        Some(TextOr::Text(text)) => Ok(vec![Part::text(text)]),
-        Some(TextOr::Many(pieces)) => pieces.iter().map(read_piece).collect(),
-    }
 }
 
 fn read_piece(raw: &Raw<'_>) -> Result<Part, serde_json::Error> {

@@ -107,7 +107,7 @@ pub(super) fn parse(json: Json) -> Result<Parsed, serde_json::Error> {
         "reasoning" => assistant(Part::Thinking(read_thinking(item))),
         "function_call" | "custom_tool_call" => assistant(Part::ToolCall(read_call(item))),
         "function_call_output" | "custom_tool_call_output" => {
-            let parts = read_content(item.output)?;
+            let parts = item.output.unwrap_or_default().into_parts(read_piece)?;
             let id = item.call_id.map(Cow::into_owned).unwrap_or_default();
             let result = ToolResult { id, name: None, parts, is_error: false };
             Parsed { role: Role::User, parts: vec![Part::ToolResult(result)], alone: false }
@@ -118,7 +118,11 @@ pub(super) fn parse(json: Json) -> Result<Parsed, serde_json::Error> {
                 Some("system" | "developer") => Role::System,
                 _ => Role::User,
             };
-            Parsed { role, parts: read_content(item.content)?, alone: role != Role::Assistant }
+            Parsed {
+                role,
+                parts: item.content.unwrap_or_default().into_parts(read_piece)?,
+                alone: role != Role::Assistant,
+            }
         }
     })
 }
@@ -149,14 +153,6 @@ fn read_call(item: Item<'_>) -> ToolCall {
         namespace: item.namespace.map(Cow::into_owned),
         arguments,
         signature: None,
-    }
-}
-
-fn read_content(content: Option<TextOr<Json>>) -> Result<Vec<Part>, serde_json::Error> {
-    match content {
-        None => Ok(Vec::new()),
-        Some(TextOr::Text(text)) => Ok(vec![Part::text(text)]),
-        Some(TextOr::Many(pieces)) => pieces.iter().map(read_piece).collect(),
     }
 }
 

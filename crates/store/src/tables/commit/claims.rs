@@ -11,7 +11,7 @@ use rehearsal_core::{
 use super::Writing;
 use crate::claim::{Candidate, ClaimRequest, Claimed, Found, LaneKey, Order};
 use crate::json::to_json;
-use crate::link::{FirstRead, Sql, values};
+use crate::link::{Sql, values};
 use crate::policy::CANDIDATES;
 use crate::tables::lanes::{first_of_lanes, lanes};
 use crate::tables::log::About;
@@ -21,15 +21,15 @@ use crate::{CommitError, StoreError, check};
 
 /// What a claim has to know, all of one moment.
 #[derive(Default)]
-pub(super) struct Look {
-    pub(super) situation: Situation,
+struct Look {
+    situation: Situation,
     /// The first of each lane that is open, and what ran out in such lanes.
-    pub(super) candidates: Vec<Candidate>,
-    pub(super) turns: BTreeMap<String, i64>,
+    candidates: Vec<Candidate>,
+    turns: BTreeMap<String, i64>,
 }
 
 impl Look {
-    pub(super) fn read(
+    fn read(
         rows: Vec<LookRow>,
         last_starts: BTreeMap<AgentName, Timestamp>,
         request: &ClaimRequest,
@@ -45,7 +45,6 @@ impl Look {
                 "turn" => {
                     look.turns.insert(lane, num);
                 }
-                NOW => {}
                 "run_out" if !request.may_take_over => {}
                 "run_out" => found.push((LaneKey::read(lane)?, None, (num, priority, created_at))),
                 _ => found.push((LaneKey::read(lane)?, Some(doc), (num, priority, created_at))),
@@ -81,12 +80,6 @@ enum Tried {
     Hindered,
     /// Whether it may be claimed depends on what others claim.
     NeedsSolitude,
-}
-
-/// A claim begins with a look, unless it has to be alone for it.
-pub(super) fn first_read(request: &ClaimRequest) -> Option<FirstRead> {
-    let read = FirstRead { sql: LOOK.postgres, is_timed: true, values: Vec::new() };
-    (!request.counts()).then_some(read)
 }
 
 impl Writing<'_> {
@@ -153,7 +146,7 @@ impl Writing<'_> {
         if let Some(doc) = candidate.doc.take() {
             return read_task(&doc).map(Some);
         }
-        let picked: Option<(String, i64, i64, i64, Option<String>)> = match &candidate.found {
+        let picked: Option<(String, i64, i64, i64)> = match &candidate.found {
             Found::InLane { lane, .. } => {
                 let Candidate { priority, created_at, num, .. } = &*candidate;
                 let values = values![lane, self.at.0, *priority, *created_at, *num];
@@ -161,11 +154,10 @@ impl Writing<'_> {
             }
             Found::RunOut => self.link.optional(PICK_RUN_OUT, values![candidate.num, self.at.0]).await?,
         };
-        let Some((doc, num, priority, created_at, transaction)) = picked else {
+        let Some((doc, num, priority, created_at)) = picked else {
             return Ok(None);
         };
         (candidate.num, candidate.priority, candidate.created_at) = (num, priority, created_at);
-        self.transaction = transaction;
         read_task(&doc).map(Some)
     }
 
@@ -204,7 +196,7 @@ impl Writing<'_> {
     }
 
     /// Whether the rules for this task count or compare with what others work on.
-    pub(super) async fn depends_on_others(&mut self, task: &Task) -> Result<bool, StoreError> {
+    async fn depends_on_others(&mut self, task: &Task) -> Result<bool, StoreError> {
         if !task.touches.is_empty() {
             return Ok(true);
         }
@@ -268,7 +260,7 @@ impl Writing<'_> {
 }
 
 /// The turn that a session takes with a claim. None if it has the last one already.
-pub(super) fn turn_due(session: &str, turns: &BTreeMap<String, i64>) -> Option<i64> {
+fn turn_due(session: &str, turns: &BTreeMap<String, i64>) -> Option<i64> {
     let last = turns.values().copied().max();
     (last.is_none() || turns.get(session).copied() != last).then(|| last.unwrap_or(0) + 1)
 }
@@ -276,11 +268,8 @@ pub(super) fn turn_due(session: &str, turns: &BTreeMap<String, i64>) -> Option<i
 /// The lock in PostgreSQL for claims that must not be made at once: `claims` in letters.
 const CLAIMING: i64 = 0x636c_6169_6d73;
 
-/// The kind of the row that only tells the time at which the look was taken, as its number.
-pub(crate) const NOW: &str = "now";
-
-/// Kind, lane (or session), id (or number of the transaction), document, number (or turn), priority, time of creation.
-pub(super) type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
+/// Kind, lane (or session), id, document, number (or turn), priority, time of creation.
+type LookRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
 
 /// What goes on, and what ran out. All numbers are of one type: PostgreSQL would convert each row otherwise. Sorted, as
 /// in [`situation`].
@@ -297,29 +286,21 @@ macro_rules! around {
     };
 }
 
-pub(super) use around;
-
-/// The first of each lane, with its document.
-macro_rules! next {
-    () => {
-        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM "
-    };
-}
-
-pub(super) use next;
-
 /// All that a claim has to know, in one statement. `$1` is now.
 ///
 /// In SQLite nobody else writes meanwhile: the first of each lane comes with its document. In PostgreSQL a task has to be
 /// picked.
 const LOOK: Sql = Sql {
-    sqlite: concat!(lanes!(sqlite), around!(), next!(), first_of_lanes!(sqlite)),
+    sqlite: concat!(
+        lanes!(sqlite),
+        around!(),
+        "SELECT 'next', t.lane, NULL, t.doc, t.num, t.priority, t.created_at FROM ",
+        first_of_lanes!(sqlite)
+    ),
     postgres: concat!(
         lanes!(postgres),
         around!(),
-        "SELECT 'now', '', NULL, NULL, $1, CAST(0 AS BIGINT), CAST(0 AS BIGINT)
-         UNION ALL
-         SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM firsts"
+        "SELECT 'next', lane, NULL, NULL, num, priority, created_at FROM firsts"
     ),
 };
 
@@ -340,9 +321,9 @@ const NEXT_OF_LANE: &str = concat!("SELECT num, priority, created_at FROM tasks 
 macro_rules! pick {
     ($condition:expr) => {
         Sql {
-            sqlite: concat!("SELECT doc, num, priority, created_at, NULL FROM tasks WHERE ", $condition),
+            sqlite: concat!("SELECT doc, num, priority, created_at FROM tasks WHERE ", $condition),
             postgres: concat!(
-                "SELECT doc, num, priority, created_at, pg_current_xact_id()::text FROM tasks WHERE ",
+                "SELECT doc, num, priority, created_at FROM tasks WHERE ",
                 $condition,
                 " FOR NO KEY UPDATE SKIP LOCKED"
             ),

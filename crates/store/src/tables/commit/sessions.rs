@@ -83,7 +83,6 @@ impl Writing<'_> {
     }
 }
 
-/// What an edit makes of a session.
 pub(crate) fn apply_edit(session: Session, edit: &SessionEdit) -> Session {
     Session {
         description: edit.description.clone().unwrap_or(session.description),

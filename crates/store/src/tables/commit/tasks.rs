@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::{Writing, insert_event};
 use crate::columns::TaskColumns;
 use crate::json::to_json;
-use crate::link::{Link, Sql, Value, Write, values};
+use crate::link::{Sql, values};
 use crate::policy::CHUNK;
 use crate::tables::log::{About, run_of};
 use crate::tables::{flows, tasks};
-use crate::{ClaimRequest, CommitError, StoreError, check, cycle};
+use crate::{CommitError, StoreError, check, cycle};
 
 /// A row on its way into a statement: what to search by, and the document, as text within the text.
 #[derive(Serialize)]
@@ -30,30 +30,7 @@ impl NewRow {
     }
 }
 
-/// A change that is made if a task is as it is believed to be.
-pub(crate) struct AtOnce {
-    /// The task as it will be.
-    pub(crate) after: Task,
-    /// The document as it is believed to be, and as it will be.
-    pub(crate) was: String,
-    pub(crate) is: String,
-    sql: &'static str,
-    values: Vec<Value<'static>>,
-}
-
-impl AtOnce {
-    /// Changes it, if it is as it was believed to be.
-    pub(crate) async fn make(&self, link: &mut Link<'_>) -> Result<bool, StoreError> {
-        Ok(link.execute(self.sql, &self.values).await? == 1)
-    }
-}
-
-fn changed(before: &Task, after: &Task, input: TaskInput) -> EventKind {
-    let (from, to) = (before.state.clone(), after.state.clone());
-    EventKind::TaskChanged { task: after.id.clone(), input, from, to }
-}
-
-impl<'a> Writing<'a> {
+impl Writing<'_> {
     pub(super) async fn add_tasks(
         &mut self,
         new: Vec<(TaskId, NewTask)>,
@@ -91,12 +68,9 @@ impl<'a> Writing<'a> {
         self.link.execute(INSERT_TASKS, values![&rows]).await?;
         let run = run_of(self.actor).map(RunId::as_str);
         let values = values![&rows, self.at.0, to_json(self.actor)?, run];
-        self.link.execute(INSERT_ADDED, values).await?;
-        if let Some(task) = tasks.last() {
-            let about = About { task: Some(&task.id), session: task.session.as_ref(), run: None };
-            self.leaves(about, ADDED);
-        }
-        Ok(())
+        let Some(last) = tasks.last() else { return Ok(()) };
+        let about = About { task: Some(&last.id), session: last.session.as_ref(), run: None };
+        self.write_events(INSERT_ADDED, values, about, ADDED).await
     }
 
     /// Writes the edges of tasks that have none yet, and counts those that are open.
@@ -147,63 +121,6 @@ impl<'a> Writing<'a> {
         self.change(before, input, None).await
     }
 
-    /// How a task that is believed to be like this is changed by one statement. Nothing if that takes more, or is refused:
-    /// the belief may be wrong.
-    pub(crate) async fn plan_change(
-        &mut self,
-        believed: &Task,
-        input: &TaskInput,
-    ) -> Result<Option<Box<AtOnce>>, StoreError> {
-        if check::task_input(input).is_err() {
-            return Ok(None);
-        }
-        let was = to_json(believed)?;
-        self.plan(UPDATE_AND_APPEND_IF_SAME, believed, was, input, None, &[]).await
-    }
-
-    /// The same for a claim of a task that was read before, with the conditions of `sql`. Their values come after those of the
-    /// task and its event, and the document as it was: from `$24` on.
-    pub(super) async fn plan_claim(
-        &mut self,
-        sql: &'static str,
-        task: &Task,
-        was: String,
-        request: &ClaimRequest,
-        values: &[Value<'_>],
-    ) -> Result<Option<Box<AtOnce>>, StoreError> {
-        let input = TaskInput::Claim { worker: request.worker.clone(), run: request.run.clone() };
-        let lease_until = self.at.plus(request.lease);
-        self.plan(sql, task, was, &input, Some(lease_until), values).await
-    }
-
-    async fn plan(
-        &mut self,
-        sql: &'static str,
-        believed: &Task,
-        was: String,
-        input: &TaskInput,
-        lease_until: Option<Timestamp>,
-        more: &[Value<'_>],
-    ) -> Result<Option<Box<AtOnce>>, StoreError> {
-        let flow = self.flows.get(&mut self.link, &believed.flow_version).await?;
-        let Ok(after) = transition(believed, input, &flow, self.at) else { return Ok(None) };
-        if after.depends_on != believed.depends_on {
-            return Ok(None);
-        }
-        let is = to_json(&after)?;
-        let kind = changed(believed, &after, input.clone());
-        let mut values = self.row(believed, &after, &is, lease_until, &kind)?;
-        values.push(was.as_str().into());
-        values.extend_from_slice(more);
-        let values = values.into_iter().map(Value::into_owned).collect();
-        Ok(Some(Box::new(AtOnce { after, was, is, sql, values })))
-    }
-
-    /// The document of a task that nobody else changes until the end of the transaction.
-    pub(crate) async fn doc_to_change(&mut self, id: &TaskId) -> Result<Option<String>, StoreError> {
-        tasks::doc_to_change(&mut self.link, id).await
-    }
-
     /// Moves a task that was read in this transaction, and that nobody else can move meanwhile. A claim that begins
     /// may have a lease.
     pub(super) async fn change(
@@ -219,7 +136,8 @@ impl<'a> Writing<'a> {
         if is_rewired {
             self.check_new_dependencies(&after).await?;
         }
-        let kind = changed(&before, &after, input);
+        let (from, to) = (before.state.clone(), after.state.clone());
+        let kind = EventKind::TaskChanged { task: after.id.clone(), input, from, to };
         let lease_until = lease_until.filter(|_| matches!(after.standing, Standing::Claimed(_)));
         self.update(&before, &after, lease_until, &kind).await?;
         if is_rewired {
@@ -236,47 +154,32 @@ impl<'a> Writing<'a> {
         lease_until: Option<Timestamp>,
         kind: &EventKind,
     ) -> Result<(), StoreError> {
-        let doc = to_json(task)?;
-        let values = self.row(before, task, &doc, lease_until, kind)?;
-        let sql = update_of(&TaskColumns::of(before), &TaskColumns::of(task));
-        let sql = Write { sqlite: [sql, APPEND_IF_CHANGED], postgres: UPDATE_AND_APPEND };
-        self.link.later(sql, values).await?;
-        self.leaves(event_of(before, task), kind.name());
-        Ok(())
-    }
-
-    /// The parameters of the statements that write a task and its event, `$1` to `$22`.
-    fn row<'v>(
-        &self,
-        before: &'v Task,
-        task: &'v Task,
-        doc: &'v str,
-        lease_until: Option<Timestamp>,
-        kind: &EventKind,
-    ) -> Result<Vec<Value<'v>>, StoreError>
-    where
-        'a: 'v,
-    {
-        let mut values: Vec<Value<'v>> = self.event(event_of(before, task), kind)?.into();
-        let new = TaskColumns::of(task);
-        values.extend_from_slice(values![
-            task.id.as_str(),
+        let (old, new) = (TaskColumns::of(before), TaskColumns::of(task));
+        let sql = Sql { sqlite: least_update(&old, &new), postgres: UPDATE_ALL };
+        let values = values![
+            new.id,
             before.fence.0,
-            new.state,
-            new.lane,
             new.status,
             new.standing,
             new.claimable_at,
             new.updated_at,
             new.fence,
-            doc,
+            to_json(task)?,
             lease_until.map(|until| until.0),
+            new.state,
+            new.lane,
             new.open,
             new.done,
             new.touches,
             new.priority,
-        ]);
-        Ok(values)
+        ];
+        if self.link.execute(sql, values).await? != 1 {
+            return Err(StoreError::Corrupt {
+                what: format!("the row of task `{}` is not its document", task.id),
+            });
+        }
+        let run = claiming_run(before).or_else(|| claiming_run(task));
+        self.append(About { task: Some(&task.id), session: task.session.as_ref(), run }, kind).await
     }
 
     async fn replace_dependencies(&mut self, task: &Task) -> Result<(), StoreError> {
@@ -400,12 +303,12 @@ const ADDED: &str = "task_added";
 
 /// The event is made of the same document.
 const INSERT_ADDED: Sql = Sql {
-    sqlite: insert_event!(
+    sqlite: insert_event!(sqlite
         "SELECT $2, $3, 'task_added', value ->> '$.id', value ->> '$.session', $4,
                 '{\"type\":\"task_added\",\"task\":' || (value ->> '$.doc') || '}'
          FROM jsonb_each($1) ORDER BY key"
     ),
-    postgres: insert_event!(
+    postgres: insert_event!(postgres
         "SELECT $2, $3, 'task_added', id, session, $4, '{\"type\":\"task_added\",\"task\":' || doc || '}'
          FROM json_to_recordset($1::json) AS new (id text, session text, doc text)"
     ),
@@ -420,54 +323,18 @@ macro_rules! update_task {
         concat!(
             "UPDATE tasks SET ",
             $more,
-            " status = $12, standing = $13, claimable_at = $14, updated_at = $15, fence = $16, doc = $17,
-              lease_until = coalesce($18, CASE WHEN $13 = 'claimed' AND fence = $16 THEN lease_until END)
-             WHERE id = $8 AND fence = $9"
+            " status = $3, standing = $4, claimable_at = $5, updated_at = $6, fence = $7, doc = $8,
+              lease_until = coalesce($9, CASE WHEN $4 = 'claimed' AND fence = $7 THEN lease_until END)
+             WHERE id = $1 AND fence = $2"
         )
     };
 }
 const UPDATE_CLAIM: &str = update_task!("");
-const UPDATE_PLACE: &str = update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21,");
+const UPDATE_PLACE: &str = update_task!("state = $10, lane = $11, open = $12, done = $13, touches = $14,");
 const UPDATE_ALL: &str =
-    update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,");
+    update_task!("state = $10, lane = $11, open = $12, done = $13, touches = $14, priority = $15,");
 
-/// An event has a body: without the change that it tells of there is none, and everything fails.
-const APPEND_IF_CHANGED: &str =
-    insert_event!("SELECT $1, $2, $3, $4, $5, $6, CASE WHEN changes() = 1 THEN $7 END");
-
-/// Both in one statement: half of the way to the server and back.
-const UPDATE_AND_APPEND: &str = concat!(
-    "WITH changed AS (",
-    update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
-    " RETURNING 1) ",
-    insert_event!("SELECT $1, $2, $3, $4, $5, $6, (SELECT $7 FROM changed)")
-);
-
-/// The whole of a transaction: what a statement ends with that changes a task as it is believed to be, which is `$23`. What is
-/// not so, or does not meet the other conditions, is not changed. What else it does looks at whether anything `changed`.
-macro_rules! update_and_append_if_same {
-    ($conditions:literal) => {
-        update_and_append_if_same!($conditions, "")
-    };
-    ($conditions:literal, $more:literal) => {
-        concat!(
-            "changed AS (",
-            update_task!("state = $10, lane = $11, open = $19, done = $20, touches = $21, priority = $22,"),
-            " AND doc = $23",
-            $conditions,
-            " RETURNING 1)",
-            $more,
-            " ",
-            insert_event!("SELECT $1, $2, $3, $4, $5, $6, $7 FROM changed")
-        )
-    };
-}
-pub(super) use {update_and_append_if_same, update_task};
-
-const UPDATE_AND_APPEND_IF_SAME: &str = concat!("WITH ", update_and_append_if_same!(""));
-
-/// The least that has to be set.
-fn update_of(old: &TaskColumns, new: &TaskColumns) -> &'static str {
+fn least_update(old: &TaskColumns, new: &TaskColumns) -> &'static str {
     let has_moved = (old.open, old.done) != (new.open, new.done)
         || (&old.state, &old.lane, &old.touches) != (&new.state, &new.lane, &new.touches);
     match (old.priority != new.priority, has_moved) {
@@ -475,12 +342,6 @@ fn update_of(old: &TaskColumns, new: &TaskColumns) -> &'static str {
         (false, true) => UPDATE_PLACE,
         (false, false) => UPDATE_CLAIM,
     }
-}
-
-/// Whom the event of a change is about.
-fn event_of<'t>(before: &'t Task, task: &'t Task) -> About<'t> {
-    let run = claiming_run(before).or_else(|| claiming_run(task));
-    About { task: Some(&task.id), session: task.session.as_ref(), run }
 }
 
 fn claiming_run(task: &Task) -> Option<&RunId> {

@@ -1,6 +1,5 @@
 //! The `import` lines of a Python file. Text that only looks like one (in a docstring) does no harm: more is run.
 
-/// One import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Import {
     /// `import a.b`, or a name that is given to a loader as a text.

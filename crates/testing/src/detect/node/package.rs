@@ -62,7 +62,6 @@ impl Package {
         }
     }
 
-    /// The globs of its workspaces.
     pub(super) fn workspaces(&self) -> &[String] {
         match &self.workspaces {
             Some(Workspaces::Globs(globs) | Workspaces::Packages { packages: globs }) => globs,

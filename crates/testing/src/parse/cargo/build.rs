@@ -81,7 +81,7 @@ impl Build {
             let message = format!("could not compile `{}`", self.package);
             let kind = Some(FailureKind::Compile);
             let name = self.package.clone();
-            let problem = Problem { scope: ProblemScope::Build, name, kind, message, file: None, line: None };
+            let problem = Problem::new(ProblemScope::Build, name, kind, message);
             sink.event(Event::Problem(problem));
         }
         for error in errors {
@@ -123,7 +123,7 @@ impl Build {
             Some(code) => format!("{}\n[{code}]", error.message),
             None => error.message,
         };
-        Problem { scope, name: self.package.clone(), kind: Some(kind), message, file, line: error.line }
+        Problem::new(scope, self.package.clone(), Some(kind), message).placed(file, error.line)
     }
 }
 

@@ -83,14 +83,12 @@ impl Build {
         if noise || self.errors.len() >= MOST {
             return;
         }
-        self.errors.push(Problem {
-            scope: ProblemScope::Build,
-            name: self.package.clone(),
-            kind: Some(kind_of(message)),
-            message: message.to_owned(),
-            file: at.map(|(file, _)| file.trim_start_matches("./").to_owned()),
-            line: at.map(|(_, line)| line),
-        });
+        self.errors.push(
+            Problem::new(ProblemScope::Build, self.package.clone(), Some(kind_of(message)), message).placed(
+                at.map(|(file, _)| file.trim_start_matches("./").to_owned()),
+                at.map(|(_, line)| line),
+            ),
+        );
     }
 
     /// `go: downloading …` is progress, most else is trouble.
@@ -109,14 +107,7 @@ impl Build {
         if PROGRESS.iter().any(|start| said.starts_with(start)) || self.command.len() >= MOST {
             return;
         }
-        self.command.push(Problem {
-            scope: ProblemScope::Run,
-            name: String::new(),
-            kind: Some(kind_of(said)),
-            message: said.to_owned(),
-            file: None,
-            line: None,
-        });
+        self.command.push(Problem::new(ProblemScope::Run, "", Some(kind_of(said)), said));
     }
 }
 
@@ -128,14 +119,12 @@ pub(super) fn tell<const N: usize>(builds: [&mut Build; N], not_built: Option<&s
         problems.extend(errors.into_iter().chain(command));
     }
     if let Some(package) = not_built.filter(|_| problems.is_empty()) {
-        problems.push(Problem {
-            scope: ProblemScope::Build,
-            name: package.to_owned(),
-            kind: Some(FailureKind::Compile),
-            message: "the package could not be built".to_owned(),
-            file: None,
-            line: None,
-        });
+        problems.push(Problem::new(
+            ProblemScope::Build,
+            package,
+            Some(FailureKind::Compile),
+            "the package could not be built",
+        ));
     }
     for problem in problems {
         sink.event(Event::Problem(problem));

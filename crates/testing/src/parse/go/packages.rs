@@ -56,7 +56,6 @@ struct Open {
     unexplained: Vec<(String, u64)>,
 }
 
-/// How a package ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PackageEnd {
     Good,
@@ -321,14 +320,13 @@ impl Packages {
             None => said.join("\n"),
         };
         let (file, line) = at.unzip();
-        Problem {
-            scope: if state.ran { ProblemScope::Run } else { ProblemScope::Suite },
-            name: package.to_owned(),
-            kind: Some(if death.is_some() { FailureKind::Crash } else { FailureKind::Exit }),
+        Problem::new(
+            if state.ran { ProblemScope::Run } else { ProblemScope::Suite },
+            package,
+            Some(if death.is_some() { FailureKind::Crash } else { FailureKind::Exit }),
             message,
-            file,
-            line,
-        }
+        )
+        .placed(file, line)
     }
 }
 

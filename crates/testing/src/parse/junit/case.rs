@@ -180,7 +180,6 @@ impl Case {
         }
     }
 
-    /// What it printed.
     pub(super) fn output(&self) -> String {
         let early = Text { bytes: &self.early_output, is_escaped: self.is_early_escaped };
         let mut text = early.decoded().into_owned();
@@ -188,7 +187,6 @@ impl Case {
         text
     }
 
-    /// How it ended.
     pub(super) fn status(&self, dialect: Dialect) -> TestStatus {
         if dialect == Dialect::Own && self.outcome.is_some() {
             return match &*self.exception {

@@ -331,12 +331,5 @@ fn exception(text: &str) -> Problem {
     } else {
         js_failure::kind_of(class, message)
     };
-    Problem {
-        scope: ProblemScope::Run,
-        name: String::new(),
-        kind: Some(kind),
-        message: error.trim().to_owned(),
-        file: at.file.map(str::to_owned),
-        line: at.line,
-    }
+    Problem::new(ProblemScope::Run, "", Some(kind), error.trim()).at(at)
 }

@@ -28,7 +28,6 @@ pub(super) struct Blocks {
     pub crashed: Vec<(String, String)>,
 }
 
-/// What a block says.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Block {
     pub text: String,

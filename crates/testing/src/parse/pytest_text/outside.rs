@@ -85,31 +85,24 @@ impl Outside {
             text.lines().find_map(|line| line.split_once(": error: ")).map(|(_, error)| error.to_owned());
         let message = python_failure::marked_message(&text).or(usage).unwrap_or(reading.title);
         if self.problems.len() < MOST {
-            self.problems.push(Problem {
-                scope: ProblemScope::Run,
-                name: String::new(),
-                kind: Some(reading.kind),
-                message,
-                file: at.and_then(|at| at.file).map(str::to_owned),
-                line: at.and_then(|at| at.line),
-            });
+            self.problems.push(Problem::new(ProblemScope::Run, "", Some(reading.kind), message).at(at));
         }
     }
 
-    /// All of it.
     pub(super) fn problems(&mut self) -> Vec<Problem> {
         self.close();
         if let Some(internal) = self.internal.take() {
             let text = internal.into_text();
             let at = python_failure::place(&text);
-            self.problems.push(Problem {
-                scope: ProblemScope::Run,
-                name: String::new(),
-                kind: Some(FailureKind::Error),
-                message: format!("pytest failed itself: {}", python_failure::exception(&text)),
-                file: at.and_then(|at| at.file).map(str::to_owned),
-                line: at.and_then(|at| at.line),
-            });
+            self.problems.push(
+                Problem::new(
+                    ProblemScope::Run,
+                    "",
+                    Some(FailureKind::Error),
+                    format!("pytest failed itself: {}", python_failure::exception(&text)),
+                )
+                .at(at),
+            );
         }
         std::mem::take(&mut self.problems)
     }

@@ -8,7 +8,6 @@ use crate::{Attempt, Event, Failure, Finished, Place, Sink, TestStatus};
 /// So many names of tests that failed, or run again, are remembered.
 const MOST_KEPT: usize = 50_000;
 
-/// What the progress told.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// How many tests were told with their names as passed, skipped or failed as expected.

@@ -125,29 +125,23 @@ impl PytestText {
         for file in std::mem::take(&mut self.uncollected) {
             let (file, message) = file.split_once(" - ").unwrap_or((&file, "it could not be collected"));
             if !problems.iter().any(|problem| problem.name == file) {
-                problems.push(Problem {
-                    scope: ProblemScope::Suite,
-                    name: file.to_owned(),
-                    kind: Some(python_failure::kind(message)),
-                    message: message.to_owned(),
-                    file: Some(file.to_owned()),
-                    line: None,
-                });
+                problems.push(
+                    Problem::new(ProblemScope::Suite, file, Some(python_failure::kind(message)), message)
+                        .placed(Some(file.to_owned()), None),
+                );
             }
         }
         let unknown =
             self.collected.map_or(0, |collected| collected.errors).saturating_sub(problems.len() as u64);
         for number in 1..=unknown.min(self.counts.map_or(0, |counts| counts.errors)).min(MOST_UNKNOWN) {
-            problems.push(Problem {
-                scope: ProblemScope::Suite,
-                name: String::new(),
-                kind: None,
-                message: format!(
+            problems.push(Problem::new(
+                ProblemScope::Suite,
+                "",
+                None,
+                format!(
                     "a file could not be collected, and its name was not printed ({number} of {unknown})"
                 ),
-                file: None,
-                line: None,
-            });
+            ));
         }
         problems
     }
@@ -161,14 +155,9 @@ impl PytestText {
         });
         let Some(node) = self.progress.current().map(str::to_owned).or(guessed) else {
             let at = crash.place();
-            sink.event(Event::Problem(Problem {
-                scope: ProblemScope::Run,
-                name: String::new(),
-                kind: Some(crash.kind),
-                message: crash.message.clone(),
-                file: at.file.map(str::to_owned),
-                line: at.line,
-            }));
+            sink.event(Event::Problem(
+                Problem::new(ProblemScope::Run, "", Some(crash.kind), crash.message.clone()).at(at),
+            ));
             return;
         };
         let stack = crash.stack();

@@ -236,12 +236,8 @@ fn file_ended(line: &Entry, sink: &mut dyn Sink) {
 
 fn js_problem(scope: ProblemScope, name: &str, error: &Error) -> Problem {
     let at = js_failure::place_of(&error.stack);
-    Problem {
-        scope,
-        name: name.to_owned(),
-        kind: Some(js_failure::load_kind(&error.message)),
-        message: error.message.clone(),
-        file: at.and_then(|at| at.file).or((!name.is_empty()).then_some(name)).map(str::to_owned),
-        line: at.and_then(|at| at.line),
-    }
+    Problem::new(scope, name, Some(js_failure::load_kind(&error.message)), error.message.clone()).placed(
+        at.and_then(|at| at.file).or((!name.is_empty()).then_some(name)).map(str::to_owned),
+        at.and_then(|at| at.line),
+    )
 }

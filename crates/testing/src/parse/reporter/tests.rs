@@ -1,4 +1,5 @@
 use super::*;
+use crate::parse::{Parser, Stream};
 use crate::{Collected, Collector, Ending, Limits};
 
 fn read(lines: &[&str]) -> Collected {

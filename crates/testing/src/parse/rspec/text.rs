@@ -285,14 +285,7 @@ pub(super) fn outside_error(text: &str) -> Option<Problem> {
     };
     let at = error.place().unwrap_or(Place { file, line: None });
     let name = file.map_or_else(|| what.trim_end_matches('.').to_owned(), str::to_owned);
-    Some(Problem {
-        scope,
-        name,
-        kind: Some(kind),
-        file: at.file.map(str::to_owned),
-        line: at.line,
-        message: error.message,
-    })
+    Some(Problem::new(scope, name, Some(kind), error.message.clone()).at(at))
 }
 
 /// `11 examples, 7 failures, 2 pending, 1 error occurred outside of examples`.

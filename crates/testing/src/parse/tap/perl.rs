@@ -83,14 +83,10 @@ impl Diagnostics {
     pub(super) fn death(&self) -> Option<Problem> {
         let death = self.err.deaths.last().or(self.out.deaths.last());
         let death = death.filter(|_| self.err.died || self.out.died)?;
-        Some(Problem {
-            scope: ProblemScope::Run,
-            name: death.file.clone(),
-            kind: Some(FailureKind::Crash),
-            message: death.text.clone(),
-            file: Some(death.file.clone()),
-            line: Some(death.line),
-        })
+        Some(
+            Problem::new(ProblemScope::Run, death.file.clone(), Some(FailureKind::Crash), death.text.clone())
+                .placed(Some(death.file.clone()), Some(death.line)),
+        )
     }
 }
 

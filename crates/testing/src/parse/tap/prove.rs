@@ -72,7 +72,6 @@ struct State {
     ended: Option<bool>,
 }
 
-/// What became of one file.
 #[derive(Debug, Default)]
 struct File {
     name: String,

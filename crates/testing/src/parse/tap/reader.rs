@@ -395,7 +395,7 @@ fn finish(test: TestId<'_>, held: &Held, told: &Told, sink: &mut dyn Sink) {
 }
 
 pub(super) fn problem(scope: ProblemScope, name: String, kind: FailureKind, message: String) -> Problem {
-    Problem { scope, name, kind: Some(kind), message, file: None, line: None }
+    Problem::new(scope, name, Some(kind), message)
 }
 
 impl Level {

@@ -75,7 +75,6 @@ impl Header {
     }
 }
 
-/// What a failure is of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Test(Header),

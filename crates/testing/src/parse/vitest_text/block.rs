@@ -39,14 +39,8 @@ impl Block {
     }
 
     pub(super) fn problem(&self, scope: ProblemScope, name: &str, file: Option<&str>) -> Problem {
-        Problem {
-            scope,
-            name: name.to_owned(),
-            kind: Some(js_failure::load_kind(&self.message)),
-            message: self.message.clone(),
-            file: self.file.clone().or_else(|| file.map(str::to_owned)),
-            line: self.line,
-        }
+        Problem::new(scope, name, Some(js_failure::load_kind(&self.message)), self.message.clone())
+            .placed(self.file.clone().or_else(|| file.map(str::to_owned)), self.line)
     }
 }
 

@@ -6,7 +6,6 @@ use crate::parse::tally::Tally;
 /// So many failed tests are remembered, for runs that never come to their blocks.
 const MOST_FAILED: usize = 10_000;
 
-/// A test of the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Test {
     pub suite: String,

@@ -23,7 +23,6 @@ pub(crate) fn linked(planner: &Planner<'_>) -> Vec<Utf8PathBuf> {
     real.filter(|modules| !modules.starts_with(planner.repository)).collect()
 }
 
-/// The version of an installed package.
 pub(crate) fn version(planner: &Planner<'_>, package: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Manifest {

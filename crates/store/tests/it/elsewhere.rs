@@ -1,4 +1,4 @@
-//! Claiming one after the other on PostgreSQL: who claims often looks ahead, and must not miss what happens meanwhile.
+//! Two processes on one PostgreSQL: what one of them does counts for the next commit of the other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,12 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, EventKind, Hold, HoldCause, Lane, NewTask, Priority, Task, TaskEdit, TaskId, Timestamp, WorkerId,
+    Actor, Hold, HoldCause, Lane, NewTask, Outcome, Priority, Task, TaskEdit, TaskId, Timestamp, WorkerId,
 };
-use rehearsal_store::{Change, ClaimRequest, EventQuery, PostgresStore, Store, TimeSource};
+use rehearsal_store::{Change, ClaimRequest, CommitError, EventQuery, PostgresStore, Store, TimeSource};
 
 use crate::bench::{block_on, id, new_session, run_id, titled};
 use crate::server;
-use crate::wire::{Cut, Wire};
 
 const TASKS: usize = 300;
 
@@ -152,34 +151,52 @@ fn what_ran_out_elsewhere_is_taken_over() {
     after(happens, is("urgent"));
 }
 
-/// Claims over a wire that is cut when a claim is sent that somebody saw ahead; how many were claimed, and how often.
-async fn claimed_over(cut: Cut) -> Option<(usize, usize)> {
-    let url = server::server()?.database().await.unwrap();
-    let straight = open(&url).await;
-    add(&straight, many()).await;
-    // Only the statement that looks for itself has this in it, and only when it is sent first.
-    let wire = Wire::to(&url, cut, b"NOT EXISTS (SELECT FROM holds)");
-    let store = open(&wire.url).await;
-    let mut claims = 0;
-    while !wire.is_cut() {
-        claims += 1;
-        assert!(claims <= TASKS, "nobody looked ahead");
-        claim(&store, &format!("r{claims}"), Duration::from_secs(90)).await.unwrap();
-    }
-    assert_eq!(straight.verify().await.unwrap(), Vec::<String>::new());
-    let events = straight.events(&EventQuery::default()).await.unwrap();
-    let is_claim = |kind: &EventKind| format!("{kind:?}").contains("Claim {");
-    Some((claims, events.iter().filter(|event| is_claim(&event.kind)).count()))
+/// What became of our run of `t4` after something happened to its task in the other process; how often it ended.
+async fn ended_after(busy: &Busy, happens: TaskInput) -> (Result<Task, CommitError>, usize) {
+    let fence = busy.ours.task(&id("t4")).await.unwrap().unwrap().fence;
+    busy.they_do(change("t4", happens)).await;
+    let end = change("t4", TaskInput::EndRun { fence, outcome: Outcome::Done });
+    let ended = busy.ours.commit(Actor::User, Timestamp(0), vec![end]).await;
+    assert_eq!(busy.ours.verify().await.unwrap(), Vec::<String>::new());
+    let events = busy.ours.events(&EventQuery::default()).await.unwrap();
+    let ends = events.iter().filter(|event| format!("{:?}", event.kind).contains("EndRun")).count();
+    (ended.map(|mut committed| committed.swap_remove(0).task().unwrap()), ends)
 }
 
 #[test]
-fn a_claim_that_never_arrived_is_made() {
-    let claimed = block_on(claimed_over(Cut::Before));
-    assert!(claimed.is_none_or(|(asked, made)| asked == made), "{claimed:?}");
+fn what_somebody_else_has_changed_meanwhile_is_not_undone() {
+    block_on(async {
+        let Some(busy) = Busy::begin().await else { return };
+        let edit = TaskEdit { title: Some("renamed".into()), ..TaskEdit::default() };
+        let (ended, ends) = ended_after(&busy, TaskInput::Edit { edit }).await;
+        assert_eq!((ended.unwrap().title.as_str(), ends), ("renamed", 1));
+    });
 }
 
 #[test]
-fn a_claim_whose_answer_was_lost_is_not_made_again() {
-    let claimed = block_on(claimed_over(Cut::After));
-    assert!(claimed.is_none_or(|(asked, made)| asked == made), "{claimed:?}");
+fn who_believes_to_hold_what_was_taken_from_it_is_refused() {
+    block_on(async {
+        let Some(busy) = Busy::begin().await else { return };
+        let stale = busy.ours.task(&id("t4")).await.unwrap().unwrap().fence;
+        let lose = TaskInput::Lose { stale, of: WorkerId::new("w").unwrap() };
+        let (ended, ends) = ended_after(&busy, lose).await;
+        assert!(matches!(ended, Err(CommitError::Refused { .. })), "{ended:?}");
+        assert_eq!(ends, 0);
+    });
+}
+
+#[test]
+fn time_does_not_go_back_between_two_changes() {
+    block_on(async {
+        let Some(busy) = Busy::begin().await else { return };
+        for number in 0..20 {
+            let edit = TaskEdit { title: Some(number.to_string()), ..TaskEdit::default() };
+            let rename = change("t4", TaskInput::Edit { edit });
+            busy.ours.commit(Actor::User, Timestamp(0), vec![rename]).await.unwrap();
+        }
+        let events = busy.ours.events(&EventQuery::default()).await.unwrap();
+        let times: Vec<Timestamp> = events.iter().map(|event| event.at).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        assert!(times[0] > Timestamp(1_700_000_000_000), "{times:?}");
+    });
 }

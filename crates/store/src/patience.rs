@@ -9,18 +9,18 @@ use crate::policy::{MOST_TRIES, PATIENCE, PAUSES};
 use crate::{CommitError, FindError, StoreError};
 
 /// The tries of one thing that can be done again.
-pub(super) struct Patience {
+pub(crate) struct Patience {
     since: Instant,
     tries: u32,
 }
 
 impl Patience {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { since: Instant::now(), tries: 0 }
     }
 
     /// Whether to try again after this error, when the pause is over.
-    pub(super) async fn lasts(&mut self, error: &StoreError) -> bool {
+    pub(crate) async fn lasts(&mut self, error: &StoreError) -> bool {
         self.tries += 1;
         let lasts = match error {
             StoreError::Unreachable { .. } => self.since.elapsed() < PATIENCE,
@@ -43,7 +43,7 @@ fn pause(tries: u32) -> Duration {
 }
 
 /// The trouble with the database, of any kind of answer.
-pub(super) trait Trouble {
+pub(crate) trait Trouble {
     fn trouble(&self) -> Option<&StoreError>;
 }
 

@@ -334,8 +334,11 @@ fn of_proper_end(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
         None => {}
     }
     let promise = Promise::find(&evidence.wire.final_text);
-    if let Some(outcome) = promise.as_ref().and_then(of_promise) {
-        because.push(format!("the final text says {}", outcome.name()));
+    let said = |promise: &Promise| format!("the final text says {}", promise.word());
+    if let Some(promise) = &promise
+        && let Some(outcome) = of_promise(promise)
+    {
+        because.push(said(promise));
         return outcome;
     }
     let changed = evidence.git.as_ref().map(GitFacts::changed);
@@ -350,15 +353,10 @@ fn of_proper_end(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
         ));
         return Outcome::PermissionDenied { reason };
     }
+    because.extend(promise.as_ref().map(said));
     match promise {
-        Some(Promise::Continue(message)) => {
-            because.push("the final text says CONTINUE".into());
-            Outcome::Continue { message }
-        }
-        Some(Promise::Complete | Promise::Done(_)) => {
-            because.push("the final text says that it is done".into());
-            Outcome::Done
-        }
+        Some(Promise::Continue(message)) => Outcome::Continue { message },
+        Some(Promise::Complete | Promise::Done(_)) => Outcome::Done,
         _ if changed == Some(false) && !evidence.read_only => {
             because.push("no signal, no result file, and nothing changed".into());
             Outcome::NoChanges

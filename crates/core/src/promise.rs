@@ -38,6 +38,19 @@ impl Promise {
         })
     }
 
+    /// The word that the agent said.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "DONE",
+            Self::Failed(_) => "FAILED",
+            Self::Approve(_) => "APPROVE",
+            Self::Reject(_) => "REJECT",
+            Self::Complete => "COMPLETE",
+            Self::Blocked(_) => "BLOCKED",
+            Self::Continue(_) => "CONTINUE",
+        }
+    }
+
     fn of_body(body: &str) -> Option<Self> {
         let body = body.trim();
         if body == "COMPLETE" {

@@ -39,6 +39,9 @@ pub struct Compared {
 pub struct Comparison {
     /// What it is compared with, such as `main`.
     pub base: String,
+    /// Whether the base passed its tests.
+    #[serde(default)]
+    pub base_is_green: bool,
     /// Failing now, and not before.
     pub new: Vec<Compared>,
     /// Failing now as before.
@@ -55,7 +58,8 @@ pub struct Comparison {
 /// Compares a run with one of the base.
 pub fn compare(base: &str, before: &TestReport, now: &TestReport) -> Comparison {
     let (old, new) = (Known::of(before), Known::of(now));
-    let mut comparison = Comparison { base: base.to_owned(), ..Comparison::default() };
+    let mut comparison =
+        Comparison { base: base.to_owned(), base_is_green: before.success, ..Comparison::default() };
     for key in new.order.iter().filter(|key| new.is_bad(key)) {
         let list = if old.is_bad(key) { &mut comparison.known } else { &mut comparison.new };
         list.push(key.compared());

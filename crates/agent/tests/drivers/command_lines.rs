@@ -83,7 +83,7 @@ fn claude_skips_permissions_only_when_trusted_and_for_root_says_that_it_may() {
 
 #[test]
 fn a_flag_that_the_program_lacks_is_left_out_and_reported() {
-    let help = "Options:\n  -p, --print  P\n  --output-format <f>  F\n  --verbose  V\n  --permission-mode <m>  M\n  --model <m>  M\n  --setting-sources <s>  S\n  --disable-slash-commands  D\n  --resume [id]  R\n  --append-system-prompt <p>  A\n";
+    let help = "Options:\n  -p, --print  P\n  --output-format <f>  F\n  --verbose  V\n  --permission-mode <m>  M\n  --model <m>  M\n  --setting-sources <s>  S\n  --disable-slash-commands  D\n  --resume [id]  R\n  --append-system-prompt <p>  A\n  --add-dir <d>  D\n";
     let old = Capabilities::parse(help, "1.0.3 (Claude Code)");
     let line = driver("claude", Program::from("claude").with_capabilities(old))
         .command(&full(Permission::AcceptEdits));

@@ -34,9 +34,9 @@ run:
     assert_eq!(stage.read("task/result.json").trim_end(), result);
     assert_eq!(
         stage.read("task/report.jsonl"),
-        r#"{"type":"task_done","id":"t42"}
-{"type":"task_done","id":"a"}
-{"type":"task_done","id":"b"}
+        r#"{"type":"task_done","id":"t42","reason":"as scripted"}
+{"type":"task_done","id":"a","reason":"as scripted"}
+{"type":"task_done","id":"b","reason":"as scripted"}
 {"type":"task_blocked","id":"c","reason":"no key"}
 {"type":"progress","text":"Greeted in iteration 1."}
 "#

@@ -127,6 +127,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("not committed, because you had changed them before the run: {}", files.join(", "))
         }
         N::NothingTested => "no tests were found, so nothing was tested: set `testing.command`".into(),
+        N::FailedBefore { tests } if tests.is_empty() => "the tests fail, as they did before the run".into(),
         N::FailedBefore { tests } => {
             format!("tests fail, but no others than before the run: {}", tests.join(", "))
         }

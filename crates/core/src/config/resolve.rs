@@ -49,12 +49,13 @@ fn agents_in(tree: &Node) -> BTreeSet<String> {
     agents.iter().filter_map(|(name, _)| name.to().ok()).collect()
 }
 
-/// An agent that has a sandbox at all has other defaults for it than tests.
+/// The sandbox of an agent has other defaults than that of tests.
 fn confine_as_agent(sandbox: &mut Node) {
-    let Ok(written) = sandbox.entries().map(<[_]>::to_vec) else { return };
-    if sandbox.tree == Tree::Null {
-        return;
-    }
+    let written = match sandbox.entries() {
+        Ok(written) => written.to_vec(),
+        Err(_) if sandbox.tree == Tree::Null => Vec::new(),
+        Err(_) => return,
+    };
     *sandbox = defaults(&SandboxSettings::of_agent());
     for (key, value) in written {
         *sandbox.entry(&key.to::<String>().unwrap_or_default()) = value;

@@ -177,7 +177,7 @@ fn a_sandbox_is_a_word_or_details() {
         (true, Some(HumanSize(1 << 30)), Some(ProjectAccess::Overlay))
     );
     let wrong = sandbox("strict").unwrap_err();
-    assert_eq!(wrong.message, "unknown variant `strict`, expected one of off, best_effort, required");
+    assert_eq!(wrong.message, "unknown variant `strict`, expected one of auto, off, best_effort, required");
     assert_eq!(wrong.place.map(|place| place.line), Some(2));
     let wrong = sandbox("{ max_memory: lots }").unwrap_err();
     assert_eq!(wrong.message, "`lots` is not a size: write `512MB` or `2GB`");

@@ -126,11 +126,16 @@ fn an_agent_that_is_not_configured_is_told_at_its_place() {
 }
 
 #[test]
-fn a_loop_takes_only_flows_with_one_agent_and_no_steps() {
+fn a_loop_takes_only_flows_that_work_in_one_state_and_end_with_land() {
     assert_eq!(Flow::shipped("loop").unwrap().fits_a_loop(), Ok(()));
     assert_eq!(
         parse(PULL_REQUEST).unwrap().fits_a_loop().unwrap_err(),
-        "state `incoming` has steps, and a loop runs none"
+        "it has 2 working states, and a loop works in one"
+    );
+    let pushes = include_str!("../flows/loop.yaml").replace(", land]", "]");
+    assert_eq!(
+        parse(&pushes).unwrap().fits_a_loop().unwrap_err(),
+        "the steps of state `todo` do not end with `land`"
     );
 }
 

@@ -12,8 +12,10 @@ const FLOWS: [&str; 4] = [
     include_str!("../flows/plan.yaml"),
 ];
 
+/// The flow `loop` without its steps.
 fn flow() -> Flow {
-    Flow::shipped("loop").unwrap()
+    let text = FLOWS[0].lines().filter(|line| !line.trim_start().starts_with("steps:"));
+    parse(&text.collect::<Vec<_>>().join("\n")).unwrap()
 }
 
 fn task() -> Task {

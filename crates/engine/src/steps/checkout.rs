@@ -1,11 +1,13 @@
 //! The steps of a task that is worked on in the user's checkout. Its work is where it belongs as soon as it is committed and tested
 //! there, so steps that carry work out of a worktree have nothing to do.
 
+use std::sync::atomic::Ordering;
+
 use camino::Utf8Path;
 use rehearsal_core::flow::Step;
 use rehearsal_core::{Delivery, Notice, RunEnd, StepFailure, Task};
 use rehearsal_forge::{LeftoversError, Work};
-use rehearsal_git::{Git, Oid};
+use rehearsal_git::{Git, Oid, Repository};
 use rehearsal_testing::Verdict;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +40,9 @@ impl CheckoutContext<'_> {
 
     /// Commits what the run left uncommitted, and nothing that the user had changed before.
     async fn commit_leftovers(&self) -> Result<Delivery, StepFailure> {
+        if Repository::find(self.root).is_ok_and(|found| found.is_none()) {
+            return Ok(self.task.delivery.clone());
+        }
         let git = Git::at(self.root);
         let Some(head) = git.find_commit("HEAD").await.map_err(|error| of_git(&error))? else {
             return Ok(self.task.delivery.clone());
@@ -72,7 +77,9 @@ impl CheckoutContext<'_> {
         let tester = tester(self.state, self.root, None);
         let now = tested(&tester, &Wanted::default(), self.cancel).await?;
         if now.verdict == Verdict::NoTests {
-            self.state.warn(Notice::NothingTested);
+            if !self.state.nothing_tested.swap(true, Ordering::SeqCst) {
+                self.state.warn(Notice::NothingTested);
+            }
             return Ok(self.task.delivery.clone());
         }
         let Err(failure) = judged(&now) else { return Ok(self.task.delivery.clone()) };
@@ -102,10 +109,10 @@ fn only_known_failures(tested: &Tested) -> Option<Vec<String>> {
     let mut known = Vec::new();
     for project in tested.projects.iter().filter(|project| !project.report.success) {
         let comparison = project.comparison.as_ref()?;
-        if !comparison.new.is_empty() || !comparison.gone.is_empty() || comparison.known.is_empty() {
+        if comparison.base_is_green || !comparison.new.is_empty() || !comparison.gone.is_empty() {
             return None;
         }
         known.extend(comparison.known.iter().map(|test| test.name.clone()));
     }
-    (!known.is_empty()).then_some(known)
+    Some(known)
 }

@@ -30,6 +30,8 @@ pub(crate) struct WorkerState {
     pub(super) last_beat: AtomicI64,
     /// Whether the answer to a commit was lost: what became of it has to be looked at.
     pub(super) unsure: AtomicBool,
+    /// Whether it was said that there are no tests.
+    pub(crate) nothing_tested: AtomicBool,
     /// Runs of dead workers that go on here, as soon as there is a slot for them.
     pub(super) adopted: Mutex<Vec<Adopted>>,
     pub(super) began: Timestamp,
@@ -52,6 +54,7 @@ impl WorkerState {
             draws,
             last_beat: AtomicI64::new(began.0),
             unsure: AtomicBool::new(false),
+            nothing_tested: AtomicBool::new(false),
             adopted: Mutex::default(),
             began,
             tally: Mutex::default(),

@@ -168,6 +168,13 @@ impl Project {
         Ok(location)
     }
 
+    /// The place of a store on this machine, prepared, for when the settings cannot say where the store is.
+    pub fn prepare_usual_store(&self) -> Result<StoreLocation, ProjectError> {
+        let state = self.state()?;
+        state.prepare(&self.root, true)?;
+        Ok(StoreLocation::Directory(state.directory.clone().into()))
+    }
+
     /// Notes that there is a store: from now on one that is missing is an error.
     pub fn note_store(&self, location: &StoreLocation) -> Result<(), ProjectError> {
         match location {

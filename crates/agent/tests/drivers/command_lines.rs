@@ -65,7 +65,7 @@ fn claude_run_by_root(is_root: bool) -> Driver {
 fn claude() {
     let driver = claude_run_by_root(false);
     assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode plan --setting-sources '' --disable-slash-commands <<< "Do it.""#);
-    assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode acceptEdits --setting-sources '' --disable-slash-commands --model big --append-system-prompt 'Be brief.' --max-budget-usd 1.5 --max-turns 7 --resume s-1 <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_ERROR_REPORTING=1 DISABLE_TELEMETRY=1 claude --print --output-format stream-json --verbose --permission-mode acceptEdits --add-dir /runs/r1 --setting-sources '' --disable-slash-commands --model big --append-system-prompt 'Be brief.' --max-budget-usd 1.5 --max-turns 7 --resume s-1 <<< "Do it.""#);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn codex() {
     assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"codex exec --json --sandbox read-only --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"codex exec --json --dangerously-bypass-approvals-and-sandbox --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false - <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
-    codex exec resume s-1 --json --config sandbox_mode="workspace-write" --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false --model big - <<< "Be brief.\n\nDo it."
+    codex exec resume s-1 --json --config sandbox_workspace_write.writable_roots=["/runs/r1"] --config sandbox_mode="workspace-write" --disable plugins --disable unbounded_connection_retries --config analytics.enabled=false --config check_for_update_on_startup=false --model big - <<< "Be brief.\n\nDo it."
     warning: unsupported feature=cost_limit program=codex
     warning: unsupported feature=turn_limit program=codex
     warning: unsupported feature=tokens_meanwhile program=codex
@@ -116,7 +116,7 @@ fn gemini() {
     let driver = driver("gemini", "gemini");
     assert_snapshot!(shown(&driver.command(&request(Permission::Trust))), @r#"GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode yolo <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::AcceptEdits))), @r#"
-    GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode auto_edit --model big --resume s-1 <<< "Be brief.\n\nDo it."
+    GEMINI_CLI_NO_RELAUNCH=1 GEMINI_CLI_TRUST_WORKSPACE=true gemini --output-format stream-json --approval-mode auto_edit --include-directories /runs/r1 --model big --resume s-1 <<< "Be brief.\n\nDo it."
     warning: unsupported feature=cost_limit program=gemini
     warning: unsupported feature=turn_limit program=gemini
     warning: unsupported feature=tokens_meanwhile program=gemini

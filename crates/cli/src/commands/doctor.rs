@@ -287,10 +287,13 @@ async fn check_store(project: &Project, context: &Context, checks: &mut Vec<Chec
         Err(error) => return checks.push(bad_store(error)),
     };
     // Where a broken configuration cannot say where the store is, the usual place is looked at.
-    let location = match project.store_location().map(|_| project.prepare_store()) {
-        Ok(Ok(location)) => location,
-        Ok(Err(error)) => return checks.push(bad_store(error)),
-        Err(_) => StoreLocation::Directory(state.clone().into()),
+    let location = match project.store_location() {
+        Ok(_) => project.prepare_store(),
+        Err(_) => project.prepare_usual_store(),
+    };
+    let location = match location {
+        Ok(location) => location,
+        Err(error) => return checks.push(bad_store(error)),
     };
     let (place, cure) = match &location {
         StoreLocation::Postgres(url) => (

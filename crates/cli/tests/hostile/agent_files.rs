@@ -43,7 +43,7 @@ fn a_result_file_that_is_none_is_told_and_breaks_nothing() {
 fn junk_in_a_report_is_told_and_the_good_lines_count() {
     let (scene, told) = after(
         "printf '\\377\\000\\033{\\n' > $TASK_DIR/report.jsonl; \
-         echo '{\"type\":\"task_done\",\"id\":\"'$TASK_ID'\"}' >> $TASK_DIR/report.jsonl; \
+         echo '{\"type\":\"task_done\",\"id\":\"'$TASK_ID'\",\"reason\":\"it was done\"}' >> $TASK_DIR/report.jsonl; \
          echo '{\"type\":\"task_done\",\"id\":\"../../x\"}' >> $TASK_DIR/report.jsonl",
     );
     assert!(told.contains("note: line 1 of `report.jsonl` cannot be read: "), "{told}");

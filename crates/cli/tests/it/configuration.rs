@@ -116,60 +116,71 @@ fn each_setting_says_where_it_comes_from() {
     )
     .unwrap();
     assert_snapshot!(env.run(&["config", "show", "--origin"]), @"
-    SETTING                           VALUE         ORIGIN
-    base_branch                       -             default
-    agent                             implementer   default
-    loop.iterations                   5             .rehearsal/config.yaml
-    loop.max_failures                 1             [SCRATCH]/home/.config/rehearsal/config.yaml
-    loop.max_cost                     2.5           environment
-    loop.max_wait                     6h            default
-    loop.accept_complete              false         default
-    store                             -             default
-    flow                              loop          default
-    work.workers                      2             default
-    work.at_once                      -             default
-    work.lease                        1m30s         default
-    worktrees.directory               -             default
-    worktrees.setup                   -             default
-    worktrees.keep_warm               4             default
-    forge.kind                        auto          default
-    forge.remote                      origin        default
-    testing.framework                 -             default
-    testing.command                   -             default
-    testing.timeout                   5m            default
-    testing.patterns                  -             default
-    testing.exclude                   -             default
-    testing.environment               -             default
-    testing.retries                   0             default
-    testing.parallel                  -             default
-    testing.sandbox.level             best_effort   default
-    testing.sandbox.project           -             default
-    testing.sandbox.allow_network     false         default
-    testing.sandbox.max_memory        2GB           default
-    testing.sandbox.max_cpus          2             default
-    testing.sandbox.max_processes     1024          default
-    check.build                       -             default
-    check.lint                        -             default
-    quality.most_files                2             default
-    quality.risky_paths               as shipped    default
-    quality.risky_words               as shipped    default
-    quality.public_interfaces         true          default
-    agents.implementer.driver         claude        default
-    agents.implementer.role           -             default
-    agents.implementer.program        -             default
-    agents.implementer.args           -             default
-    agents.implementer.model          sonnet        .rehearsal/config.yaml
-    agents.implementer.permission     accept_edits  default
-    agents.implementer.system_prompt  -             default
-    agents.implementer.timeout        1h            default
-    agents.implementer.idle_timeout   15m           default
-    agents.implementer.budget         -             default
-    agents.implementer.pass_env       -             default
-    agents.implementer.env            -             default
-    agents.implementer.enabled        true          default
-    agents.implementer.at_once        -             default
-    agents.implementer.interval       0s            default
-    agents.implementer.sandbox        -             default
+    SETTING                                   VALUE         ORIGIN
+    base_branch                               -             default
+    agent                                     implementer   default
+    loop.iterations                           5             .rehearsal/config.yaml
+    loop.max_failures                         1             [SCRATCH]/home/.config/rehearsal/config.yaml
+    loop.max_cost                             2.5           environment
+    loop.max_wait                             6h            default
+    loop.accept_complete                      false         default
+    store                                     -             default
+    flow                                      loop          default
+    work.workers                              2             default
+    work.at_once                              -             default
+    work.lease                                1m30s         default
+    worktrees.directory                       -             default
+    worktrees.setup                           -             default
+    worktrees.keep_warm                       4             default
+    forge.kind                                auto          default
+    forge.remote                              origin        default
+    testing.framework                         -             default
+    testing.command                           -             default
+    testing.timeout                           5m            default
+    testing.patterns                          -             default
+    testing.exclude                           -             default
+    testing.environment                       -             default
+    testing.retries                           0             default
+    testing.parallel                          -             default
+    testing.sandbox.level                     best_effort   default
+    testing.sandbox.project                   -             default
+    testing.sandbox.allow_network             false         default
+    testing.sandbox.max_memory                2GB           default
+    testing.sandbox.max_cpus                  2             default
+    testing.sandbox.max_processes             1024          default
+    testing.sandbox.read                      -             default
+    testing.sandbox.write                     -             default
+    check.build                               -             default
+    check.lint                                -             default
+    quality.most_files                        2             default
+    quality.risky_paths                       as shipped    default
+    quality.risky_words                       as shipped    default
+    quality.public_interfaces                 true          default
+    agents.implementer.driver                 claude        default
+    agents.implementer.role                   -             default
+    agents.implementer.program                -             default
+    agents.implementer.args                   -             default
+    agents.implementer.model                  sonnet        .rehearsal/config.yaml
+    agents.implementer.permission             accept_edits  default
+    agents.implementer.system_prompt          -             default
+    agents.implementer.timeout                1h            default
+    agents.implementer.idle_timeout           15m           default
+    agents.implementer.budget                 -             default
+    agents.implementer.pass_env               -             default
+    agents.implementer.env                    -             default
+    agents.implementer.enabled                true          default
+    agents.implementer.at_once                -             default
+    agents.implementer.interval               0s            default
+    agents.implementer.sandbox.level          auto          default
+    agents.implementer.sandbox.project        writable      default
+    agents.implementer.sandbox.allow_network  true          default
+    agents.implementer.sandbox.max_memory     -             default
+    agents.implementer.sandbox.max_cpus       -             default
+    agents.implementer.sandbox.max_processes  -             default
+    agents.implementer.sandbox.read           -             default
+    agents.implementer.sandbox.write          -             default
+
+    state: [STATE]
     ");
 }
 
@@ -194,14 +205,20 @@ fn flows_are_checked_and_drawn() {
     plan: ok, 7 states, version [HASH]
     look: ok, 4 states, version [HASH]
     ");
-    assert_snapshot!(env.run(&["flow", "graph", "loop"]), @r"
+    assert_snapshot!(env.run(&["flow", "graph", "loop"]), @"
     stateDiagram-v2
         [*] --> s_todo
-        s_todo : todo (implementer)
+        s_todo : todo (implementer → commit_leftovers → rebase → run_tests → push_branch → create_pr → land)
         s_todo --> s_done : done
         s_todo --> s_todo : continue
         s_todo --> s_todo : no_changes
         s_todo --> s_todo : needs_continuation
+        s_todo --> s_todo : tests_failed, at most 3
+        s_todo --> s_failed : tests_failed, after that
+        s_todo --> s_todo : conflict, at most 5
+        s_todo --> s_blocked : conflict, after that
+        s_todo --> s_todo : merge_failed, at most 3
+        s_todo --> s_blocked : merge_failed, after that
         s_todo --> s_blocked : blocked
         s_todo --> s_todo : failed, at most 3
         s_todo --> s_failed : failed, after that

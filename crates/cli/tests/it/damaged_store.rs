@@ -101,6 +101,7 @@ fn a_database_that_was_cut_off_or_overwritten_is_told_kept_and_found_again_in_a_
 #[test]
 fn a_directory_in_the_place_of_the_database_is_told_and_kept() {
     let env = TestEnv::new().agent_script("run: [{ say: hi }]");
+    env.must(&["config", "show"]);
     env.file(&format!("{}/notes.txt", database(&env)), "mine");
     assert_snapshot!(said_by_all(&env), @"
     [stderr]

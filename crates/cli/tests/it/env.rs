@@ -408,17 +408,19 @@ impl TestEnv {
     }
 }
 
-/// A repository on a file system that can only be read, for the processes that are started here.
+/// A repository and a home on a file system that can only be read, for the processes that are started here.
 pub(crate) struct ReadOnly<'a> {
     env: &'a TestEnv,
 }
 
 impl ReadOnly<'_> {
     fn command(&self, program: &str, args: &[&str]) -> Command {
-        let script = "/bin/mount --bind \"$1\" \"$1\" && /bin/mount -o remount,ro,bind \"$1\" && \
-             cd \"$1\" && shift && exec \"$@\"";
+        let script = "for place in \"$1\" \"$2\"; do /bin/mount --bind \"$place\" \"$place\" && \
+             /bin/mount -o remount,ro,bind \"$place\" || exit 1; done; cd \"$1\" && shift 2 && exec \"$@\"";
         let mut command = self.env.command("/usr/bin/unshare");
-        command.args(["--mount", "/bin/sh", "-c", script, "sh", self.env.repo.as_str(), program]).args(args);
+        let home = self.env.scratch.join("home");
+        command.args(["--mount", "/bin/sh", "-c", script, "sh"]);
+        command.args([self.env.repo.as_str(), home.as_str(), program]).args(args);
         command
     }
 

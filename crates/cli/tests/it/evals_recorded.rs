@@ -122,7 +122,7 @@ fn no_key_is_in_any_file_that_a_run_leaves() {
     env.run(&["eval", "run", "--record", "--html", "e.html", "--markdown", "e.md", "--junit", "e.xml"])
         .never_says(KEY);
     assert_eq!(stage.close().1.code, 0);
-    let all = files(&env.repo);
+    let all: Vec<_> = files(&env.repo).into_iter().chain(files(&env.state_dir())).collect();
     assert!(all.iter().any(|(path, _)| path.ends_with("trials.jsonl")));
     assert!(all.iter().any(|(path, _)| path.ends_with("coder.jsonl")));
     for (path, content) in all {

@@ -42,6 +42,7 @@ fn what_a_killed_process_left_is_swept() {
     let old = "refs/rehearsal/fetch/01890000-0000-7000-8000-000000000000";
     env.git(&["update-ref", old, "HEAD"]);
     env.git(&["update-ref", "refs/rehearsal/pr/1", "HEAD"]);
+    env.must(&["config", "show"]);
     let workers = env.state_dir().join("workers");
     std::fs::create_dir_all(&workers).unwrap();
     std::fs::write(workers.join("01890000-0000-7000-8000-000000000000"), "").unwrap();

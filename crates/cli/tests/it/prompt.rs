@@ -54,16 +54,14 @@ fn the_prompt_has_all_that_an_agent_must_know() {
 
     1. Read what is there: the code, `git log`, the progress above.
     2. Do the task, all of it, so that every acceptance criterion holds.
-    3. Run the repository's tests and mend what you broke.
-    4. Commit your work with a message that says what changed. Do not push, and do not change branches.
-    5. Report, with these commands or in `$REHEARSAL_TASK_DIR/result.json`:
-       - `rehearsal task done [TASK-1]` when the task is done
-       - `rehearsal task block [TASK-1] --reason "why"` when it cannot be done without a human
-       - `rehearsal session progress "one line"` for what the next iteration should know
-    6. End your last message with one of these signals, if it applies:
-       - `<promise>COMPLETE</promise>` when ALL tasks of the session are done and reported
-       - `<promise>BLOCKED: why</promise>` when you cannot go on without a human
+    3. Run the repository's tests and fix what you broke.
+    4. Commit your work with a message that says what changed. If you cannot commit, leave the files as they are: they are committed for you. Do not push, and do not change branches.
+    5. For what the next iteration should know, run `[PROGRAM] session progress "one line"`.
+    6. End your last message with a line that has one of these signals:
+       - `<promise>DONE</promise>` when this task is done, or `<promise>DONE: why</promise>` when nothing had to change for it
        - `<promise>CONTINUE: message</promise>` when there is more to do; the message goes to the next iteration
+       - `<promise>BLOCKED: why</promise>` when you cannot go on without a human
+       - `<promise>COMPLETE</promise>` when all tasks of the session are done, and you reported each with `[PROGRAM] task done ID`
        Without a signal the next iteration begins.
 
     Mind the gap.
@@ -116,9 +114,10 @@ fn a_dry_run_shows_the_command_and_the_prompt_and_runs_nothing() {
         .agent_setting("budget: { usd: 2 }")
         .agent_script("runs: []");
     env.file(".rehearsal/prompts/loop.md", "Do {{ current.title }} now.\n");
-    assert_snapshot!(env.run(&["run", "--dry-run"]), @r"
+    assert_snapshot!(env.run(&["run", "--dry-run"]), @"
     # command (the prompt goes to its standard input)
-    [PROGRAM] mock-agent --as claude --script [SCRATCH]/agent/script.yaml --print --output-format stream-json --verbose --permission-mode acceptEdits --setting-sources '' --disable-slash-commands --model sonnet --append-system-prompt 'Be brief.' --max-budget-usd 2
+    [PROGRAM] mock-agent --as claude --script [SCRATCH]/agent/script.yaml --print --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools 'Bash(git add:*),Bash(git commit:*),Bash(rehearsal:*),Bash([PROGRAM]:*)' --add-dir [STATE]/runs/d1hy8ssx --setting-sources '' --disable-slash-commands --model sonnet --append-system-prompt 'Be brief.' --max-budget-usd 2
+    # not confined: `sandbox: off`; only the agent's own permission rules apply
 
     # prompt for task [TASK-1]
     Do Say hello now.
@@ -135,9 +134,10 @@ fn a_dry_run_needs_no_program() {
         "agents:\n  implementer:\n    driver: claude\n    program: no-such-claude\n    system_prompt: Be brief.\n",
     );
     env.file(".rehearsal/prompts/loop.md", "Do {{ current.title }} now.\n");
-    assert_snapshot!(env.run(&["run", "--dry-run"]), @r"
+    assert_snapshot!(env.run(&["run", "--dry-run"]), @"
     # command (the prompt goes to its standard input)
-    no-such-claude --print --output-format stream-json --verbose --permission-mode acceptEdits --setting-sources '' --disable-slash-commands --append-system-prompt 'Be brief.' --max-budget-usd 1.5
+    no-such-claude --print --output-format stream-json --verbose --dangerously-skip-permissions --setting-sources '' --disable-slash-commands --append-system-prompt 'Be brief.' --max-budget-usd 1.5
+    # confined by the full sandbox; the agent's own permission rules are off
     # note: `no-such-claude` was not found, so it could not be asked which of these flags it has
 
     # prompt for task [TASK-1]

@@ -37,7 +37,7 @@ fn a_confined_agent_does_its_task_and_nothing_else() {
     let stderr = std::fs::read_to_string(env.run_dir(&env.runs()[0]).join("stderr.log")).unwrap();
     assert_eq!(output.code, 0, "{output}\n{stderr}");
     assert_eq!(env.task_now(1)["status"], "done", "{:#}", env.task_now(1));
-    assert_eq!(env.git(&["log", "-1", "--format=%s"]), "Greet");
+    assert_eq!(env.git(&["log", "-2", "--format=%s"]), "Say hello\nGreet", "what it left is committed");
     assert_eq!(std::fs::read_to_string(env.scratch.join("outside")).unwrap(), "untouched");
     assert_eq!(env.read(".rehearsal/config.yaml"), config);
     assert_eq!(env.read("stolen"), "");
@@ -70,13 +70,15 @@ fn the_settings_of_a_sandbox_are_shown_one_by_one() {
     let shown = env.run(&["config", "show", "--origin"]).to_string();
     let lines: Vec<&str> =
         shown.lines().filter(|line| line.starts_with("agents.implementer.sandbox")).collect();
-    assert_snapshot!(lines.join("\n"), @r"
-    agents.implementer.sandbox.level          best_effort   default
+    assert_snapshot!(lines.join("\n"), @"
+    agents.implementer.sandbox.level          auto          default
     agents.implementer.sandbox.project        writable      default
     agents.implementer.sandbox.allow_network  false         .rehearsal/config.yaml
     agents.implementer.sandbox.max_memory     4GB           .rehearsal/config.yaml
     agents.implementer.sandbox.max_cpus       -             default
     agents.implementer.sandbox.max_processes  -             default
+    agents.implementer.sandbox.read           -             default
+    agents.implementer.sandbox.write          -             default
     ");
 }
 

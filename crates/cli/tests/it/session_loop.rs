@@ -16,7 +16,8 @@ fn a_task_that_is_reported_done_and_complete_ends_the_loop_after_one_iteration()
             - say: Working... <promise>COMPLETE</promise>
         ",
     );
-    assert_snapshot!(env.run(&["run", "greet", "--iterations", "5"]), @r"
+    assert_snapshot!(env.run(&["run", "greet", "--iterations", "5"]), @"
+
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-1]  done    1         Add a greeting
 
@@ -26,7 +27,8 @@ fn a_task_that_is_reported_done_and_complete_ends_the_loop_after_one_iteration()
     loop session greet, 1 open task, agent implementer
     1/5 [TASK-1] Add a greeting
         done in [TIME], 1 commit, 1 changed file, cost $0.05
-        [TASK-1] Add a greeting is now done
+            note: no tests were found, so nothing was tested: set `testing.command`
+    [TASK-1] Add a greeting is now done
     ");
     assert_eq!(env.agent_calls(), 1);
     assert_eq!(env.git(&["log", "-1", "--format=%s"]), "Say hi");
@@ -37,7 +39,7 @@ fn an_agent_reports_with_the_commands_themselves() {
     let env = TestEnv::new().session("greet").task("Add a greeting").agent_script(
         "
         runs:
-          - - run: { command: rehearsal task done $REHEARSAL_TASK_ID, status: 0 }
+          - - run: { command: rehearsal task done $REHEARSAL_TASK_ID --reason there, status: 0 }
             - run: { command: rehearsal session progress 'The greeting is there', status: 0 }
             - say: <promise>COMPLETE</promise>
         ",
@@ -82,7 +84,8 @@ fn complete_is_refused_while_tasks_are_open_and_the_next_prompt_says_so() {
             - say: <promise>COMPLETE</promise>
         ",
     );
-    assert_snapshot!(env.run(&["run"]), @r"
+    assert_snapshot!(env.run(&["run"]), @"
+
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-1]  done    1         Say hello
     [TASK-2]  done    1         Say goodbye
@@ -93,7 +96,8 @@ fn complete_is_refused_while_tasks_are_open_and_the_next_prompt_says_so() {
     loop session greet, 2 open tasks, agent implementer
     1/10 [TASK-1] Say hello
         done in [TIME], 0 commits, 0 changed files, cost $0.00
-        [TASK-1] Say hello is now done
+            note: no tests were found, so nothing was tested: set `testing.command`
+    [TASK-1] Say hello is now done
         COMPLETE is refused: 1 task not done
     2/10 [TASK-2] Say goodbye
         done in [TIME], 0 commits, 0 changed files, cost $0.00
@@ -197,7 +201,8 @@ fn it_goes_on_until_every_task_is_done() {
           - say: 'One more is done.'
         ",
     );
-    assert_snapshot!(env.run(&["run", "--iterations", "10"]), @r"
+    assert_snapshot!(env.run(&["run", "--iterations", "10"]), @"
+
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-1]  done    1         One
     [TASK-2]  done    1         Two
@@ -209,7 +214,8 @@ fn it_goes_on_until_every_task_is_done() {
     loop session greet, 3 open tasks, agent implementer
     1/10 [TASK-1] One
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-        [TASK-1] One is now done
+            note: no tests were found, so nothing was tested: set `testing.command`
+    [TASK-1] One is now done
     2/10 [TASK-2] Two
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
         [TASK-2] Two is now done
@@ -306,7 +312,8 @@ fn a_task_that_an_agent_blocks_does_not_hold_up_the_others() {
           - - task_done: current
         ",
     );
-    assert_snapshot!(env.run(&["run"]), @r"
+    assert_snapshot!(env.run(&["run"]), @"
+
     TASK      STATUS   ATTEMPTS  TITLE
     [TASK-1]  blocked  1         Say hello
     [TASK-2]  done     1         Say goodbye
@@ -322,7 +329,8 @@ fn a_task_that_an_agent_blocks_does_not_hold_up_the_others() {
         [TASK-1] Say hello is now blocked
     2/10 [TASK-2] Say goodbye
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-        [TASK-2] Say goodbye is now done
+            note: no tests were found, so nothing was tested: set `testing.command`
+    [TASK-2] Say goodbye is now done
     [exit 7]
     ");
 }
@@ -333,7 +341,8 @@ fn an_agent_speaks_for_its_session_only() {
     let script = format!("runs: [[{{ task_done: [{}, nosuchid, current] }}]]", env.task_id(1));
     let env = env.agent_script(&script);
     let output = env.run(&["run", "greet"]);
-    assert_snapshot!(output, @r"
+    assert_snapshot!(output, @"
+
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-2]  done    1         Say hello
 
@@ -345,7 +354,8 @@ fn an_agent_speaks_for_its_session_only() {
         note: run [RUN-01] reported on task `[TASK-1]`, which is ignored: it belongs to another session
         note: run [RUN-01] reported on task `nosuchid`, which is ignored: there is no task `nosuchid`
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-        [TASK-2] Say hello is now done
+            note: no tests were found, so nothing was tested: set `testing.command`
+    [TASK-2] Say hello is now done
     ");
     assert_eq!(env.task_now(1)["status"], "todo");
 }

@@ -109,7 +109,7 @@ fn slips_in_the_files_are_told_with_their_place() {
     ");
     assert_snapshot!(told("testing", "  sandbox: sometimes\n"), @"
     [stderr]
-    error: unknown variant `sometimes`, expected one of off, best_effort, required
+    error: unknown variant `sometimes`, expected one of auto, off, best_effort, required
       --> .rehearsal/testing.yaml:2:12
     [exit 2]
     ");

@@ -147,7 +147,7 @@ fn a_loop_leaves_tasks_of_other_flows_alone() {
     let env = a_team().session("greet").task_of("pull-request", "Say hello", &[]);
     assert_snapshot!(env.run(&["run", "greet"]), @"
     [stderr]
-    error: task `[TASK-1]` is of flow `pull-request`, which is not for a loop: state `incoming` has steps, and a loop runs none
+    error: task `[TASK-1]` is of flow `pull-request`, which is not for a loop: it has 2 working states, and a loop works in one
     hint: `rehearsal work` takes tasks of any flow; `--session NAME` keeps it to one session
     [exit 2]
     ");

@@ -104,16 +104,14 @@ fn the_prompt_has_context_progress_tasks_and_instructions() {
 
     1. Read what is there: the code, `git log`, the progress above.
     2. Do the task, all of it, so that every acceptance criterion holds.
-    3. Run the tests with `./check` and mend what you broke.
-    4. Commit your work with a message that says what changed. Do not push, and do not change branches.
-    5. Report, with these commands or in `$REHEARSAL_TASK_DIR/result.json`:
-       - `rehearsal task done 10000000` when the task is done
-       - `rehearsal task block 10000000 --reason "why"` when it cannot be done without a human
-       - `rehearsal session progress "one line"` for what the next iteration should know
-    6. End your last message with one of these signals, if it applies:
-       - `<promise>COMPLETE</promise>` when ALL tasks of the session are done and reported
-       - `<promise>BLOCKED: why</promise>` when you cannot go on without a human
+    3. Run the tests with `./check` and fix what you broke.
+    4. Commit your work with a message that says what changed. If you cannot commit, leave the files as they are: they are committed for you. Do not push, and do not change branches.
+    5. For what the next iteration should know, run `rehearsal session progress "one line"`.
+    6. End your last message with a line that has one of these signals:
+       - `<promise>DONE</promise>` when this task is done, or `<promise>DONE: why</promise>` when nothing had to change for it
        - `<promise>CONTINUE: message</promise>` when there is more to do; the message goes to the next iteration
+       - `<promise>BLOCKED: why</promise>` when you cannot go on without a human
+       - `<promise>COMPLETE</promise>` when all tasks of the session are done, and you reported each with `rehearsal task done ID`
        Without a signal the next iteration begins.
 
     NOTE: You said COMPLETE, but 2 tasks are not done.

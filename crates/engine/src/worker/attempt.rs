@@ -252,6 +252,10 @@ impl Slot<'_> {
         });
         for task in written.reported {
             state.tally(|tally| tally.touch(&task.id));
+            if task.pending.is_some() {
+                // It is told when its steps are done.
+                continue;
+            }
             let status = task.status().to_owned();
             state.tell(WorkEvent::TaskReported { task: task.id, title: task.title, status });
         }

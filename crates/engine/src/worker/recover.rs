@@ -193,7 +193,13 @@ impl WorkerState {
             self.warn(notice);
         }
         let report = outcome_file::read(&run_dir);
-        self.finish_left_run(run, report.as_ref(), Meaning::OneIteration).await?;
+        let own = self.finish_left_run(run, report.as_ref(), Meaning::OneIteration).await?;
+        // Its steps are still to be done, by whoever claims it next.
+        if let Some(own) = own
+            && let Standing::Claimed(claim) = &own.standing
+        {
+            self.commit(vec![self.give_back(&own, claim)]).await?;
+        }
         Ok(report.map_or(Outcome::Cancelled, |report| report.verdict.outcome))
     }
 

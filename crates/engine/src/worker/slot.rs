@@ -98,7 +98,8 @@ pub(super) async fn work(
                 state.commit(vec![Change::ChangeTask { id: task.id, input }]).await?;
                 return Err(error);
             }
-            Some(state.begin_iteration())
+            // Where only steps are left, no agent is called.
+            task.pending.is_none().then(|| state.begin_iteration())
         }
         Policy::Queue(_) => None,
     };
@@ -196,6 +197,7 @@ impl Slot<'_> {
                 }
             }
         }
+        let has_steps = self.task.pending.is_some();
         while self.is_mine() {
             if self.task.pending.is_none() {
                 break;
@@ -205,6 +207,10 @@ impl Slot<'_> {
                 break;
             }
             self.next_step().await?;
+        }
+        if has_steps && self.state.kind() == WorkerKind::Run {
+            let Task { id: task, title, .. } = self.task.clone();
+            self.state.tell(WorkEvent::TaskReported { task, title, status: self.task.status().to_owned() });
         }
         self.tell_where_it_is(from);
         if self.task.is_ended() {

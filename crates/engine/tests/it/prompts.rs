@@ -39,7 +39,7 @@ fn a_prompt_has_all_its_sections() {
             "  - Criterion A\n  - Criterion B\n  - the tests pass (holds for every task of this session)",
             "<instructions>\nONE TASK PER ITERATION. This is iteration 1 of at most 10.",
             "`make check`",
-            "rehearsal task done x1",
+            "<promise>DONE</promise>",
             "<promise>COMPLETE</promise>",
             "Be kind.",
         ] {

@@ -10,7 +10,7 @@ use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
-    Actor, AgentName, Clock, NewSession, NewTask, Run, RunId, SessionName, Task, TaskId, Timestamp,
+    Actor, AgentName, Clock, NewSession, NewTask, Notice, Run, RunId, SessionName, Task, TaskId, Timestamp,
     VirtualClock, WorkerId,
 };
 use rehearsal_engine::{
@@ -181,6 +181,8 @@ impl Stage {
     pub(crate) async fn warnings(&self) -> Vec<String> {
         let runs = self.runs().await;
         let warnings = self.told().into_iter().filter_map(|event| match event {
+            // The stage has no tests.
+            WorkEvent::Warning { notice: Notice::NothingTested } => None,
             WorkEvent::Warning { notice } => Some(numbered(&runs, notice.to_string())),
             _ => None,
         });

@@ -156,7 +156,7 @@ pub struct Toolbox {
 
 impl Toolbox {
     /// The tools that a role has in its workplace. Waits for servers of tools to start; one that does not is told in [`notes`](Self::notes).
-    pub fn open<'a>(place: &'a Workplace) -> BoxFuture<'a, Result<Self, ToolboxError>> {
+    pub fn open(place: &Workplace) -> BoxFuture<'_, Result<Self, ToolboxError>> {
         Box::pin(async move {
             for name in &place.tools {
                 if !TOOL_NAMES.contains(&name.as_str()) {

@@ -26,7 +26,7 @@ pub struct Local {
 
 impl Local {
     /// Those of a bare repository that is there.
-    pub fn open<'a>(dir: &'a Utf8Path) -> BoxFuture<'a, Result<Self, GitError>> {
+    pub fn open(dir: &Utf8Path) -> BoxFuture<'_, Result<Self, GitError>> {
         Box::pin(async move {
             let dir = Git::at(dir).line(&["rev-parse", "--path-format=absolute", "--git-dir"]).await?;
             Ok(Self { git: Git::at(dir) })

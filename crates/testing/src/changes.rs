@@ -81,7 +81,7 @@ impl ChangedLines {
 
 impl Changes {
     /// Asks git, in the directory of the project. Names are relative to it, and of what lies below it.
-    pub fn read<'a>(project: &'a Utf8Path, since: Since) -> BoxFuture<'a, Result<Self, GitError>> {
+    pub fn read(project: &Utf8Path, since: Since) -> BoxFuture<'_, Result<Self, GitError>> {
         Box::pin(async move { git::read(project, since).await })
     }
 

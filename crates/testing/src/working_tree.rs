@@ -27,7 +27,7 @@ const STATUS: [&str; 5] = ["status", "--porcelain=v1", "-z", "--untracked-files=
 
 impl WorkingTree {
     /// Asks git, and reads what is not committed. Nothing is written, not even git's index.
-    pub fn read<'a>(directory: &'a Utf8Path) -> BoxFuture<'a, Result<Self, GitError>> {
+    pub fn read(directory: &Utf8Path) -> BoxFuture<'_, Result<Self, GitError>> {
         Box::pin(async move {
             let (git, root) = (git(directory), Repository::around(directory)?.root);
             let committed = async {

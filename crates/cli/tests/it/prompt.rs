@@ -116,7 +116,7 @@ fn a_dry_run_shows_the_command_and_the_prompt_and_runs_nothing() {
     env.file(".rehearsal/prompts/loop.md", "Do {{ current.title }} now.\n");
     assert_snapshot!(env.run(&["run", "--dry-run"]), @"
     # command (the prompt goes to its standard input)
-    [PROGRAM] mock-agent --as claude --script [SCRATCH]/agent/script.yaml --print --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools 'Bash(git add:*),Bash(git commit:*),Bash(rehearsal:*),Bash([PROGRAM]:*)' --add-dir [STATE]/runs/d1hy8ssx --setting-sources '' --disable-slash-commands --model sonnet --append-system-prompt 'Be brief.' --max-budget-usd 2
+    [PROGRAM] mock-agent --as claude --script [SCRATCH]/agent/script.yaml --print --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools 'Bash(git add:*),Bash(git commit:*),Bash(rehearsal:*),Bash([PROGRAM]:*)' --add-dir [STATE]/runs/[RUN] --setting-sources '' --disable-slash-commands --model sonnet --append-system-prompt 'Be brief.' --max-budget-usd 2
     # not confined: `sandbox: off`; only the agent's own permission rules apply
 
     # prompt for task [TASK-1]

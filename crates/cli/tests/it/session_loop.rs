@@ -27,8 +27,8 @@ fn a_task_that_is_reported_done_and_complete_ends_the_loop_after_one_iteration()
     loop session greet, 1 open task, agent implementer
     1/5 [TASK-1] Add a greeting
         done in [TIME], 1 commit, 1 changed file, cost $0.05
-            note: no tests were found, so nothing was tested: set `testing.command`
-    [TASK-1] Add a greeting is now done
+        note: no tests were found, so nothing was tested: set `testing.command`
+        [TASK-1] Add a greeting is now done
     ");
     assert_eq!(env.agent_calls(), 1);
     assert_eq!(env.git(&["log", "-1", "--format=%s"]), "Say hi");
@@ -96,8 +96,8 @@ fn complete_is_refused_while_tasks_are_open_and_the_next_prompt_says_so() {
     loop session greet, 2 open tasks, agent implementer
     1/10 [TASK-1] Say hello
         done in [TIME], 0 commits, 0 changed files, cost $0.00
-            note: no tests were found, so nothing was tested: set `testing.command`
-    [TASK-1] Say hello is now done
+        note: no tests were found, so nothing was tested: set `testing.command`
+        [TASK-1] Say hello is now done
         COMPLETE is refused: 1 task not done
     2/10 [TASK-2] Say goodbye
         done in [TIME], 0 commits, 0 changed files, cost $0.00
@@ -214,8 +214,8 @@ fn it_goes_on_until_every_task_is_done() {
     loop session greet, 3 open tasks, agent implementer
     1/10 [TASK-1] One
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-            note: no tests were found, so nothing was tested: set `testing.command`
-    [TASK-1] One is now done
+        note: no tests were found, so nothing was tested: set `testing.command`
+        [TASK-1] One is now done
     2/10 [TASK-2] Two
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
         [TASK-2] Two is now done
@@ -329,8 +329,8 @@ fn a_task_that_an_agent_blocks_does_not_hold_up_the_others() {
         [TASK-1] Say hello is now blocked
     2/10 [TASK-2] Say goodbye
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-            note: no tests were found, so nothing was tested: set `testing.command`
-    [TASK-2] Say goodbye is now done
+        note: no tests were found, so nothing was tested: set `testing.command`
+        [TASK-2] Say goodbye is now done
     [exit 7]
     ");
 }
@@ -354,8 +354,8 @@ fn an_agent_speaks_for_its_session_only() {
         note: run [RUN-01] reported on task `[TASK-1]`, which is ignored: it belongs to another session
         note: run [RUN-01] reported on task `nosuchid`, which is ignored: there is no task `nosuchid`
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-            note: no tests were found, so nothing was tested: set `testing.command`
-    [TASK-2] Say hello is now done
+        note: no tests were found, so nothing was tested: set `testing.command`
+        [TASK-2] Say hello is now done
     ");
     assert_eq!(env.task_now(1)["status"], "todo");
 }

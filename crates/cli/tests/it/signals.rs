@@ -32,8 +32,8 @@ fn ctrl_c_once_finishes_the_iteration() {
     1/10 [TASK-1] Say hello
     the loop ends after this iteration; Ctrl-C again stops the agent now
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
-            note: no tests were found, so nothing was tested: set `testing.command`
-    [TASK-1] Say hello is now done
+        note: no tests were found, so nothing was tested: set `testing.command`
+        [TASK-1] Say hello is now done
     [exit 130]
     ");
     assert_eq!(env.task_now(1)["status"], "done");

@@ -29,6 +29,7 @@ static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\b\d+(\.\d)? s\b", "[TIME]"),
         (r"\b(in|Duration:|\() ?\d+(\.\d+)?m?s\b", "$1 [TIME]"),
         (r"(\[STATE\]/tests/)[0-9a-z]{8}/", "$1[KEPT]/"),
+        (r"(\[STATE\]/runs/)[0-9a-z]{8}\b", "$1[RUN]"),
         (r"(?m)^[0-9a-z]{8}( .* ago  )", "[RUN-ID]$1"),
         (r"\bprocess \d+", "process [PID]"),
         (r"\b\d+ GiB free", "[SIZE] free"),

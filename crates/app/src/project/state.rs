@@ -39,7 +39,7 @@ impl State {
             return Ok(Self { directory: all.join(key), key_file: Some(key_file) });
         }
         let name = root.file_name().unwrap_or("repository");
-        let key = format!("{name}-{:08x}", rehearsal_engine::random_bits() as u32);
+        let key = format!("{name}-{:08x}", rehearsal_engine::random_bits() >> 32);
         Ok(match write_new(&key_file, &format!("{key}\n")) {
             Ok(()) => Self { directory: all.join(key), key_file: Some(key_file) },
             // Another process was faster.

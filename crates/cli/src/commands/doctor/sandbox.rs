@@ -28,10 +28,8 @@ pub(super) fn check(
 /// Who cannot do without, in words.
 fn who_requires(settings: &Settings) -> Option<String> {
     let requires = |level: SandboxLevel| level == SandboxLevel::Required;
-    let agents = settings
-        .agents
-        .iter()
-        .filter_map(|(name, profile)| requires(profile.sandbox.level).then(|| format!("agent {name}")));
+    let agents = settings.agents.iter().filter(|(_, profile)| requires(profile.sandbox.level));
+    let agents = agents.map(|(name, _)| format!("agent {name}"));
     let tests = requires(settings.testing.sandbox.level).then(|| "testing".to_owned());
     let all: Vec<String> = tests.into_iter().chain(agents).collect();
     (!all.is_empty()).then(|| all.join(", "))

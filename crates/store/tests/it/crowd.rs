@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::{AgentLimits, Limits};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
@@ -18,7 +17,7 @@ use rehearsal_store::{
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, raw_sql};
 
-use crate::bench::{how_it_ended, id, run_id, titled};
+use crate::bench::{how_it_ended, id, loop_flow, run_id, titled};
 use crate::server;
 
 const WORKERS: usize = 8;
@@ -33,7 +32,7 @@ fn on_threads<T>(future: impl Future<Output = T>) -> T {
 
 async fn store_with(url: &str, tasks: Vec<(TaskId, NewTask)>) -> Arc<PostgresStore> {
     let store = PostgresStore::open(url, TimeSource::Server).await.unwrap();
-    let flow = Arc::new(Flow::shipped("loop").unwrap());
+    let flow = loop_flow();
     store.commit(Actor::User, Timestamp(0), vec![Change::AddTasks { tasks, flow }]).await.unwrap();
     Arc::new(store)
 }
@@ -258,7 +257,7 @@ fn tasks_that_end_while_others_begin_to_wait_for_them_are_counted() {
     on_threads(async {
         let first = (0..40).map(|number| (id(&format!("a{number}")), titled("first"))).collect();
         let store = store_with(&url, first).await;
-        let flow = Arc::new(Flow::shipped("loop").unwrap());
+        let flow = loop_flow();
         at_once(80, |number| {
             let (store, flow) = (Arc::clone(&store), Arc::clone(&flow));
             let on = id(&format!("a{}", number / 2));

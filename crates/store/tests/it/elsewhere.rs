@@ -1,9 +1,7 @@
 //! Two processes on one PostgreSQL: what one of them does counts for the next commit of the other.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{
@@ -11,7 +9,7 @@ use rehearsal_core::{
 };
 use rehearsal_store::{Change, ClaimRequest, CommitError, EventQuery, PostgresStore, Store, TimeSource};
 
-use crate::bench::{block_on, id, new_session, run_id, titled};
+use crate::bench::{block_on, id, loop_flow, new_session, run_id, titled};
 use crate::server;
 
 const TASKS: usize = 300;
@@ -28,7 +26,7 @@ async fn open(url: &str) -> PostgresStore {
 }
 
 async fn add(store: &PostgresStore, tasks: Vec<(TaskId, NewTask)>) {
-    let flow = Arc::new(Flow::shipped("loop").unwrap());
+    let flow = loop_flow();
     store.commit(Actor::User, Timestamp(0), vec![Change::AddTasks { tasks, flow }]).await.unwrap();
 }
 

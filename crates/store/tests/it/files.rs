@@ -2,16 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
-use rehearsal_core::flow::Flow;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Actor, NewTask, Timestamp};
 use rehearsal_store::{Change, OpenError, SqliteStore, Store};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, raw_sql};
 
-use crate::bench::{block_on, id, message, titled};
+use crate::bench::{block_on, id, loop_flow, message, titled};
 
 const FILE: &str = "rehearsal.db";
 
@@ -34,7 +32,7 @@ async fn tamper(directory: &Path, sql: &str) -> Result<(), sqlx::Error> {
 
 async fn store_with_two_tasks(directory: &Path) -> SqliteStore {
     let store = SqliteStore::open(directory).await.unwrap();
-    let flow = Arc::new(Flow::shipped("loop").unwrap());
+    let flow = loop_flow();
     let later = NewTask { depends_on: vec![id("one")], ..titled("two") };
     let tasks = vec![(id("one"), titled("one")), (id("two"), later)];
     let block = TaskInput::Block { reason: "a key".into() };

@@ -14,7 +14,7 @@ use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Actor, EventKind, Fence, Outcome, RunId, Standing, Task, Timestamp, WorkerId};
 use rehearsal_store::{Change, CommitError, EventQuery, SqliteStore, Store, TaskQuery};
 
-use crate::bench::{block_on, how_it_ended, id, titled};
+use crate::bench::{block_on, how_it_ended, id, loop_flow, titled};
 
 const WORKERS: u64 = 3;
 const KILLS: u64 = 40;
@@ -166,7 +166,7 @@ fn start_of(task: &Task, run: &RunId, worker: &WorkerId) -> rehearsal_core::RunS
 
 async fn add_tasks(directory: &Path) {
     let store = SqliteStore::open(directory).await.unwrap();
-    let flow = std::sync::Arc::new(rehearsal_core::flow::Flow::shipped("loop").unwrap());
+    let flow = loop_flow();
     let tasks = (0..TASKS).map(|number| (id(&format!("t{number}")), titled("work"))).collect();
     store.commit(Actor::User, Timestamp(0), vec![Change::AddTasks { tasks, flow }]).await.unwrap();
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rehearsal_core::flow::Flow;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Actor, Fence, Hold, HoldCause, Lane, NewTask, Outcome, Timestamp, WorkerId};
@@ -22,7 +21,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::bench::{block_on, id, message, new_session, run_id};
+use crate::bench::{block_on, id, loop_flow, message, new_session, run_id};
 use crate::server;
 
 const SOCKET: &str = ".s.PGSQL.5432";
@@ -116,7 +115,7 @@ async fn carry(
 /// Commits of every kind, whose events are found each in its own way: each over a wire that is cut, and there once in the end.
 async fn commit_over(cut: Cut) {
     let Some(server) = server::server() else { return };
-    let flow = Arc::new(Flow::shipped("loop").unwrap());
+    let flow = loop_flow();
     let task = Box::new(NewTask { title: "a".into(), ..NewTask::default() });
     let add = Change::AddTask { task, id: id("t1"), flow };
     let (worker, run) = (WorkerId::new("w1").unwrap(), run_id("r1"));

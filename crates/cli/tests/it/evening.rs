@@ -44,6 +44,9 @@ fn repository() -> TestEnv {
 }
 
 fn configure(env: &TestEnv, cli: &str, directory: &str, stage: &OpenStage<'_>, sandbox: &str) {
+    if ["gemini", "opencode"].contains(&cli) {
+        assert!(env.has_tool("node"));
+    }
     let setup = stage.setup(cli);
     let mut lines = vec!["agents:".to_owned(), "  implementer:".to_owned()];
     lines.push(format!("    driver: {cli}\n    program: {directory}/{cli}\n    sandbox: {sandbox}"));
@@ -71,7 +74,9 @@ fn works_in_the_checkout(cli: &str, directory: &str) {
         configure(&env, cli, directory, &stage, bounds.sandbox);
         let trust: &[&str] = if bounds.trust { &["--trust"] } else { &[] };
         let output = env.run(&[&["run"], trust].concat());
-        let told = format!("{cli} {bounds:?}\n{output}");
+        let last = env.runs().last().map(|run| env.run_dir(run).join("stderr.log"));
+        let said = last.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        let told = format!("{cli} {bounds:?}\n{output}\n{said}");
         assert_eq!(output.code, 0, "{told}");
         assert_eq!(env.task_now(1)["task"]["state"], "done", "{told}");
         assert_eq!(env.read("hello.txt"), "hello world\n", "{told}");

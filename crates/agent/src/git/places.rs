@@ -22,7 +22,9 @@ pub(crate) fn git_places(dir: &Utf8Path) -> GitPlaces {
     let hooks = common_dir.join("hooks");
     // What is not there cannot be protected, and could be made. `git init` makes it too.
     let _stays_open = fs_err::create_dir_all(&hooks);
-    let mut obeyed = vec![hooks, common_dir.join("config"), common_dir.join("config.worktree")];
+    // The last leads to the tasks of the repository.
+    let named = ["config", "config.worktree", "rehearsal-state"].map(|name| common_dir.join(name));
+    let mut obeyed: Vec<_> = std::iter::once(hooks).chain(named).collect();
     let mut written = vec![common_dir.clone()];
     let is_linked = root.join(".git").is_file();
     if is_linked {

@@ -116,6 +116,9 @@ fn read_key(file: &Utf8Path) -> Result<Option<(String, bool)>, ProjectError> {
     let text = match fs_err::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            return Err(ProjectError::BrokenKey { file: file.to_owned() });
+        }
         Err(error) => return Err(error.into()),
     };
     let mut lines = text.lines();

@@ -75,7 +75,7 @@ impl From<ProjectError> for CliError {
                 this.hint(format!("see `{DIRECTORY}/flows/loop.yaml`; without that file the shipped one is used"))
             }
             ProjectError::NoDataDirectory => {
-                this.hint("set `directory:` under `worktrees:` in .rehearsal/config.yaml")
+                this.hint("set HOME, or XDG_DATA_HOME to an absolute path")
             }
             ProjectError::FlowSetting { .. } | ProjectError::NotUtf8(_) => this,
             ProjectError::File(error) => error.into(),

@@ -74,3 +74,26 @@ fn the_state_of_an_earlier_version_is_moved_out_of_the_working_tree() {
     let document = env.json(&["config", "show"]);
     assert_eq!(document["state"], env.state_dir().as_str());
 }
+
+#[test]
+fn a_key_that_is_not_one_is_told_with_its_place() {
+    let env = TestEnv::new();
+    for key in [&b"../../etc\n"[..], b"\xff\xfe"] {
+        std::fs::write(env.repo.join(".git/rehearsal-state"), key).unwrap();
+        let said = env.run(&["task", "list"]).ends_with(2);
+        said.says("error: `[REPO]/.git/rehearsal-state` does not hold the name of a directory")
+            .says("or remove `[REPO]/.git/rehearsal-state` to begin without tasks");
+    }
+}
+
+#[test]
+fn a_confined_agent_cannot_point_the_repository_at_other_tasks() {
+    let script = "runs: [[{ run: 'echo elsewhere > .git/rehearsal-state' }, { say: hi }]]";
+    let env = TestEnv::new().session("greet").task("Say hello").agent_script(script);
+    let places = format!("sandbox: {{ level: required, write: [{}/agent] }}", env.scratch);
+    let env = env.agent_setting(&places);
+    let key = env.read(".git/rehearsal-state");
+    env.run(&["run", "--iterations", "1"]);
+    assert_eq!(env.read(".git/rehearsal-state"), key);
+    assert_eq!(env.agent_calls(), 1, "the agent tried");
+}

@@ -94,3 +94,14 @@ fn the_doctor_tells_each_layer_of_the_sandbox() {
     assert_eq!(layers.len(), 8);
     assert!(layers.keys().all(told), "{document:#}");
 }
+
+#[test]
+fn a_confined_agent_cannot_point_the_repository_at_other_tasks() {
+    let script = "runs: [[{ run: { command: 'echo elsewhere > .git/rehearsal-state' } }, { say: hi }]]";
+    let env = env_with("required", script).session("greet").task("Say hello");
+    let key = env.read(".git/rehearsal-state");
+    let output = env.run(&["run", "--iterations", "1"]);
+    let log = env.read(env.run_dir(&env.runs()[0]).join("stdout.log"));
+    assert!(log.contains("Read-only file system"), "{output}\n{log}");
+    assert_eq!(env.read(".git/rehearsal-state"), key);
+}

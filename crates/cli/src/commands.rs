@@ -35,7 +35,7 @@ pub(crate) mod test;
 pub(crate) mod why;
 pub(crate) mod work;
 
-use std::future::Future;
+use std::pin::Pin;
 
 use crate::cli::{Cli, Command};
 use crate::context::Context;
@@ -57,37 +57,37 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     }
     let context = Context::new(ui, cli.repo)?;
     match cli.command {
-        Command::Demo(args) => wait_for(demo::run(args, &context)),
-        Command::Init(args) => wait_for(init::run(args, &context)),
-        Command::Doctor(args) => wait_for(doctor::run(args, &context)),
-        Command::Session(command) => wait_for(session::run(command, &context)),
-        Command::Task(command) => wait_for(task::run(command, &context)),
-        Command::Plan(args) => wait_for(plan::run(args, &context)),
-        Command::Run(args) => wait_for(run::run(args, &context)),
-        Command::Work(args) => wait_for(work::run(args, &context)),
-        Command::Pause(args) => wait_for(lane::pause(args, &context)),
-        Command::Resume(args) => wait_for(lane::resume(args, &context)),
-        Command::Approve(args) => wait_for(decide::approve(args, &context)),
-        Command::Reject(args) => wait_for(decide::reject(args, &context)),
-        Command::Cancel(args) => wait_for(task::change::cancel(args, &context)),
-        Command::Retry(args) => wait_for(task::change::retry(args, &context)),
-        Command::Gc(args) => wait_for(gc::run(args, &context)),
-        Command::Test(args) => wait_for(test::run(args, &context)),
-        Command::Check(args) => wait_for(check::run(args, &context)),
+        Command::Demo(args) => wait_for(Box::pin(demo::run(args, &context))),
+        Command::Init(args) => wait_for(Box::pin(init::run(args, &context))),
+        Command::Doctor(args) => wait_for(Box::pin(doctor::run(args, &context))),
+        Command::Session(command) => wait_for(Box::pin(session::run(command, &context))),
+        Command::Task(command) => wait_for(Box::pin(task::run(command, &context))),
+        Command::Plan(args) => wait_for(Box::pin(plan::run(args, &context))),
+        Command::Run(args) => wait_for(Box::pin(run::run(args, &context))),
+        Command::Work(args) => wait_for(Box::pin(work::run(args, &context))),
+        Command::Pause(args) => wait_for(Box::pin(lane::pause(args, &context))),
+        Command::Resume(args) => wait_for(Box::pin(lane::resume(args, &context))),
+        Command::Approve(args) => wait_for(Box::pin(decide::approve(args, &context))),
+        Command::Reject(args) => wait_for(Box::pin(decide::reject(args, &context))),
+        Command::Cancel(args) => wait_for(Box::pin(task::change::cancel(args, &context))),
+        Command::Retry(args) => wait_for(Box::pin(task::change::retry(args, &context))),
+        Command::Gc(args) => wait_for(Box::pin(gc::run(args, &context))),
+        Command::Test(args) => wait_for(Box::pin(test::run(args, &context))),
+        Command::Check(args) => wait_for(Box::pin(check::run(args, &context))),
         Command::Mcp(args) => mcp::run(&args, &context),
-        Command::Stage(args) => wait_for(stage::run(args, &context)),
-        Command::Promote(args) => wait_for(promote::run(args, &context)),
+        Command::Stage(args) => wait_for(Box::pin(stage::run(args, &context))),
+        Command::Promote(args) => wait_for(Box::pin(promote::run(args, &context))),
         Command::Rehearse(args) => rehearse::run(&args, &context),
-        Command::Eval(command) => wait_for(eval::run(command, &context)),
-        Command::Status(args) => wait_for(status::run(args, &context)),
-        Command::Logs(args) => wait_for(logs::run(args, &context)),
-        Command::Why(args) => wait_for(why::run(args, &context)),
-        Command::Runs(command) => wait_for(runs::run(command, &context)),
-        Command::Agent(command) => wait_for(agent::run(command, &context)),
-        Command::Crew(command) => wait_for(crew::run(command, &context)),
-        Command::Record(args) => wait_for(record::run(args, &context)),
-        Command::Replay(args) => wait_for(replay::run(args, &context)),
-        Command::Cassette(command) => wait_for(cassette::run(command, &context)),
+        Command::Eval(command) => wait_for(Box::pin(eval::run(command, &context))),
+        Command::Status(args) => wait_for(Box::pin(status::run(args, &context))),
+        Command::Logs(args) => wait_for(Box::pin(logs::run(args, &context))),
+        Command::Why(args) => wait_for(Box::pin(why::run(args, &context))),
+        Command::Runs(command) => wait_for(Box::pin(runs::run(command, &context))),
+        Command::Agent(command) => wait_for(Box::pin(agent::run(command, &context))),
+        Command::Crew(command) => wait_for(Box::pin(crew::run(command, &context))),
+        Command::Record(args) => wait_for(Box::pin(record::run(args, &context))),
+        Command::Replay(args) => wait_for(Box::pin(replay::run(args, &context))),
+        Command::Cassette(command) => wait_for(Box::pin(cassette::run(command, &context))),
         Command::Config(command) => config::run(&command, &context),
         Command::Flow(command) => flow::run(command, &context),
         Command::MockAgent(_) | Command::MockGh(_) | Command::Schema(_) | Command::Completions(_) => {
@@ -96,7 +96,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     }
 }
 
-/// One thread is enough: the work is done by other processes.
-fn wait_for(command: impl Future<Output = Done>) -> Done {
+/// One thread is enough: other processes do the work. Boxed, so that the runtime is compiled once and not for each command.
+fn wait_for(command: Pin<Box<dyn Future<Output = Done> + '_>>) -> Done {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
 }

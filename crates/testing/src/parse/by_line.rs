@@ -4,7 +4,10 @@ use super::{Parser, Stream};
 use crate::{Line, Lines, Sink, strip_ansi};
 
 /// Reads what a runner prints for people.
-pub(super) trait LineReader: Send {
+pub(super) trait LineReader: Default + Send {
+    /// A longer line is cut.
+    const LONGEST_LINE: usize = 4 << 20;
+
     /// Takes one line, without its end.
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink);
 
@@ -13,11 +16,18 @@ pub(super) trait LineReader: Send {
 }
 
 /// A parser made of a reader of lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ByLine<R> {
     reader: R,
     out: Lines,
     err: Lines,
+}
+
+impl<R: LineReader> Default for ByLine<R> {
+    fn default() -> Self {
+        let [out, err] = [(); 2].map(|()| Lines::up_to(R::LONGEST_LINE));
+        Self { reader: R::default(), out, err }
+    }
 }
 
 impl<R: LineReader> Parser for ByLine<R> {

@@ -7,7 +7,7 @@ use crate::{Event, Sink};
 
 /// A parser made of two readers of lines.
 #[derive(Debug, Default)]
-pub(super) struct EachStream<R> {
+pub(super) struct EachStream<R: LineReader> {
     out: ByLine<R>,
     err: ByLine<R>,
     /// What each has said of the end, for which there is one event: what both counted is one count.

@@ -3,7 +3,7 @@
 use super::Trust::{self, ExitStatus, Interchange, Report, Stream, Text};
 use super::by_line::ByLine;
 use super::each_stream::EachStream;
-use super::xml_report::XmlReport;
+use super::xml::XmlReport;
 use super::{
     Format, Head, Parser, ava, bats, bun, busted, cargo, catch2_text, catch2_xml, ctest, deno, exunit,
     generic, go, gradle, gtest, jest_json, jest_text, junit, junit_console, libtest_json, maven, minitest,
@@ -37,7 +37,7 @@ pub(super) static FORMATS: &[Format] = &[
         libtest_json::looks_like_nextest,
     ),
     format::<ByLine<cargo::CargoTest>>("libtest-json", CargoTest, Stream, libtest_json::looks_like),
-    format::<mocha::MochaStream>("mocha-json-stream", Mocha, Stream, mocha::looks_like_stream),
+    format::<ByLine<mocha::MochaStream>>("mocha-json-stream", Mocha, Stream, mocha::looks_like_stream),
     format::<mocha::MochaJson>("mocha-json", Mocha, Report, mocha::looks_like_json),
     format::<rspec::RspecJson>("rspec-json", Rspec, Report, rspec::looks_like_json),
     format::<EachStream<nextest::NextestText>>("nextest-text", Nextest, Text, nextest::looks_like),
@@ -52,11 +52,17 @@ pub(super) static FORMATS: &[Format] = &[
     format::<EachStream<test_unit::TestUnit>>("test-unit", Minitest, Text, test_unit::looks_like),
     format::<EachStream<minitest::Minitest>>("minitest", Minitest, Text, minitest::looks_like),
     format::<EachStream<exunit::ExUnit>>("exunit", Exunit, Text, exunit::looks_like),
-    format::<reporter::Reporter>("pytest-events", Pytest, Stream, |head| reporter::is_of("pytest", head)),
-    format::<reporter::Reporter>("jest-events", Jest, Stream, |head| reporter::is_of("jest", head)),
-    format::<reporter::Reporter>("vitest-events", Vitest, Stream, |head| reporter::is_of("vitest", head)),
-    format::<reporter::Reporter>("rspec-events", Rspec, Stream, |head| reporter::is_of("rspec", head)),
-    format::<pytest_log::PytestLog>("pytest-reportlog", Pytest, Stream, pytest_log::looks_like),
+    format::<ByLine<reporter::Reporter>>("pytest-events", Pytest, Stream, |head| {
+        reporter::is_of("pytest", head)
+    }),
+    format::<ByLine<reporter::Reporter>>("jest-events", Jest, Stream, |head| reporter::is_of("jest", head)),
+    format::<ByLine<reporter::Reporter>>("vitest-events", Vitest, Stream, |head| {
+        reporter::is_of("vitest", head)
+    }),
+    format::<ByLine<reporter::Reporter>>("rspec-events", Rspec, Stream, |head| {
+        reporter::is_of("rspec", head)
+    }),
+    format::<ByLine<pytest_log::PytestLog>>("pytest-reportlog", Pytest, Stream, pytest_log::looks_like),
     format::<pytest_json::PytestJson>("pytest-json-report", Pytest, Report, pytest_json::looks_like),
     format::<jest_json::JestJson>("jest-json", Jest, Report, jest_json::is_jest),
     format::<jest_json::JestJson>("vitest-json", Vitest, Report, jest_json::is_vitest),

@@ -1,16 +1,12 @@
 //! Jest's `--json`, and Vitest's JSON reporter, which took over its shape: one document at the end, file by file.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::jest_block::Block;
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
+use super::json::{JsonReader, JsonReport};
 use super::{Head, js_failure, milliseconds};
 use crate::{Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
-
-/// The name of a file stands after its tests; so many bytes of them wait for it. Those of a larger file are told
-/// without it.
-const WAITING: usize = 4 << 20;
 
 pub(super) fn is_jest(head: &Head<'_>) -> bool {
     head.text.contains("\"numRuntimeErrorTestSuites\":") && head.text.contains("\"numTotalTests\":")
@@ -24,8 +20,8 @@ pub(super) type JestJson = JsonReport<Reading>;
 
 #[derive(Debug, Default)]
 pub(super) struct Reading {
+    /// The name of a file stands after its tests.
     waiting: Vec<Test>,
-    size: usize,
     /// Whether a test of the file at hand failed.
     failed: bool,
     /// Several runs may have printed to one place.
@@ -71,8 +67,8 @@ struct Details {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Compared {
-    expected: Option<serde_json::Value>,
-    actual: Option<serde_json::Value>,
+    expected: Option<Value>,
+    actual: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,27 +77,21 @@ struct Location {
 }
 
 impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Document;
     const PATHS: &'static [&'static str] = &["", "testResults[]", "testResults[].assertionResults[]"];
-    const TOO_LARGE: &'static str = "a part of the report was too large to be read";
 
-    fn element(&mut self, path: &str, text: &str, sink: &mut dyn Sink) {
+    fn element(&mut self, path: &str, element: Value, sink: &mut dyn Sink) {
         match path {
             "testResults[].assertionResults[]" => {
-                let Ok(test) = serde_json::from_str::<Test>(text) else { return };
+                let Ok(test) = serde_json::from_value::<Test>(element) else { return };
                 self.failed |= test.status == "failed";
-                self.size += text.len();
                 self.waiting.push(test);
-                if self.size > WAITING {
-                    self.flush("", sink);
-                }
             }
             "testResults[]" => {
-                let Ok(file) = serde_json::from_str::<File>(text) else { return };
+                let Ok(file) = serde_json::from_value::<File>(element) else { return };
                 self.flush(&file.name, sink);
                 self.end_file(&file, sink);
             }
-            _ => self.end_run(text, sink),
+            _ => self.end_run(element, sink),
         }
     }
 
@@ -113,7 +103,6 @@ impl JsonReader for Reading {
 
 impl Reading {
     fn flush(&mut self, suite: &str, sink: &mut dyn Sink) {
-        self.size = 0;
         for test in self.waiting.drain(..) {
             test.tell(suite, sink);
         }
@@ -129,8 +118,8 @@ impl Reading {
         }
     }
 
-    fn end_run(&mut self, text: &str, sink: &mut dyn Sink) {
-        let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_str(text) else {
+    fn end_run(&mut self, root: Value, sink: &mut dyn Sink) {
+        let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_value(root) else {
             return;
         };
         self.counted = self.counted.saturating_add(total);
@@ -179,7 +168,7 @@ impl Test {
         };
         let text = messages.join("\n\n");
         let text = strip_ansi(&text);
-        let side = |of: fn(&Compared) -> Option<&serde_json::Value>| {
+        let side = |of: fn(&Compared) -> Option<&Value>| {
             self.failure_details.iter().find_map(|it| it.matcher_result.as_ref()).and_then(of).map(as_text)
         };
         let (expected, actual) = (side(|it| it.expected.as_ref()), side(|it| it.actual.as_ref()));
@@ -199,7 +188,7 @@ impl Test {
     }
 }
 
-fn as_text(value: &serde_json::Value) -> String {
+fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -1,10 +1,11 @@
 use super::*;
-use crate::parse::{Parser, Stream};
+use crate::parse::Parser;
+use crate::parse::by_line::ByLine;
 use crate::{Collected, Collector, Ending, Limits};
 
 fn read(lines: &[&str]) -> Collected {
     let mut collector = Collector::new(None, Limits::default());
-    let mut parser = Reporter::default();
+    let mut parser = ByLine::<Reporter>::default();
     for line in lines {
         parser.feed(Stream::Out, format!("{line}\n").as_bytes(), &mut collector);
     }

@@ -39,6 +39,12 @@ impl HeadTail {
         self.tail.extend(text.as_bytes());
     }
 
+    /// Adds a line, which it ends.
+    pub(crate) fn push_line(&mut self, line: &str) {
+        self.push(line);
+        self.push("\n");
+    }
+
     /// Whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty() && self.tail.is_empty()

@@ -20,6 +20,12 @@ struct End {
     counted: Option<u64>,
 }
 
+impl<R: LineReader> EachStream<R> {
+    pub(super) fn of(out: R, err: R) -> Self {
+        Self { out: ByLine::of(out), err: ByLine::of(err), ends: Default::default() }
+    }
+}
+
 impl<R: LineReader> Parser for EachStream<R> {
     fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
         let reader = if stream == Stream::Out { &mut self.out } else { &mut self.err };

@@ -79,7 +79,7 @@ pub enum Stream {
 
 /// Reads one format. Bytes are pushed in as they come, in any pieces; the same bytes say the same, however they
 /// were cut, and however the two streams were mixed as far as the format allows. A parser's memory does not grow
-/// with its input, its time is linear, and nothing makes it panic.
+/// with its input, but for reports, which have a limit; its time is linear, and nothing makes it panic.
 pub trait Parser: Send {
     /// Takes more bytes.
     fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink);

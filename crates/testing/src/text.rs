@@ -86,7 +86,7 @@ fn ceil_char(text: &str, at: usize) -> usize {
 }
 
 /// The text without terminal colours, cursor movements and titles.
-pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+pub(crate) fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return Cow::Borrowed(text);
     }

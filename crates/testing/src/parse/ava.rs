@@ -8,7 +8,6 @@ use crate::{Failure, FailureKind, Place, Problem, ProblemScope};
 const RESULTS: u16 = 1;
 const DETAILS: u16 = 2;
 const COUNTS: u16 = 4;
-const OUTSIDE_OF_TESTS: &str = r"^  (?:[✘✖×] )?(?<why>[^ ✘✖×].*)$";
 const COUNT: &[Does] = &[Does::Count, Does::Go(COUNTS)];
 
 pub(super) static AVA: TextFormat = TextFormat::new(TextSpec {
@@ -39,7 +38,8 @@ pub(super) static AVA: TextFormat = TextFormat::new(TextSpec {
         rule(RESULTS, r"^  - \[(?:skip|todo)\] (?<name>.*)$", &[Does::Result(Skip)]),
         rule(DETAILS | AFTER_BLANK, r"^  (?<name>[^ ].*)$", &[Does::Close, Does::Explains]),
         rule(DETAILS | INSIDE, "^(?:  )?(?<text>.*)$", &[Does::Text]),
-        rule(RESULTS | DETAILS | COUNTS, OUTSIDE_OF_TESTS, &[Does::Problem, Does::Close]),
+        rule(RESULTS, r"^  [✘✖×] (?<why>.*)$", &[Does::Problem, Does::Close]),
+        rule(DETAILS | COUNTS, r"^  (?:[✘✖×] )?(?<why>[^ ].*)$", &[Does::Problem, Does::Close]),
     ],
     read,
     ..TextSpec::DEFAULT

@@ -54,7 +54,7 @@ impl<R: LineReader> Parser for ByLine<R> {
 fn give<R: LineReader>(reader: &mut R, stream: Stream, line: Line<'_>, sink: &mut dyn Sink) {
     let text = line.text();
     // On a terminal some go back to the first column, and write over what stands there.
-    let plain = strip_ansi(text.rsplit("\x1b[1G").next().unwrap_or_default());
+    let plain = strip_ansi(text.rsplit("\x1b[1G").find(|part| !part.is_empty()).unwrap_or_default());
     // What stands before a carriage return was written over.
     let shown = plain.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
     reader.line(stream, shown, sink);

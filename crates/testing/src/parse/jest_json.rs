@@ -194,21 +194,13 @@ fn as_text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::parse::{Parser, Stream};
-    use crate::{Collector, Ending, FailureKind, Limits};
-
-    fn read(text: &str) -> crate::Collected {
-        let mut collector = Collector::new(None, Limits::default());
-        let mut parser = JestJson::default();
-        parser.feed(Stream::Out, text.as_bytes(), &mut collector);
-        parser.finish(&mut collector);
-        collector.finish(&Ending::of_status(1))
-    }
+    use crate::FailureKind;
+    use crate::parse::tests::read;
 
     #[test]
     fn a_report_is_found_in_what_was_printed() {
         let run = read(
+            "jest-json",
             "> jest --json\n{ a: 1 }\nno newline{\"numTotalTests\":1,\"testResults\":[{\"assertionResults\":[{\"fullName\":\"a b\",\"status\":\"passed\",\"failureMessages\":[]}],\"name\":\"/p/a.test.js\",\"status\":\"passed\",\"message\":\"\"}]}\nDone in 1s.\n",
         );
         assert_eq!((run.ended, run.counted, run.summary.passed), (true, Some(1), 1));
@@ -218,6 +210,7 @@ mod tests {
     #[test]
     fn a_file_whose_last_hook_failed_is_a_problem_though_its_tests_passed() {
         let run = read(
+            "jest-json",
             r#"{"numTotalTests":1,"testResults":[{"assertionResults":[{"fullName":"a","status":"passed"}],"name":"/p/a.test.js","status":"failed","message":"  ● Test suite failed to run\n\n    boom\n\n      at Object.<anonymous> (test/a.test.js:9:11)\n"}]}"#,
         );
         let problem = &run.problems[0];
@@ -229,6 +222,6 @@ mod tests {
 
     #[test]
     fn a_run_that_was_interrupted_did_not_end() {
-        assert!(!read(r#"{"numTotalTests":0,"testResults":[],"wasInterrupted":true}"#).ended);
+        assert!(!read("jest-json", r#"{"numTotalTests":0,"testResults":[],"wasInterrupted":true}"#).ended);
     }
 }

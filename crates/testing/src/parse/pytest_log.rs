@@ -169,22 +169,12 @@ impl Traceback {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::parse::Parser;
-    use crate::parse::by_line::ByLine;
-    use crate::{Collector, Ending, Limits};
-
-    fn read(text: &str) -> crate::Collected {
-        let mut collector = Collector::new(None, Limits::default());
-        let mut parser = ByLine::<PytestLog>::default();
-        parser.feed(Stream::Out, text.as_bytes(), &mut collector);
-        parser.finish(&mut collector);
-        collector.finish(&Ending::of_status(1))
-    }
+    use crate::parse::tests::read;
 
     #[test]
     fn a_subtest_can_only_make_its_test_fail() {
         let run = read(
+            "pytest-reportlog",
             r#"{"$report_type": "TestReport", "nodeid": "a.py::t", "when": "setup", "outcome": "passed"}
 {"$report_type": "SubTestReport", "nodeid": "a.py::t", "when": "call", "outcome": "passed"}
 {"$report_type": "SubTestReport", "nodeid": "a.py::t", "when": "call", "outcome": "failed", "longrepr": "assert 1 == 2"}
@@ -199,6 +189,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_do_not_cost_the_report() {
         let run = read(
+            "pytest-reportlog",
             r#"{"$report_type": "TestReport", "nodeid": "a.py::t", "when": "call", "outcome": "failed", "longrepr": "x", "sections": [["Captured stdout call", "\udcff\n"]]}
 {"$report_type": "TestReport", "nodeid": "a.py::t", "when": "teardown", "outcome": "passed", "duration": 0.5}
 "#,

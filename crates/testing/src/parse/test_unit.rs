@@ -60,10 +60,7 @@ fn told(text: &str) -> Option<Told<'_>> {
     let (test, message) = match test.strip_suffix(']').and_then(|title| title.rsplit_once(" [")) {
         Some((reason, test)) => (test, reason),
         None => match test.split_once("):") {
-            Some((test, more)) if !more.trim().is_empty() => {
-                (test, said[said.len() - below.len() - usize::from(!below.is_empty()) - more.len()..].trim())
-            }
-            Some((test, _)) => (test, below),
+            Some((test, more)) => (test, said[title.len() - more.len()..].trim()),
             None => (test, below),
         },
     };

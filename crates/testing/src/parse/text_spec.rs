@@ -407,7 +407,8 @@ impl SpecReader {
     }
 
     fn tell_waiting(&mut self, sink: &mut dyn Sink) {
-        for entry in std::mem::take(&mut self.waiting) {
+        for mut entry in std::mem::take(&mut self.waiting) {
+            entry.near.clone_from(&self.near);
             self.tell(&entry, sink);
         }
     }
@@ -415,7 +416,7 @@ impl SpecReader {
     fn close(&mut self, sink: &mut dyn Sink) {
         let Some((mut entry, text)) = self.entry.take() else { return };
         entry.text = (self.spec.tidy)(&text.into_text());
-        entry.near = self.near.clone();
+        entry.near.clone_from(&self.near);
         self.tell(&entry, sink);
     }
 

@@ -1,16 +1,8 @@
-use super::*;
-use crate::parse::Parser;
-use crate::parse::by_line::ByLine;
-use crate::{Collected, Collector, Ending, Limits};
+use crate::Collected;
+use crate::parse::tests;
 
 fn read(lines: &[&str]) -> Collected {
-    let mut collector = Collector::new(None, Limits::default());
-    let mut parser = ByLine::<Reporter>::default();
-    for line in lines {
-        parser.feed(Stream::Out, format!("{line}\n").as_bytes(), &mut collector);
-    }
-    parser.finish(&mut collector);
-    collector.finish(&Ending::of_status(1))
+    tests::read("pytest-events", &lines.join("\n"))
 }
 
 #[test]

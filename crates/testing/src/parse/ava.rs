@@ -1,7 +1,7 @@
 //! What AVA prints for people: a line a test, then each failure at length, then counts.
 
 use super::frames::{Deepest, is_source, place_in};
-use super::text_spec::{AFTER_BLANK, Does, Entry, INSIDE, TextFormat, TextSpec, Told, rule};
+use super::text_spec::{AFTER_BLANK, Does, Entry, INSIDE, Streams, TextFormat, TextSpec, Told, rule};
 use crate::TestStatus::{Fail, Pass, Skip};
 use crate::{Failure, FailureKind, Place, Problem, ProblemScope};
 
@@ -18,7 +18,7 @@ pub(super) static AVA: TextFormat = TextFormat::new(TextSpec {
             r"^\s*─\s*$",
         ],
     ],
-    only_out: true,
+    streams: Streams::Out,
     trimmed: true,
     names_all: true,
     rules: &[

@@ -1,7 +1,7 @@
 //! What bats prints for people: a line a test, what went wrong below it, and a count at the end.
 
 use super::frames::{Deepest, place_in};
-use super::text_spec::{Does, Entry, INSIDE, TextFormat, TextSpec, Told, rule};
+use super::text_spec::{Does, Entry, INSIDE, Streams, TextFormat, TextSpec, Told, rule};
 use crate::TestStatus::{Fail, Pass, Skip};
 use crate::{Failure, FailureKind, Problem, ProblemScope};
 
@@ -12,7 +12,7 @@ pub(super) static BATS: TextFormat = TextFormat::new(TextSpec {
     // Others use its marks too, but none has files that end so.
     begins: &[&[r" [✓✗] ", r"\.bats\s*$|in test file "]],
     // On standard error are only warnings about the way in which tests are written.
-    only_out: true,
+    streams: Streams::Out,
     trimmed: true,
     rules: &[
         rule(RESULTS, r"^(?<total>[0-9]+) tests?, .* failure", &[Does::Close, Does::Total, Does::Go(OVER)]),

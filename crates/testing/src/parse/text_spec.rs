@@ -22,8 +22,8 @@ const MOST_WAITING: usize = 1000;
 pub(super) struct TextSpec {
     /// What only this runner prints: all expressions of one of the lists.
     pub begins: &'static [&'static [&'static str]],
-    /// What it prints on standard error says nothing about tests.
-    pub only_out: bool,
+    /// Where it tells of tests.
+    pub streams: Streams,
     /// Spaces at the end of a line say nothing.
     pub trimmed: bool,
     /// What stands before a result explains it, and not what follows.
@@ -45,7 +45,7 @@ impl TextSpec {
     /// What most have in common.
     pub(super) const DEFAULT: Self = Self {
         begins: &[],
-        only_out: false,
+        streams: Streams::Both,
         trimmed: false,
         details_before: false,
         names_all: false,
@@ -55,6 +55,15 @@ impl TextSpec {
         tidy: str::to_owned,
         read: |entry| Told::test(&entry.suite, &entry.name, entry.status, Failure::default()),
     };
+}
+
+/// Where a runner tells of tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Streams {
+    /// On either, and each is read on its own.
+    Both,
+    /// On standard output.
+    Out,
 }
 
 /// A spec and, once it is used, its expressions.
@@ -222,7 +231,7 @@ struct SpecReader {
 
 impl LineReader for SpecReader {
     fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
-        if stream == Stream::Err && self.spec.only_out {
+        if stream == Stream::Err && self.spec.streams == Streams::Out {
             return;
         }
         let spec = self.spec;

@@ -2,6 +2,7 @@
 //! left behind is the evidence.
 
 mod adopt;
+mod calls;
 mod drive;
 mod files;
 mod hindrance;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport,
+    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, WireReport,
     judge, without_prompt,
 };
 use rehearsal_git::{GitError, Released, release_locks};
@@ -28,6 +29,7 @@ use crate::git::Snapshot;
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
 use crate::redact::Redactor;
 use crate::result_file::{read_report, read_result, scrub};
+use crate::driver::Here;
 use crate::{Agent, CommandLine, Driver, Lease, Permission, RunReport, RunRequest, Watch};
 use adopt::Memo;
 use drive::{Drive, Driven};
@@ -209,13 +211,14 @@ impl Attempt<'_> {
         };
         let (process, before) = started?;
         found.note_sandbox(&process);
-        let drive = self.drive(files, self.agent.clock.now());
+        let drive = self.drive(files);
         let driven = drive.until_over(process, stdin, &self.cancel).await;
         self.conclude(driven, before, found).await
     }
 
-    fn drive(&self, files: RunFiles, began: Timestamp) -> Drive {
-        let (parser, graces) = (self.agent.driver.parser(began), self.agent.graces);
+    fn drive(&self, files: RunFiles) -> Drive {
+        let here = Here::of(Arc::clone(&self.agent.clock), &self.agent.ours);
+        let (parser, graces) = (self.agent.driver.parser(here), self.agent.graces);
         Drive::new(self.request, parser, files, self.redactor.clone(), self.watch.clone(), graces)
     }
 

@@ -21,6 +21,7 @@ fn request(permission: Permission) -> RunRequest {
         allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
+        calls: rehearsal_agent::CallLimits::default(),
         budget: Budget::default(),
         env_grants: vec![],
         env: BTreeMap::new(),

@@ -28,7 +28,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         optional("--resume", "going on with a session"),
     ],
     command,
-    parser: |now| Box::new(JsonLines::new(wire::GeminiFormat::new(now))),
+    parser: |here| Box::new(JsonLines::new(wire::GeminiFormat::new(here.clone()), here)),
     variables: &[
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",

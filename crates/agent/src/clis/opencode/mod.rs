@@ -34,7 +34,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         optional("--title", "no extra request for a title"),
     ],
     command,
-    parser: |now| Box::new(JsonLines::new(wire::OpencodeFormat::new(now))),
+    parser: |here| Box::new(JsonLines::new(wire::OpencodeFormat::new(here.clone()), here)),
     sessions: Sessions { can_resume: true, reports_whole_session: false },
     // It asks any vendor.
     variables: &[

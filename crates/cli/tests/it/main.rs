@@ -55,6 +55,7 @@ mod stage_crowds;
 mod stage_https;
 mod staged_agents;
 mod staged_faults;
+mod staged_outcomes;
 mod state;
 mod tasks;
 mod testing;

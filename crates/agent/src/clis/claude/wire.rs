@@ -210,7 +210,14 @@ fn retry_message(notice: &Notice<'_>) -> String {
         .map_or_else(|| ", no answer".to_owned(), |status| format!(" (HTTP {status})"));
     let attempt = json::read::<u64>(notice.attempt).unwrap_or_default();
     let of = json::read::<u64>(notice.max_retries).map(|most| format!(" of {most}")).unwrap_or_default();
-    format!("{}{status}, try {attempt}{of}", one_line(&error, DETAIL))
+    let pause = json::read::<u64>(notice.retry_delay_ms).map(|ms| ms / 1000).filter(|seconds| *seconds > 0);
+    // The words for a wait that the vendor asked for are those that are read as one.
+    let again = match (asked_to_wait(notice), pause) {
+        (Some(wait), _) => format!(", retry in {} s", wait.as_secs()),
+        (None, Some(seconds)) => format!(", again in {seconds} s"),
+        (None, None) => String::new(),
+    };
+    format!("{}{status}, try {attempt}{of}{again}", one_line(&error, DETAIL))
 }
 
 impl Format for ClaudeFormat {

@@ -27,7 +27,7 @@ pub(super) static CLI: AgentCli = AgentCli {
     subcommand: &["run"],
     flags: &[
         needed("--format", "structured output"),
-        optional("--agent", "looking without changing"),
+        needed("--agent", "looking without changing"),
         optional("--auto", "running with `--trust`"),
         optional("--model", "choosing the model"),
         optional("--session", "going on with a session"),

@@ -313,7 +313,7 @@ fn of_exit(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
     if exit.is_success() {
         return None;
     }
-    let said_success = || "although its output ends with success".to_owned();
+    let said_success = || "its output ends with success".to_owned();
     let complaint = evidence.wire.complaint.clone();
     because.extend(complaint.as_ref().map(|complaint| format!("it said: {complaint}")));
     let reason = if evidence.wire.end.is_some() { Some(said_success()) } else { complaint };

@@ -63,7 +63,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
     (WireErrorKind::Interrupted, &["interrupted (ctrl-c)", "request interrupted by user", "turn aborted"]),
     (
         WireErrorKind::RateLimit { until: None },
-        &["rate limit", "rate_limit", "too many requests", "resource_exhausted"],
+        &["rate limit", "rate_limit", "too many requests", "resource_exhausted", "to increase your limits"],
     ),
     (WireErrorKind::Quota { until: None }, &["exceeded your current quota", "quota exceeded"]),
     (
@@ -80,7 +80,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "authenticat",
             "access token",
             "oauth",
-            "auth method",
+            "set an auth method",
             "sign in again",
         ],
     ),

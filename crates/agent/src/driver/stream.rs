@@ -1,6 +1,6 @@
 //! What all structured formats have in common: lines of JSON, among which anything may come.
 
-use rehearsal_core::{Activity, Exit, WireReport, WireShape};
+use rehearsal_core::{Activity, Exit, WireEnd, WireReport, WireShape};
 
 use super::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, cut, one_line};
 use super::fault::Fault;
@@ -8,7 +8,7 @@ use super::lines::{Line, LineSplitter};
 use super::{Here, WireParser, complaint};
 
 /// What is quoted of a line that cannot be read.
-const QUOTED: usize = 120;
+const QUOTED: usize = 60;
 
 /// A flood of garbage is told of this often; the rest is in the run's log.
 const MOST_UNREADABLE: u32 = 100;
@@ -168,7 +168,7 @@ impl<F: Format> WireParser for JsonLines<F> {
         let shape = reader.shape();
         let retrying = reader.retrying.take();
         let mut report = reader.format.report(&close);
-        if report.end.is_none() {
+        if matches!(report.end, None | Some(WireEnd::Error(_))) {
             report.retrying = retrying.map(|message| Fault { message: &message, ..Fault::default() }.error(&here));
         }
         if shape == WireShape::PlainText {

@@ -2,7 +2,7 @@
 
 use rehearsal_agent::clis::KNOWN;
 use rehearsal_agent::driver::{ExplainFacts, Here, explain, parse_exit};
-use rehearsal_core::{Outcome, Timestamp};
+use rehearsal_core::{Activity, Outcome, Timestamp, WireErrorKind};
 use rstest::rstest;
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
@@ -117,6 +117,8 @@ fn a_rate_limit_tells_how_long_to_wait() {
 #[case("later (Status: UNAVAILABLE)", 247, "overloaded")]
 #[case("bad (Status: INVALID_ARGUMENT)", 144, "failed")]
 #[case("something odd", 145, "auth_failed")]
+#[case("slow down]\\nPlease wait and try again later, or switch to another /auth method", 173, "rate_limited")]
+#[case("slow down]\\nPlease wait and try again later. To increase your limits, switch to another /auth method", 1, "rate_limited")]
 #[case("something odd", 1, "failed")]
 #[case("terminated", 1, "unreachable")]
 fn gemini_formats_what_the_api_says(#[case] message: &str, #[case] exit: i32, #[case] expected: &str) {
@@ -312,10 +314,33 @@ fn an_apology_in_place_of_an_answer_is_an_error_whatever_the_result_says() {
 }
 
 #[test]
+fn retries_that_only_the_log_tells_are_seen() {
+    let retries = |kind: &str, log: &str| {
+        let mut parser = (KNOWN.named(kind).unwrap().parser)(Here::at(NOW));
+        let mut out = Vec::new();
+        parser.push_stderr(log.as_bytes(), &mut out);
+        let report = parser.finish(None, log.as_bytes());
+        let messages: Vec<String> = out
+            .into_iter()
+            .map(|activity| match activity {
+                Activity::Retrying { message } => message,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        (messages.join("\n"), report.retrying.unwrap().kind)
+    };
+    let gemini = "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {\"error\":{\"code\":429}}\n    at x (file:1)\n";
+    let expected = "try 1 failed with status 429: {\"error\":{\"code\":429}}";
+    assert_eq!(retries("gemini", gemini), (expected.to_owned(), WireErrorKind::RateLimit { until: None }));
+    let opencode = "timestamp=2026-11-19T23:07:20.466Z level=ERROR run=3b message=\"stream error\" agent=build error.error=\"AI_APICallError: Overloaded\"\ntimestamp=x level=ERROR message=other\n";
+    assert_eq!(retries("opencode", opencode), ("a request failed: Overloaded".to_owned(), WireErrorKind::Overloaded));
+}
+
+#[test]
 fn a_success_with_another_exit_status_is_told_as_that() {
     let done = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
     let crashed = outcome("claude", done, "", 3);
-    assert_eq!(crashed.to_string(), "crashed: exit status 3: although its output ends with success");
+    assert_eq!(crashed.to_string(), "crashed: exit status 3: its output ends with success");
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod planning_at_a_terminal;
 mod prompt;
 mod real_agents;
 mod recorded_agents;
+mod runaway;
 mod running;
 mod sandboxed_agents;
 mod session_loop;

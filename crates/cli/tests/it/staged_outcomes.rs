@@ -126,7 +126,32 @@ fn every_fault_of_a_vendor_has_its_outcome() {
     let Some(directory) = agents() else { return };
     let patience = Patience { idle: "4s", total: "20s" };
     let table = table(&[("claude", directory.clone()), ("codex", directory)], &patience);
-    assert_snapshot!(table, @"");
+    assert_snapshot!(table, @r"
+    429                      claude    rate_limited (3 tries)
+    429                      codex     rate_limited (3 tries)
+    429, retry after 10 min  claude    rate_limited, and says until when
+    429, retry after 10 min  codex     rate_limited (3 tries)
+    529                      claude    overloaded (3 tries)
+    529                      codex     overloaded (3 tries)
+    500                      claude    overloaded (3 tries)
+    500                      codex     overloaded (3 tries)
+    401                      claude    auth_failed: Failed to authenticate. API Error: 401 invalid key
+    401                      codex     auth_failed: unexpected status 401 Unauthorized: invalid key, url: [URL]/v1/responses
+    403                      claude    auth_failed: Failed to authenticate. API Error: 403 no access
+    403                      codex     auth_failed: unexpected status 403 Forbidden: no access, url: [URL]/v1/responses
+    400, unknown model       claude    failed: API Error: 400 model: no-such-model
+    400, unknown model       codex     failed: model: no-such-model
+    404, unknown model       claude    failed: There's an issue with the selected model (claude-opus-5-5). It may not exist or you may not have acces
+    404, unknown model       codex     failed: unexpected status 404 Not Found: model: no-such-model, url: [URL]/v1/responses
+    stream cut               claude    unreachable: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again. (3 tries)
+    stream cut               codex     unreachable: stream disconnected before completion: Transport error: network error: error decoding response bo (3 tries)
+    stream malformed         claude    no_changes
+    stream malformed         codex     unreachable: stream disconnected before completion: stream closed before response.completed (3 tries)
+    no answer                claude    timed_out: silent for 4 s
+    no answer                codex     timed_out: silent for 4 s
+    connection refused       claude    unreachable: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (3 tries)
+    connection refused       codex     unreachable: Connection failed: error sending request (3 tries)
+    ");
 }
 
 #[test]
@@ -134,5 +159,30 @@ fn every_fault_of_a_vendor_has_its_outcome_with_gemini_and_opencode() {
     let Some(directory) = more_agents() else { return };
     let patience = Patience { idle: "30s", total: "40s" };
     let table = table(&[("gemini", directory.clone()), ("opencode", directory)], &patience);
-    assert_snapshot!(table, @"");
+    assert_snapshot!(table, @r#"
+    429                      gemini    rate_limited (3 tries)
+    429                      opencode  unreachable: a request failed: this error is in the script
+    429, retry after 10 min  gemini    rate_limited (3 tries)
+    429, retry after 10 min  opencode  unreachable: a request failed: this error is in the script
+    529                      gemini    overloaded (3 tries)
+    529                      opencode  unreachable: a request failed: this error is in the script
+    500                      gemini    overloaded (3 tries)
+    500                      opencode  unreachable: a request failed: this error is in the script
+    401                      gemini    auth_failed: invalid key
+    401                      opencode  auth_failed: invalid key
+    403                      gemini    auth_failed: no access
+    403                      opencode  auth_failed: no access
+    400, unknown model       gemini    failed: model: no-such-model
+    400, unknown model       opencode  failed: model: no-such-model
+    404, unknown model       gemini    failed: [API Error: model: no-such-model]
+    404, unknown model       opencode  failed: model: no-such-model
+    stream cut               gemini    unreachable: [API Error: terminated] (3 tries)
+    stream cut               opencode  unreachable: a request failed: Cannot connect to API: The socket connection was closed unexpectedly. For more
+    stream malformed         gemini    no_changes
+    stream malformed         opencode  protocol_error: JSON parsing failed: Text: {"id":"msg_b7dab2780c94edcc2ef73ab3","object":"chat.completion.chun
+    no answer                gemini    timed_out: silent for 30 s
+    no answer                opencode  timed_out: silent for 30 s
+    connection refused       gemini    unreachable: [API Error: exception TypeError: fetch failed sending request] (3 tries)
+    connection refused       opencode  unreachable: a request failed: Cannot connect to API: Unable to connect. Is the computer able to access the ur
+    "#);
 }

@@ -176,9 +176,12 @@ fn of_exit_code(code: i32, message: &str) -> Option<WireEnd> {
 
 /// It exits with the HTTP status, of which the system keeps eight bits: 401 becomes 145.
 fn of_wrapped_status(code: i32, message: &str, here: &Here) -> Option<WireEnd> {
+    Some(of_api(Some(wrapped_status(code)?), "", message, here))
+}
+
+fn wrapped_status(code: i32) -> Option<u16> {
     const STATUSES: [u16; 14] = [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529];
-    let status = STATUSES.into_iter().find(|status| i32::from(*status % 256) == code)?;
-    Some(of_api(Some(status), "", message, here))
+    STATUSES.into_iter().find(|status| i32::from(*status % 256) == code)
 }
 
 /// What a line on standard error says about a request that is tried again:
@@ -194,14 +197,31 @@ pub(super) fn retry(line: &str) -> Option<String> {
     Some(one_line(&format!("try {number} failed {what}{separator}{why}"), MESSAGE))
 }
 
-/// What an error stands for that names no status, where the exit status does.
+/// What an error stands for that names no status, where the exit status does. To a vendor's message it adds its own
+/// advice, so the words alone mislead.
 pub(super) fn by_exit(error: &WireError, close: &Close, here: &Here) -> Option<WireEnd> {
-    match close.exit {
-        Some(Exit::Code(code)) if error.status.is_none() && error.kind == WireErrorKind::Other => {
-            of_wrapped_status(code, &error.message, here)
-        }
-        _ => None,
-    }
+    let Some(Exit::Code(code)) = close.exit.filter(|_| error.status.is_none()) else { return None };
+    let end = of_api(Some(wrapped_status(code)?), class_in(&close.stderr), &error.message, here);
+    let delay = delay_in(&close.stderr).and_then(|seconds| wait::in_seconds(seconds, here.now()));
+    let WireEnd::Error(error) = end else { return Some(end) };
+    let kind = match error.kind {
+        WireErrorKind::RateLimit { until: None } => WireErrorKind::RateLimit { until: delay },
+        WireErrorKind::Quota { until: None } => WireErrorKind::Quota { until: delay },
+        kind => kind,
+    };
+    Some(WireEnd::Error(WireError { kind, ..error }))
+}
+
+/// The class of its error: `Error when talking to Gemini API Full report available at: FILE RetryableQuotaError: slow down`.
+fn class_in(stderr: &str) -> &str {
+    let line = stderr.lines().rfind(|line| line.starts_with("Error when talking to")).unwrap_or_default();
+    line.split(' ').filter_map(|word| word.strip_suffix(':')).find(|word| word.ends_with("Error")).unwrap_or_default()
+}
+
+/// The seconds that the vendor asked for, in what it prints of its error: `retryDelayMs: 34000,`.
+fn delay_in(stderr: &str) -> Option<f64> {
+    let line = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("retryDelayMs: "))?;
+    line.trim_end_matches(',').parse::<f64>().ok().map(|ms| ms / 1000.0)
 }
 
 /// Refusals that the `json` document does not tell; standard error has a line for each.

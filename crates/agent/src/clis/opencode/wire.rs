@@ -253,6 +253,15 @@ fn failure(error: Option<&RawValue>, here: &Here) -> WireEnd {
     Fault { status, code: &name, message: &message, until }.end(here)
 }
 
+/// What its log says about a request that failed, and that it mostly tries again:
+/// `… level=ERROR … message="stream error" … error.error="AI_APICallError: busy"`.
+fn failed_request(line: &str) -> Option<String> {
+    let is_request = line.contains(" level=ERROR ") && line.contains(" message=\"stream error\" ");
+    let (_, error) = line.split_once(" error.error=\"").filter(|_| is_request)?;
+    let error = error.trim_end().trim_end_matches('"').trim_start_matches("AI_APICallError: ");
+    Some(one_line(&format!("a request failed: {error}"), MESSAGE))
+}
+
 impl Format for OpencodeFormat {
     fn read(&mut self, line: &str, out: &mut Vec<Activity>) -> Reading {
         if !may_be_object(line) {
@@ -261,6 +270,12 @@ impl Format for OpencodeFormat {
         match json::line::<Event<'_>>(line) {
             Ok(event) => self.event(&event, out),
             Err(reason) => Reading::Broken(reason),
+        }
+    }
+
+    fn read_stderr(&mut self, line: &str, out: &mut Vec<Activity>) {
+        if let Some(message) = failed_request(line) {
+            out.push(Activity::Retrying { message });
         }
     }
 

@@ -95,7 +95,7 @@ fn broken_json_is_a_broken_protocol_and_the_raw_output_is_kept() {
     [exit 6]
     "#);
     let run = &env.runs()[0];
-    assert_snapshot!(env.run(&["runs", "show", run]), @r"
+    assert_snapshot!(env.run(&["runs", "show", run]), @r#"
     [RUN-01]  task [TASK-1], agent implementer (claude)
     started [MOMENT] ([TIME] ago)
     took [TIME], cost unknown, tokens 0 in, 1 out
@@ -106,7 +106,7 @@ fn broken_json_is_a_broken_protocol_and_the_raw_output_is_kept() {
     - git: 0 new commits, 0 files changed
 
     files: [STATE]/runs/[RUN-01]
-    ");
+    "#);
     assert!(!env.read(env.run_dir(run).join("stdout.log")).is_empty());
     assert_eq!(env.task_now(1)["task"]["attempts"], 3);
 }

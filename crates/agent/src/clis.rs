@@ -4,8 +4,8 @@
 //! make it ask a stage instead of its vendor, what its requests look like, and how a stand-in imitates it. Everything else
 //! in the program takes a description, or looks one up in a [`Clis`].
 
-use rehearsal_core::config::DriverKind;
 use rehearsal_core::ModelClient;
+use rehearsal_core::config::DriverKind;
 
 use crate::driver::check::Requirement;
 use crate::driver::{CommandLine, Here, Offer, WireParser};

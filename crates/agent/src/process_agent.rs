@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, WireReport,
-    judge, without_prompt,
+    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, WireReport, judge,
+    without_prompt,
 };
 use rehearsal_git::{GitError, Released, release_locks};
 use rehearsal_process::{Adoptable, Ended, Escaped, Launcher, SpawnSpec, Supervised};
@@ -24,12 +24,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
 use crate::confinement::{Confinement, Containment, NoSandbox};
+use crate::driver::Here;
 use crate::environment::{Variables, agent_environment};
 use crate::git::Snapshot;
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
 use crate::redact::Redactor;
 use crate::result_file::{read_report, read_result, scrub};
-use crate::driver::Here;
 use crate::{Agent, CommandLine, Driver, Lease, Permission, RunReport, RunRequest, Watch};
 use adopt::Memo;
 use drive::{Drive, Driven};

@@ -314,9 +314,8 @@ fn of_exit(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
         return None;
     }
     let said_success = || "its output ends with success".to_owned();
-    let complaint = evidence.wire.complaint.clone();
-    because.extend(complaint.as_ref().map(|complaint| format!("it said: {complaint}")));
-    let reason = if evidence.wire.end.is_some() { Some(said_success()) } else { complaint };
+    let reason =
+        if evidence.wire.end.is_some() { Some(said_success()) } else { evidence.wire.complaint.clone() };
     Some(Outcome::Crashed { exit, reason })
 }
 

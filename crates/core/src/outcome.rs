@@ -304,7 +304,7 @@ impl OutcomeName {
             Self::Blocked | Self::Failed | Self::BudgetReached => Blame::Task,
             Self::Crashed | Self::Runaway | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => {
                 Blame::Agent
-            },
+            }
             Self::RateLimited
             | Self::QuotaExhausted
             | Self::Overloaded

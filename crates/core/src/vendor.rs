@@ -113,14 +113,8 @@ impl WireErrorKind {
             | "ServiceUnavailableError"
             | "UNAVAILABLE"
             | "INTERNAL" => Self::Overloaded,
-            "connection_failed"
-            | "timeout"
-            | "timeout_error"
-            | "Timeout"
-            | "APIConnectionError"
-            | "APITimeoutError"
-            | "ConnectionError"
-            | "DEADLINE_EXCEEDED" => Self::Unreachable,
+            "connection_failed" | "timeout" | "timeout_error" | "Timeout" | "APIConnectionError"
+            | "APITimeoutError" | "ConnectionError" | "DEADLINE_EXCEEDED" => Self::Unreachable,
             // What these say about the model's name must not be taken for a word about a key or a network.
             "not_found_error" | "model_not_found" | "ModelNotFoundError" | "NotFoundError" => Self::Other,
             "FatalSandboxError" => Self::Sandbox,

@@ -73,14 +73,17 @@ pub(crate) fn announces_refusal(text: &str) -> bool {
         |start: &str| start.strip_suffix(" limit reached").is_some_and(|name| name.split(' ').count() <= 3);
     let by_mark = text.split_once('\u{2219}').or_else(|| text.split_once('\u{b7}'));
     by_mark.is_some_and(|(start, _)| opens(start) || names_limit(start.trim()))
-        || text.split_once('|').is_some_and(|(start, _)| names_limit(start) || start.ends_with("usage limit reached"))
+        || text
+            .split_once('|')
+            .is_some_and(|(start, _)| names_limit(start) || start.ends_with("usage limit reached"))
         || text.starts_with("you've hit your usage limit.")
         || text == "credit balance is too low"
 }
 
 /// An end whose kind makes a difference.
 fn known(end: WireEnd) -> Option<WireEnd> {
-    let unknown = matches!(&end, WireEnd::Error(error) if error.kind == WireErrorKind::Other && error.status.is_none());
+    let unknown =
+        matches!(&end, WireEnd::Error(error) if error.kind == WireErrorKind::Other && error.status.is_none());
     (!unknown).then_some(end)
 }
 
@@ -173,7 +176,15 @@ fn plain_words(line: &str) -> &str {
 /// Whether a line begins as an error message does.
 fn opens_error(line: &str) -> bool {
     const OPENINGS: [&str; 9] = [
-        "error:", "fatal:", "fatal error:", "[error]", "api error", "[api error", "error ", "\u{2716} ", "\u{00d7} ",
+        "error:",
+        "fatal:",
+        "fatal error:",
+        "[error]",
+        "api error",
+        "[api error",
+        "error ",
+        "\u{2716} ",
+        "\u{00d7} ",
     ];
     let start = line[..line.floor_char_boundary(64)].to_lowercase();
     OPENINGS.iter().any(|opening| start.starts_with(opening))
@@ -234,13 +245,33 @@ mod tests {
     }
 
     #[rstest]
-    #[case("API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}", "", WireErrorKind::Auth)]
+    #[case(
+        "API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}",
+        "",
+        WireErrorKind::Auth
+    )]
     #[case("Not logged in · Please run /login", "", WireErrorKind::Auth)]
-    #[case("", "WARNING: no PATH\nERROR: unexpected status 503 Service Unavailable: x\n", WireErrorKind::Overloaded)]
-    #[case("", "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mConnect ECONNREFUSED 127.0.0.1:9\n", WireErrorKind::Unreachable)]
+    #[case(
+        "",
+        "WARNING: no PATH\nERROR: unexpected status 503 Service Unavailable: x\n",
+        WireErrorKind::Overloaded
+    )]
+    #[case(
+        "",
+        "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mConnect ECONNREFUSED 127.0.0.1:9\n",
+        WireErrorKind::Unreachable
+    )]
     #[case("", "log\n{\n  \"error\": {\n    \"message\": \"slow\",\n    \"code\": 429\n  }\n}\n", WireErrorKind::RateLimit { until: None })]
-    #[case("", "Traceback\n  File x\nopenai.APIConnectionError: Connection error.\n", WireErrorKind::Unreachable)]
-    #[case("banner\n\nlitellm.AuthenticationError: AuthenticationError: x\nmore", "Warning: no terminal", WireErrorKind::Auth)]
+    #[case(
+        "",
+        "Traceback\n  File x\nopenai.APIConnectionError: Connection error.\n",
+        WireErrorKind::Unreachable
+    )]
+    #[case(
+        "banner\n\nlitellm.AuthenticationError: AuthenticationError: x\nmore",
+        "Warning: no terminal",
+        WireErrorKind::Auth
+    )]
     fn a_failure_in_plain_text_is_of_a_known_kind(
         #[case] plain: &str,
         #[case] stderr: &str,
@@ -251,7 +282,8 @@ mod tests {
 
     #[test]
     fn words_in_the_middle_of_an_output_are_no_complaint() {
-        let long = "I fixed the 401 Unauthorized.\nThen the rate limit.\nAnd ECONNREFUSED.\nAll tests pass.\n";
+        let long =
+            "I fixed the 401 Unauthorized.\nThen the rate limit.\nAnd ECONNREFUSED.\nAll tests pass.\n";
         assert_eq!(kind(long, ""), None);
         assert_eq!(kind("", "debug: retried after 429 rate limit\nbye\n"), None);
     }
@@ -271,7 +303,10 @@ mod tests {
     fn the_line_that_says_why_is_quoted() {
         assert_eq!(line("error: unknown option '--x'\n"), "unknown option '--x'");
         assert_eq!(line("Unknown argument: nope\nUsage: gemini [options]\n  -h\n"), "Unknown argument: nope");
-        assert_eq!(line("Error loading config.toml:\nfile:1:16: unclosed array\n"), "Error loading config.toml: file:1:16: unclosed array");
+        assert_eq!(
+            line("Error loading config.toml:\nfile:1:16: unclosed array\n"),
+            "Error loading config.toml: file:1:16: unclosed array"
+        );
         assert!(line(&format!("Error: {}", "x".repeat(9000))).len() < 400);
     }
 }

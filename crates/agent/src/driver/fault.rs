@@ -174,7 +174,8 @@ const BEFORE_STATUS: &[&str] = &[
 /// The HTTP status that a structured message names: `unexpected status 401 Unauthorized`, `rejected (429)`.
 pub(crate) fn status_in(message: &str) -> Option<u16> {
     // pi and others: `401 invalid x-api-key`.
-    let first = message.trim_start().trim_start_matches('[').split([' ', ':', ']']).next().unwrap_or_default();
+    let first =
+        message.trim_start().trim_start_matches('[').split([' ', ':', ']']).next().unwrap_or_default();
     let leading = first.parse().ok().filter(|status| first.len() == 3 && (400..600).contains(status));
     leading.or_else(|| status_named_in(message))
 }

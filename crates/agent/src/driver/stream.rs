@@ -169,7 +169,8 @@ impl<F: Format> WireParser for JsonLines<F> {
         let retrying = reader.retrying.take();
         let mut report = reader.format.report(&close);
         if matches!(report.end, None | Some(WireEnd::Error(_))) {
-            report.retrying = retrying.map(|message| Fault { message: &message, ..Fault::default() }.error(&here));
+            report.retrying =
+                retrying.map(|message| Fault { message: &message, ..Fault::default() }.error(&here));
         }
         if shape == WireShape::PlainText {
             report.final_text = plain.into_text();

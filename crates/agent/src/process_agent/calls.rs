@@ -31,7 +31,9 @@ impl Calls {
         self.all = self.all.saturating_add(1);
         let CallLimits { repeated, all } = self.limits;
         if repeated > 0 && in_a_row >= repeated {
-            return Some(format!("it called `{tool}` {in_a_row} times in a row with the same input ({detail})"));
+            return Some(format!(
+                "it called `{tool}` {in_a_row} times in a row with the same input ({detail})"
+            ));
         }
         (all > 0 && self.all > all).then(|| format!("it called tools more than {all} times"))
     }

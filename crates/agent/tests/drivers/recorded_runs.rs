@@ -37,7 +37,8 @@ fn explained(kind: &str, case: &str, facts: ExplainFacts) -> Explanation {
     let recorded: Recorded = serde_json::from_slice(&std::fs::read(path("json")).unwrap()).unwrap();
     let stdout = whole(std::fs::read(path("stdout")).unwrap());
     let stderr = std::fs::read(path("stderr")).unwrap_or_default();
-    explain(kind.parse().unwrap(), &stdout[..], &stderr, parse_exit(recorded.exit), facts, &Here::at(NOW)).unwrap()
+    explain(kind.parse().unwrap(), &stdout[..], &stderr, parse_exit(recorded.exit), facts, &Here::at(NOW))
+        .unwrap()
 }
 
 /// Recordings of megabytes were cut in the middle of a long string: fills the gap to the original size.

@@ -10,7 +10,10 @@ const NOW: Timestamp = Timestamp(1_794_772_800_000);
 fn outcome(kind: &str, stdout: &str, stderr: &str, exit: i32) -> Outcome {
     let facts = ExplainFacts::default();
     let kind = kind.parse().unwrap();
-    explain(kind, stdout.as_bytes(), stderr.as_bytes(), parse_exit(exit), facts, &Here::at(NOW)).unwrap().verdict.outcome
+    explain(kind, stdout.as_bytes(), stderr.as_bytes(), parse_exit(exit), facts, &Here::at(NOW))
+        .unwrap()
+        .verdict
+        .outcome
 }
 
 fn name(kind: &str, stdout: &str, stderr: &str, exit: i32) -> String {
@@ -117,8 +120,16 @@ fn a_rate_limit_tells_how_long_to_wait() {
 #[case("later (Status: UNAVAILABLE)", 247, "overloaded")]
 #[case("bad (Status: INVALID_ARGUMENT)", 144, "failed")]
 #[case("something odd", 145, "auth_failed")]
-#[case("slow down]\\nPlease wait and try again later, or switch to another /auth method", 173, "rate_limited")]
-#[case("slow down]\\nPlease wait and try again later. To increase your limits, switch to another /auth method", 1, "rate_limited")]
+#[case(
+    "slow down]\\nPlease wait and try again later, or switch to another /auth method",
+    173,
+    "rate_limited"
+)]
+#[case(
+    "slow down]\\nPlease wait and try again later. To increase your limits, switch to another /auth method",
+    1,
+    "rate_limited"
+)]
 #[case("something odd", 1, "failed")]
 #[case("terminated", 1, "unreachable")]
 fn gemini_formats_what_the_api_says(#[case] message: &str, #[case] exit: i32, #[case] expected: &str) {
@@ -264,20 +275,62 @@ fn a_rate_limit_without_a_time_has_the_one_that_the_vendor_named_before() {
 }
 
 #[rstest]
-#[case("claude", "API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}\n", "", 1, "auth_failed")]
+#[case(
+    "claude",
+    "API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}\n",
+    "",
+    1,
+    "auth_failed"
+)]
 #[case("claude", "API Error: 529 Overloaded\n", "", 1, "overloaded")]
 #[case("claude", "5-hour limit reached ∙ resets 9pm\n", "", 1, "quota_exhausted")]
 #[case("claude", "Not logged in · Please run /login\n", "", 1, "auth_failed")]
 #[case("claude", "5-hour limit reached ∙ resets 9pm\n", "", 0, "quota_exhausted")]
-#[case("codex", "", "WARNING: x\nERROR: unexpected status 429 Too Many Requests: slow down\n", 1, "rate_limited")]
-#[case("codex", "", "ERROR: You've hit your usage limit. Try again in 2 hours 5 minutes.\n", 1, "quota_exhausted")]
-#[case("gemini", "", "[API Error: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}]\n", 1, "overloaded")]
-#[case("opencode", "", "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mUnable to connect. Is the computer able to access the url?\n", 1, "unreachable")]
+#[case(
+    "codex",
+    "",
+    "WARNING: x\nERROR: unexpected status 429 Too Many Requests: slow down\n",
+    1,
+    "rate_limited"
+)]
+#[case(
+    "codex",
+    "",
+    "ERROR: You've hit your usage limit. Try again in 2 hours 5 minutes.\n",
+    1,
+    "quota_exhausted"
+)]
+#[case(
+    "gemini",
+    "",
+    "[API Error: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}]\n",
+    1,
+    "overloaded"
+)]
+#[case(
+    "opencode",
+    "",
+    "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mUnable to connect. Is the computer able to access the url?\n",
+    1,
+    "unreachable"
+)]
 #[case("opencode", "", "Error: Model not found: fake/no-such-model\n", 1, "crashed")]
 #[case("command", "", "Error: getaddrinfo ENOTFOUND api.example.com\n", 1, "unreachable")]
 #[case("command", "", "Error: getaddrinfo ENOTFOUND api.example.com\n", 0, "unreachable")]
-#[case("command", "I read about 401 Unauthorized.\nAnd about rate limits.\nThen I wrote.\nDone.\n", "", 0, "done")]
-#[case("command", "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"}}\n", "", 0, "overloaded")]
+#[case(
+    "command",
+    "I read about 401 Unauthorized.\nAnd about rate limits.\nThen I wrote.\nDone.\n",
+    "",
+    0,
+    "done"
+)]
+#[case(
+    "command",
+    "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"}}\n",
+    "",
+    0,
+    "overloaded"
+)]
 fn an_error_in_plain_text_is_of_its_kind_too(
     #[case] kind: &str,
     #[case] stdout: &str,
@@ -291,7 +344,9 @@ fn an_error_in_plain_text_is_of_its_kind_too(
 #[test]
 fn a_plan_that_is_used_up_is_waited_for_in_the_time_zone_of_the_person() {
     let reset = |text: &str| {
-        let line = format!(r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"{text}"}}"#);
+        let line = format!(
+            r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"{text}"}}"#
+        );
         match outcome("claude", &line, "", 1) {
             Outcome::QuotaExhausted { until } => until,
             other => panic!("{other}"),
@@ -308,8 +363,12 @@ fn an_apology_in_place_of_an_answer_is_an_error_whatever_the_result_says() {
     let synthetic = r#"{"type":"assistant","error":"rate_limit","is_api_error_message":true,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"5-hour limit reached ∙ resets 9pm"}]}}"#;
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"5-hour limit reached ∙ resets 9pm"}"#;
     let until = Some(in_minutes(60));
-    assert_eq!(outcome("claude", &format!("{synthetic}\n{result}"), "", 0), Outcome::QuotaExhausted { until });
-    let answer = result.replace("5-hour limit reached ∙ resets 9pm", "The 5-hour limit reached by users is now tested.");
+    assert_eq!(
+        outcome("claude", &format!("{synthetic}\n{result}"), "", 0),
+        Outcome::QuotaExhausted { until }
+    );
+    let answer = result
+        .replace("5-hour limit reached ∙ resets 9pm", "The 5-hour limit reached by users is now tested.");
     assert_eq!(outcome("claude", &answer, "", 0), Outcome::Done);
 }
 
@@ -333,7 +392,10 @@ fn retries_that_only_the_log_tells_are_seen() {
     let expected = "try 1 failed with status 429: {\"error\":{\"code\":429}}";
     assert_eq!(retries("gemini", gemini), (expected.to_owned(), WireErrorKind::RateLimit { until: None }));
     let opencode = "timestamp=2026-11-19T23:07:20.466Z level=ERROR run=3b message=\"stream error\" agent=build error.error=\"AI_APICallError: Overloaded\"\ntimestamp=x level=ERROR message=other\n";
-    assert_eq!(retries("opencode", opencode), ("a request failed: Overloaded".to_owned(), WireErrorKind::Overloaded));
+    assert_eq!(
+        retries("opencode", opencode),
+        ("a request failed: Overloaded".to_owned(), WireErrorKind::Overloaded)
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use insta::assert_snapshot;
+use rehearsal_core::Outcome;
 use serde_json::Value;
 
 use crate::env::TestEnv;
@@ -26,22 +27,24 @@ const FAULTS: [(&str, &str); 12] = [
     ("connection refused", ""),
 ];
 
-/// Whoever does not end by itself is ended after so long without a word.
+/// Whoever does not end by itself is ended.
 struct Patience {
-    idle: &'static str,
+    /// Without a word, where it is known to wait for longer than anyone would.
+    stuck: &'static str,
+    /// In all. A busy machine needs seconds for what takes one.
     total: &'static str,
 }
 
 /// The cases of a table, played several at once; they mostly wait.
 fn table(clis: &[(&'static str, String)], patience: &Patience) -> String {
-    let cases: Vec<_> =
-        FAULTS.iter().flat_map(|fault| clis.iter().map(move |cli| (*fault, cli))).collect();
+    let cases: Vec<_> = FAULTS.iter().flat_map(|fault| clis.iter().map(move |cli| (*fault, cli))).collect();
     let (next, rows) = (Mutex::new(cases.iter().enumerate()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(|| {
                 loop {
-                    let Some((number, ((name, fault), (cli, directory)))) = next.lock().unwrap().next() else {
+                    let Some((number, ((name, fault), (cli, directory)))) = next.lock().unwrap().next()
+                    else {
                         return;
                     };
                     let outcome = outcome(cli, directory, fault, patience);
@@ -60,7 +63,11 @@ fn table(clis: &[(&'static str, String)], patience: &Patience) -> String {
 fn outcome(cli: &'static str, directory: &str, fault: &str, patience: &Patience) -> String {
     let env = TestEnv::outside_tmp().session("greet").task("Greet the world");
     let stage_env = TestEnv::without_repository();
-    let turns = if fault.is_empty() { "turns: []\n".to_owned() } else { format!("turns:\n  - {{ {fault}, times: any }}\n") };
+    let turns = if fault.is_empty() {
+        "turns: []\n".to_owned()
+    } else {
+        format!("turns:\n  - {{ {fault}, times: any }}\n")
+    };
     let stage = OpenStage::open(&stage_env, &turns);
     let url = stage.url().to_owned();
     // Only who tries again says how long the vendor wants it to wait.
@@ -69,25 +76,24 @@ fn outcome(cli: &'static str, directory: &str, fault: &str, patience: &Patience)
     if fault.is_empty() {
         drop(stage.close());
     }
-    env.run(&[
-        "run",
-        "--iterations=1",
-        "--max-wait=0s",
-        "--idle-timeout",
-        patience.idle,
-        "--timeout",
-        patience.total,
-    ]);
+    let is_stuck = fault.contains("hang") || fault.contains("retry_after");
+    let idle = if is_stuck { patience.stuck } else { patience.total };
+    let limits = ["--idle-timeout", idle, "--timeout", patience.total];
+    env.run(&[&["run", "--iterations=1", "--max-wait=0s"], &limits[..]].concat());
     let Some(run) = env.runs().pop() else { return "no run".to_owned() };
     let run = env.json(&["runs", "show", &run]);
     let end = &run["run"]["end"];
-    let outcome: rehearsal_core::Outcome = serde_json::from_value(end["verdict"]["outcome"].clone()).unwrap();
+    let outcome: Outcome = serde_json::from_value(end["verdict"]["outcome"].clone()).unwrap();
     let tries = end["tries"].as_u64().unwrap_or(1);
     let until = if outcome.until().is_some() { ", and says until when" } else { "" };
     let tries = if tries > 1 { format!(" ({tries} tries)") } else { String::new() };
-    let text = outcome.to_string().replace(&url, "[URL]").replace(url.trim_start_matches("http://"), "[URL]");
+    let text = match &outcome {
+        Outcome::TimedOut { limit, .. } => format!("timed_out: {limit:?}").to_lowercase(),
+        other => other.to_string(),
+    };
+    let text = text.replace(&url, "[URL]").replace(url.trim_start_matches("http://"), "[URL]");
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(110).collect();
-    format!("{text}{until}{tries}")
+    format!("{}{until}{tries}", text.trim_end())
 }
 
 fn configure(env: &TestEnv, cli: &str, directory: &str, setup: &Value, retries: &str) {
@@ -124,7 +130,7 @@ fn configure(env: &TestEnv, cli: &str, directory: &str, setup: &Value, retries: 
 #[test]
 fn every_fault_of_a_vendor_has_its_outcome() {
     let Some(directory) = agents() else { return };
-    let patience = Patience { idle: "4s", total: "20s" };
+    let patience = Patience { stuck: "12s", total: "60s" };
     let table = table(&[("claude", directory.clone()), ("codex", directory)], &patience);
     assert_snapshot!(table, @r"
     429                      claude    rate_limited (3 tries)
@@ -147,8 +153,8 @@ fn every_fault_of_a_vendor_has_its_outcome() {
     stream cut               codex     unreachable: stream disconnected before completion: Transport error: network error: error decoding response bo (3 tries)
     stream malformed         claude    no_changes
     stream malformed         codex     unreachable: stream disconnected before completion: stream closed before response.completed (3 tries)
-    no answer                claude    timed_out: silent for 4 s
-    no answer                codex     timed_out: silent for 4 s
+    no answer                claude    timed_out: idle
+    no answer                codex     timed_out: idle
     connection refused       claude    unreachable: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (3 tries)
     connection refused       codex     unreachable: Connection failed: error sending request (3 tries)
     ");
@@ -157,7 +163,7 @@ fn every_fault_of_a_vendor_has_its_outcome() {
 #[test]
 fn every_fault_of_a_vendor_has_its_outcome_with_gemini_and_opencode() {
     let Some(directory) = more_agents() else { return };
-    let patience = Patience { idle: "30s", total: "40s" };
+    let patience = Patience { stuck: "45s", total: "60s" };
     let table = table(&[("gemini", directory.clone()), ("opencode", directory)], &patience);
     assert_snapshot!(table, @r#"
     429                      gemini    rate_limited (3 tries)
@@ -180,8 +186,8 @@ fn every_fault_of_a_vendor_has_its_outcome_with_gemini_and_opencode() {
     stream cut               opencode  unreachable: a request failed: Cannot connect to API: The socket connection was closed unexpectedly. For more
     stream malformed         gemini    no_changes
     stream malformed         opencode  protocol_error: JSON parsing failed: Text: {"id":"msg_b7dab2780c94edcc2ef73ab3","object":"chat.completion.chun
-    no answer                gemini    timed_out: silent for 30 s
-    no answer                opencode  timed_out: silent for 30 s
+    no answer                gemini    timed_out: idle
+    no answer                opencode  timed_out: idle
     connection refused       gemini    unreachable: [API Error: exception TypeError: fetch failed sending request] (3 tries)
     connection refused       opencode  unreachable: a request failed: Cannot connect to API: Unable to connect. Is the computer able to access the ur
     "#);

@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use super::message::{Denied, Usage};
 use super::wire::busiest;
 use crate::driver::bounds::{DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
+use crate::driver::complaint::announces_refusal;
 use crate::driver::fault::Fault;
 use crate::driver::json;
-use crate::driver::complaint::announces_refusal;
 use crate::driver::stream::Close;
 use crate::driver::{Here, wait};
 

@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 
 use super::end::{Limits, Result, Window};
 use super::message::{self, Message};
+use crate::driver::Here;
 use crate::driver::bounds::{DETAIL, MESSAGE, one_line};
 use crate::driver::json;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
 use crate::driver::tool::OpenCalls;
-use crate::driver::Here;
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -120,7 +120,8 @@ impl ClaudeFormat {
             return;
         };
         message.tell(&mut self.calls, out);
-        let tells_error = json::text(event.error).is_some() || json::read(event.is_api_error_message) == Some(true);
+        let tells_error =
+            json::text(event.error).is_some() || json::read(event.is_api_error_message) == Some(true);
         self.apology = message.model.as_deref() == Some(message::SYNTHETIC) && tells_error;
         if self.model.is_none() && message.model.as_deref() != Some(message::SYNTHETIC) {
             self.model = message.model.as_deref().map(|model| one_line(model, DETAIL));

@@ -90,7 +90,8 @@ impl Events {
             report.end = Some(Fault { status, code: &code, message: &message, until: None }.end(here));
             return;
         }
-        let retrying = self.retrying.map(|message| Fault { message: &message, ..Fault::default() }.error(here));
+        let retrying =
+            self.retrying.map(|message| Fault { message: &message, ..Fault::default() }.error(here));
         report.retrying = retrying;
         close.complete(report, !self.any, here);
     }
@@ -108,10 +109,16 @@ impl Event<'_> {
         }
         let tells_error = kind.ends_with("error") || kind.ends_with("failure");
         let in_data = json::read::<Event<'_>>(self.data).and_then(|data| {
-            if tells_error { Some(data.as_error()).filter(|told| !told.message.is_empty()) } else { data.told() }
+            if tells_error {
+                Some(data.as_error()).filter(|told| !told.message.is_empty())
+            } else {
+                data.told()
+            }
         });
         in_data.or_else(|| json::read::<Event<'_>>(self.message)?.told()).or_else(|| {
-            (tells_error || json::read(self.is_error) == Some(true)).then(|| self.as_error()).filter(|told| !told.message.is_empty())
+            (tells_error || json::read(self.is_error) == Some(true))
+                .then(|| self.as_error())
+                .filter(|told| !told.message.is_empty())
         })
     }
 

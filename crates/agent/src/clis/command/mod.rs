@@ -91,8 +91,7 @@ impl WireParser for PlainParser {
         let final_text = self.end.into_text();
         let silent = final_text.trim().is_empty();
         let close = Close { exit, stderr: String::from_utf8_lossy(stderr).into_owned(), silent };
-        let mut report =
-            WireReport { final_text, shape: WireShape::Unstructured, ..WireReport::default() };
+        let mut report = WireReport { final_text, shape: WireShape::Unstructured, ..WireReport::default() };
         self.events.complete(&mut report, &close, &self.here);
         report
     }

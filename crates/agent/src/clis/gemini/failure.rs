@@ -215,7 +215,10 @@ pub(super) fn by_exit(error: &WireError, close: &Close, here: &Here) -> Option<W
 /// The class of its error: `Error when talking to Gemini API Full report available at: FILE RetryableQuotaError: slow down`.
 fn class_in(stderr: &str) -> &str {
     let line = stderr.lines().rfind(|line| line.starts_with("Error when talking to")).unwrap_or_default();
-    line.split(' ').filter_map(|word| word.strip_suffix(':')).find(|word| word.ends_with("Error")).unwrap_or_default()
+    line.split(' ')
+        .filter_map(|word| word.strip_suffix(':'))
+        .find(|word| word.ends_with("Error"))
+        .unwrap_or_default()
 }
 
 /// The seconds that the vendor asked for, in what it prints of its error: `retryDelayMs: 34000,`.

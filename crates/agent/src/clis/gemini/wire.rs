@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::document::{Document, LineStats};
 use super::failure::{self, Failure};
+use crate::driver::Here;
 use crate::driver::bounds::{
     ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, MESSAGE, cut, keep_ends, one_line,
 };
@@ -15,7 +16,6 @@ use crate::driver::json;
 use crate::driver::lines::LONGEST_LINE;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
 use crate::driver::tool::{self, OpenCalls};
-use crate::driver::Here;
 
 #[derive(Deserialize)]
 struct Event<'a> {

@@ -1,6 +1,5 @@
 //! When and where a run is: what anchors waits that are told as durations or as times of day.
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -36,11 +35,5 @@ impl Here {
     /// The zone of times of day that name none.
     pub(crate) fn zone(&self) -> &TimeZone {
         &self.zone
-    }
-}
-
-impl fmt::Debug for Here {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Here").field("now", &self.now()).field("zone", &self.zone).finish()
     }
 }

@@ -57,7 +57,9 @@ impl Events {
         let Ok(line) = str::from_utf8(line).map(str::trim) else { return false };
         if line.starts_with("[{") {
             let events: Vec<&RawValue> = json::line(line).unwrap_or_default();
-            events.iter().for_each(|event| _ = self.event(event.get(), out));
+            for event in events {
+                self.event(event.get(), out);
+            }
             return false;
         }
         line.starts_with('{') && self.event(line, out)

@@ -38,6 +38,8 @@ pub struct RunRequest {
     pub idle_timeout: Option<Duration>,
     /// What it may use.
     pub budget: Budget,
+    /// How often it may call tools.
+    pub calls: CallLimits,
     /// Variables of our own environment that it may see beyond the harmless ones (keys, addresses).
     pub env_grants: Vec<String>,
     /// Variables set for it.
@@ -49,6 +51,15 @@ pub struct RunRequest {
     pub lease: Option<Lease>,
     /// Where it can be adopted under its lease, should we die; none: it ends with us.
     pub rendezvous: Option<Rendezvous>,
+}
+
+/// How often an agent may call tools before its run has run away; zero: any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CallLimits {
+    /// So many calls of the same tool with the same input in a row.
+    pub repeated: u32,
+    /// So many calls in all.
+    pub all: u32,
 }
 
 /// Where the next process of ours can find a run whose worker died.
@@ -87,6 +98,7 @@ pub(crate) mod tests {
             allow: Vec::new(),
             timeout: None,
             idle_timeout: None,
+            calls: crate::CallLimits::default(),
             budget: Budget::default(),
             env_grants: Vec::new(),
             env: BTreeMap::new(),

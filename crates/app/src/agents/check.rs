@@ -241,6 +241,7 @@ impl Checker<'_> {
             allow: Vec::new(),
             timeout: Some(PATIENCE),
             idle_timeout: None,
+            calls: rehearsal_agent::CallLimits::default(),
             budget: Budget::default(),
             env_grants: self.profile.pass_env.clone(),
             env: offline.setup.environment(),

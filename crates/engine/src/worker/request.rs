@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::RunRequest;
+use rehearsal_agent::{CallLimits, RunRequest};
 use rehearsal_core::config::Profile;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{BoxFuture, Budget, RunId, Session, Task};
@@ -100,6 +100,7 @@ impl Worker {
             allow: allowed_commands(test_command),
             timeout: Some(profile.timeout.0),
             idle_timeout: Some(profile.idle_timeout.0),
+            calls: CallLimits { repeated: profile.repeated_calls, all: profile.tool_calls },
             budget: self.budget(task, profile, left).await?,
             env_grants: profile.pass_env.clone(),
             env,

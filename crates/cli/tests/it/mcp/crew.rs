@@ -12,13 +12,17 @@ use crate::env::{PROGRAM, TestEnv};
 fn workplace(env: &TestEnv) -> Workplace {
     let command = env.command(PROGRAM);
     let text = |text: &std::ffi::OsStr| text.to_str().unwrap().to_owned();
-    let variables = command.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
+    // The sandbox of a role has its own temporary directory.
+    let passes = |name: &std::ffi::OsStr| name != "TMPDIR";
+    let variables = command.get_envs().filter(|(name, _)| passes(name));
+    let variables = variables.filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
     let server = McpServer {
         command: PROGRAM.into(),
         args: vec!["mcp".into()],
         env: variables,
         start_timeout: None,
         trust_annotations: false,
+        allow_network: false,
     };
     Workplace {
         role: "qa".into(),

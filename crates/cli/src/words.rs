@@ -2,6 +2,7 @@
 
 mod bounds;
 pub(crate) mod check;
+pub(crate) mod doctor;
 mod notice;
 
 use std::time::Duration;

@@ -68,9 +68,8 @@ impl Agent<'_> {
             return vec![self.role(), self.confined()];
         }
         let driver = self.profile.driver;
-        let program = match program_of(self.profile) {
-            Ok(program) => program,
-            Err(_) => return vec![Finding::bad(self.subject(), AgentFact::NoProgram)],
+        let Ok(program) = program_of(self.profile) else {
+            return vec![Finding::bad(self.subject(), AgentFact::NoProgram)];
         };
         let Some(path) = which::which(&program).ok().and_then(|path| Utf8PathBuf::from_path_buf(path).ok())
         else {
@@ -132,17 +131,18 @@ impl Agent<'_> {
             return None;
         }
         let args = cli.try_own_sandbox?;
-        let error = starts(&cli.native_binary(program), args).await.err()?;
+        let path = self.project.caller.variable("PATH").unwrap_or_default();
+        let error = starts(&cli.native_binary(program), args, path).await.err()?;
         let fact = AgentFact::NoOwnSandbox { driver: self.profile.driver, error };
         Some(Finding::bad(self.subject(), fact))
     }
 }
 
-/// Runs a program where it finds no settings and no login; if it fails, the last line that it says.
-async fn starts(program: &Utf8Path, args: &[&str]) -> Result<(), String> {
+/// Runs a program that gets no settings, no login and no keys; if it fails, the last line that it says.
+async fn starts(program: &Utf8Path, args: &[&str], path: &str) -> Result<(), String> {
     let (home, _deleted) = scratch_outside_tmp("rehearsal-doctor-").map_err(|error| error.to_string())?;
-    let command = Command::new(program, &home).args(args).env("HOME", &home);
-    let command = command.env_remove("CODEX_HOME").limit(LIMIT).keep(Keep::Head(SAID));
+    let command = Command::new(program, &home).args(args).env_clear().env("PATH", path).env("HOME", &home);
+    let command = command.limit(LIMIT).keep(Keep::Head(SAID));
     match command.run().await {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {

@@ -58,7 +58,9 @@ fn show(document: &CheckDocument, context: &Context) {
     }
     if let Some(bounds) = &document.bounds {
         ui.say(format!("\nin a run: {}", harmless(&words::confined(&bounds.by))));
-        words::granted(bounds).iter().for_each(|line| ui.say(format!("- {}", harmless(line))));
+        for line in words::granted(bounds) {
+            ui.say(format!("- {}", harmless(&line)));
+        }
     }
     if !document.capabilities.is_empty() {
         let yes_or_no = |supported: bool| if supported { "yes" } else { "no" }.to_owned();

@@ -105,6 +105,7 @@ fn request(run_dir: &str, working_dir: &str) -> Result<RunRequest, Failure> {
         allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
+        calls: rehearsal_agent::CallLimits::default(),
         budget: Budget::default(),
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),

@@ -4,11 +4,11 @@
 //! make it ask a stage instead of its vendor, what its requests look like, and how a stand-in imitates it. Everything else
 //! in the program takes a description, or looks one up in a [`Clis`].
 
+use rehearsal_core::ModelClient;
 use rehearsal_core::config::DriverKind;
-use rehearsal_core::{ModelClient, Timestamp};
 
 use crate::driver::check::Requirement;
-use crate::driver::{CommandLine, Offer, WireParser};
+use crate::driver::{CommandLine, Here, Offer, WireParser};
 use crate::environment::Variables;
 use crate::mock::wire::MockCli;
 use crate::{OwnPlaces, RunRequest};
@@ -45,8 +45,8 @@ pub struct AgentCli {
     pub flags: &'static [Requirement],
     /// Builds the command line for a run.
     pub command: fn(Offer<'_>, &RunRequest) -> CommandLine,
-    /// A reader for one run's output. The time anchors waits that are reported as durations.
-    pub parser: fn(Timestamp) -> Box<dyn WireParser>,
+    /// A reader for one run's output. Time and place anchor waits that are told as durations and times of day.
+    pub parser: fn(Here) -> Box<dyn WireParser>,
     /// What it does with sessions.
     pub sessions: Sessions,
     /// Variables of the environment that it needs to reach its model: keys, addresses, where its login is.

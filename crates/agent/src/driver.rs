@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal_core::{Activity, Exit, Notice, Timestamp, WireReport};
+use rehearsal_core::{Activity, Exit, Notice, WireReport};
 
 use crate::RunRequest;
 use crate::clis::AgentCli;
 
 pub(crate) mod bounds;
 pub mod check;
+pub(crate) mod complaint;
 mod explain;
 pub(crate) mod fault;
 mod flags;
+mod here;
 pub(crate) mod json;
 pub(crate) mod lines;
 mod offer;
@@ -22,6 +24,7 @@ pub(crate) mod wait;
 
 pub use explain::{EXPLANATION_VERSION, ExplainFacts, Explanation, explain, parse_exit};
 pub use flags::Capabilities;
+pub use here::Here;
 pub use offer::Offer;
 pub use program::Program;
 pub use stream::{Close, Format, JsonLines, Reading};
@@ -50,9 +53,9 @@ impl Driver {
         (self.cli.command)(self.program.offer(self.cli.flags), request)
     }
 
-    /// A reader for one run's output. `now` anchors waits that are reported as durations.
-    pub fn parser(&self, now: Timestamp) -> Box<dyn WireParser> {
-        (self.cli.parser)(now)
+    /// A reader for one run's output.
+    pub fn parser(&self, here: Here) -> Box<dyn WireParser> {
+        (self.cli.parser)(here)
     }
 }
 
@@ -77,6 +80,9 @@ pub struct CommandLine {
 pub trait WireParser: Send {
     /// Takes the next bytes of standard output.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Activity>);
+
+    /// Takes the next bytes of standard error, where some tell that they try again.
+    fn push_stderr(&mut self, _bytes: &[u8], _out: &mut Vec<Activity>) {}
 
     /// Whether the final event was seen: the work is over, even if the process is not.
     fn has_ended(&self) -> bool;

@@ -35,6 +35,6 @@ pub use driver::{CommandLine, Driver, WireParser};
 pub use process_agent::{Graces, Orphan, ProcessAgent, release_git_locks};
 pub use rehearsal_core::RunReport;
 pub use rehearsal_process::{BootInstant, Lease, LeaseKeeper};
-pub use request::{Permission, Rendezvous, RunRequest};
+pub use request::{CallLimits, Permission, Rendezvous, RunRequest};
 pub use retry::Retrying;
 pub use scripted::{ScriptedAgent, ScriptedRun, WhenEmpty};

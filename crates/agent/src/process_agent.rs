@@ -2,6 +2,7 @@
 //! left behind is the evidence.
 
 mod adopt;
+mod calls;
 mod drive;
 mod files;
 mod hidden;
@@ -14,8 +15,8 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::{
-    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, Timestamp, WireReport,
-    judge, without_prompt,
+    Clock, Evidence, Exit, Notice, Outcome, Promise, ReportedTask, ResultFile, Stop, WireReport, judge,
+    without_prompt,
 };
 use rehearsal_git::{GitError, Released, release_locks};
 use rehearsal_process::{Adoptable, Ended, Escaped, Launcher, SpawnSpec, Supervised};
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
 use crate::confinement::{ConfinedBy, Confinement, Containment, NoSandbox};
+use crate::driver::Here;
 use crate::environment::{Variables, agent_environment};
 use crate::git::Snapshot;
 use crate::policy::{LINGER_GRACE, TERMINATE_GRACE};
@@ -215,7 +217,7 @@ impl Attempt<'_> {
         };
         let (process, before) = started?;
         found.note_sandbox(&process);
-        let drive = self.drive(files, self.agent.clock.now());
+        let drive = self.drive(files);
         let driven = drive.until_over(process, stdin, &self.cancel).await;
         let concluded = self.conclude(driven, before, found).await;
         let log = request.run_dir.join(STDOUT_LOG);
@@ -223,8 +225,9 @@ impl Attempt<'_> {
         concluded
     }
 
-    fn drive(&self, files: RunFiles, began: Timestamp) -> Drive {
-        let (parser, graces) = (self.agent.driver.parser(began), self.agent.graces);
+    fn drive(&self, files: RunFiles) -> Drive {
+        let here = Here::of(Arc::clone(&self.agent.clock), &self.agent.ours);
+        let (parser, graces) = (self.agent.driver.parser(here), self.agent.graces);
         Drive::new(self.request, parser, files, self.redactor.clone(), self.watch.clone(), graces)
     }
 

@@ -39,6 +39,8 @@ pub struct RunRequest {
     pub idle_timeout: Option<Duration>,
     /// What it may use.
     pub budget: Budget,
+    /// How often it may call tools.
+    pub calls: CallLimits,
     /// Variables of our own environment that it may see beyond the harmless ones (keys, addresses).
     pub env_grants: Vec<String>,
     /// Variables set for it.
@@ -67,6 +69,7 @@ impl RunRequest {
             allow: Vec::new(),
             timeout: Some(profile.timeout.0),
             idle_timeout: Some(profile.idle_timeout.0),
+            calls: CallLimits { repeated: profile.repeated_calls, all: profile.tool_calls },
             budget: Budget::default(),
             env_grants: profile.pass_env.clone(),
             env: profile.env.clone(),
@@ -75,6 +78,15 @@ impl RunRequest {
             rendezvous: None,
         }
     }
+}
+
+/// How often an agent may call tools before its run has run away; zero: any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CallLimits {
+    /// So many calls of the same tool with the same input in a row.
+    pub repeated: u32,
+    /// So many calls in all.
+    pub all: u32,
 }
 
 /// Where the next process of ours can find a run whose worker died.
@@ -113,6 +125,7 @@ pub(crate) mod tests {
             allow: Vec::new(),
             timeout: None,
             idle_timeout: None,
+            calls: crate::CallLimits::default(),
             budget: Budget::default(),
             env_grants: Vec::new(),
             env: BTreeMap::new(),

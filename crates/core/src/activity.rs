@@ -124,6 +124,12 @@ pub struct WireReport {
     pub shape: WireShape,
     /// The structured end, if there was one.
     pub end: Option<WireEnd>,
+    /// What it was trying again when its output ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrying: Option<WireError>,
+    /// The line of plain text, mostly on standard error, with which a program that failed says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complaint: Option<String>,
 }
 
 /// What form an agent's output had.

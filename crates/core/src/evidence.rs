@@ -73,6 +73,11 @@ pub enum Stop {
         /// Which one.
         reason: String,
     },
+    /// It did the same again and again, or much more than any task takes.
+    Runaway {
+        /// What it did.
+        reason: String,
+    },
 }
 
 /// What an agent may write to `$TASK_DIR/result.json`.
@@ -226,7 +231,7 @@ fn decide(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
     let wire = &evidence.wire;
     // Once we stopped it, an error that it tells is our own doing; a result that had come before is not.
     let had_ended = wire.end.as_ref().is_some_and(|end| !matches!(end, WireEnd::Error(_)));
-    if !had_ended && let Some(outcome) = of_stop(evidence.stop.as_ref(), because) {
+    if !had_ended && let Some(outcome) = of_stop(evidence, because) {
         return outcome;
     }
     if let Some(end) = &wire.end {
@@ -258,11 +263,12 @@ fn decide(evidence: &Evidence, because: &mut Vec<String>) -> Outcome {
 }
 
 /// We ended it, and it had not brought its result before.
-fn of_stop(stop: Option<&Stop>, because: &mut Vec<String>) -> Option<Outcome> {
-    match stop? {
+fn of_stop(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
+    match evidence.stop.as_ref()? {
         Stop::TimedOut { limit, after_ms } => {
             because.push("we ended it: a time limit was reached, and no result had come".into());
-            Some(Outcome::TimedOut { limit: *limit, after_ms: *after_ms })
+            let timed_out = Outcome::TimedOut { limit: *limit, after_ms: *after_ms };
+            Some(evidence.wire.retrying.as_ref().map_or(timed_out, |error| of_retry(error, because)))
         }
         Stop::Cancelled => {
             because.push("we ended it on request, and no result had come".into());
@@ -272,8 +278,23 @@ fn of_stop(stop: Option<&Stop>, because: &mut Vec<String>) -> Option<Outcome> {
             because.push(format!("we ended it: {reason}"));
             Some(Outcome::BudgetReached { reason: reason.clone() })
         }
+        Stop::Runaway { reason } => {
+            because.push(format!("we ended it: {reason}"));
+            Some(Outcome::Runaway { reason: reason.clone() })
+        }
         Stop::Hindered(outcome) => Some(outcome.clone()),
         Stop::LingeredAfterResult => None,
+    }
+}
+
+/// The time went by while its requests failed: what they failed with is the outcome. Without a status, nobody answered.
+fn of_retry(error: &WireError, because: &mut Vec<String>) -> Outcome {
+    because.push(format!("until then it tried the same request again: {}", error.message));
+    match error.kind {
+        WireErrorKind::Other if error.status.is_none() => {
+            Outcome::Unreachable { reason: error.message.clone() }
+        }
+        _ => of_wire_error(error, None),
     }
 }
 
@@ -287,9 +308,15 @@ fn of_exit(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
     if let Some(signal) = exit.signal_told_as_status() {
         let exit = Exit::Signal(signal);
         because.push(format!("that status stands for {exit}"));
-        return Some(Outcome::Crashed { exit });
+        return Some(Outcome::crashed(exit));
     }
-    (!exit.is_success()).then_some(Outcome::Crashed { exit })
+    if exit.is_success() {
+        return None;
+    }
+    let said_success = || "its output ends with success".to_owned();
+    let reason =
+        if evidence.wire.end.is_some() { Some(said_success()) } else { evidence.wire.complaint.clone() };
+    Some(Outcome::Crashed { exit, reason })
 }
 
 fn of_shape(evidence: &Evidence, because: &mut Vec<String>) -> Option<Outcome> {
@@ -406,7 +433,7 @@ fn of_wire_error(error: &WireError, exit: Option<Exit>) -> Outcome {
         WireErrorKind::Permission => Outcome::PermissionDenied { reason },
         WireErrorKind::Sandbox => Outcome::SandboxUnavailable { reason },
         WireErrorKind::Interrupted => match exit {
-            Some(exit @ Exit::Signal(_)) => Outcome::Crashed { exit },
+            Some(exit @ Exit::Signal(_)) => Outcome::crashed(exit),
             _ => Outcome::Cancelled,
         },
         WireErrorKind::Other => Outcome::Failed { reason },

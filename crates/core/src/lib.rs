@@ -11,7 +11,7 @@
 //! use rehearsal_core::{Evidence, Exit, Outcome, judge};
 //!
 //! let evidence = Evidence::of_exit(Exit::Signal(9));
-//! assert_eq!(judge(&evidence).outcome, Outcome::Crashed { exit: Exit::Signal(9) });
+//! assert_eq!(judge(&evidence).outcome, Outcome::crashed(Exit::Signal(9)));
 //! ```
 
 mod activity;

@@ -132,6 +132,14 @@ pub enum Outcome {
     Crashed {
         /// How it ended.
         exit: Exit,
+        /// What is known about why: what the program said last on standard error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// We ended it, because it did the same again and again, or much more than any task takes.
+    Runaway {
+        /// What it did.
+        reason: String,
     },
     /// We ended it, because a time limit was reached.
     TimedOut {
@@ -209,6 +217,7 @@ pub enum OutcomeName {
     Failed,
     BudgetReached,
     Crashed,
+    Runaway,
     TimedOut,
     ProtocolError,
     EmptyOutput,
@@ -226,7 +235,7 @@ pub enum OutcomeName {
 
 impl OutcomeName {
     /// Every outcome there is.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Done,
         Self::Approved,
         Self::Rejected,
@@ -237,6 +246,7 @@ impl OutcomeName {
         Self::Failed,
         Self::BudgetReached,
         Self::Crashed,
+        Self::Runaway,
         Self::TimedOut,
         Self::ProtocolError,
         Self::EmptyOutput,
@@ -265,6 +275,7 @@ impl OutcomeName {
             Self::Failed => "failed",
             Self::BudgetReached => "budget_reached",
             Self::Crashed => "crashed",
+            Self::Runaway => "runaway",
             Self::TimedOut => "timed_out",
             Self::ProtocolError => "protocol_error",
             Self::EmptyOutput => "empty_output",
@@ -291,7 +302,9 @@ impl OutcomeName {
             | Self::NoChanges
             | Self::NeedsContinuation => Blame::Nobody,
             Self::Blocked | Self::Failed | Self::BudgetReached => Blame::Task,
-            Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => Blame::Agent,
+            Self::Crashed | Self::Runaway | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => {
+                Blame::Agent
+            }
             Self::RateLimited
             | Self::QuotaExhausted
             | Self::Overloaded
@@ -328,6 +341,11 @@ impl fmt::Display for OutcomeName {
 }
 
 impl Outcome {
+    /// A crash of which nothing but the exit is known.
+    pub fn crashed(exit: Exit) -> Self {
+        Self::Crashed { exit, reason: None }
+    }
+
     /// Its name alone.
     pub fn name(&self) -> OutcomeName {
         match self {
@@ -341,6 +359,7 @@ impl Outcome {
             Self::Failed { .. } => OutcomeName::Failed,
             Self::BudgetReached { .. } => OutcomeName::BudgetReached,
             Self::Crashed { .. } => OutcomeName::Crashed,
+            Self::Runaway { .. } => OutcomeName::Runaway,
             Self::TimedOut { .. } => OutcomeName::TimedOut,
             Self::ProtocolError { .. } => OutcomeName::ProtocolError,
             Self::EmptyOutput => OutcomeName::EmptyOutput,
@@ -379,6 +398,7 @@ impl Outcome {
             | Self::Blocked { reason: text }
             | Self::Failed { reason: text }
             | Self::BudgetReached { reason: text }
+            | Self::Runaway { reason: text }
             | Self::ProtocolError { reason: text }
             | Self::Unreachable { reason: text }
             | Self::AuthFailed { reason: text }
@@ -387,7 +407,8 @@ impl Outcome {
             Self::AgentMissing { program } => Some(format!("`{program}` was not found")),
             Self::DiskFull { path } if path.starts_with('/') => Some(format!("no space left at `{path}`")),
             Self::DiskFull { path: what } => Some(format!("no space left: {what}")),
-            Self::Crashed { exit } => Some(exit.to_string()),
+            Self::Crashed { exit, reason: None } => Some(exit.to_string()),
+            Self::Crashed { exit, reason: Some(reason) } => Some(format!("{exit}: {reason}")),
             Self::TimedOut { limit, after_ms } => {
                 let what = match limit {
                     TimeLimit::Idle => "silent",

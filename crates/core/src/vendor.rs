@@ -32,9 +32,16 @@ const QUOTA: &[&str] = &[
     "usage limit",
     "hit your limit",
     "session limit",
+    "hour limit",
+    "daily limit",
     "weekly limit",
+    "monthly limit",
+    "spending limit",
     "credit balance is too low",
     "out of credits",
+    "out of extra usage",
+    "insufficient credits",
+    "insufficient balance",
     "insufficient_quota",
     "quota exceeded. check your plan",
     "exhausted your capacity",
@@ -42,6 +49,15 @@ const QUOTA: &[&str] = &[
     "perday",
     "upgrade to plus",
 ];
+
+/// Whether these words, in lower case, say that a plan or a credit is used up.
+fn is_used_up(words: &str) -> bool {
+    let any = |wanted: &[&str]| wanted.iter().any(|word| words.contains(word));
+    // `Opus limit reached ∙ resets 3pm`: a limit of requests is not told with a time of day.
+    let named_limit =
+        words.contains("limit reached") && words.contains("reset") && !any(&["rate limit", "context"]);
+    any(QUOTA) || named_limit
+}
 
 impl WireErrorKind {
     /// The kind that a vendor's status, code and words stand for; none where there is no status, and nothing else is known.
@@ -51,7 +67,7 @@ impl WireErrorKind {
         let by_code = Self::of_code(code);
         // Vendors answer 400, 403 and 429 alike when a plan or a credit is used up; their words tell.
         let may_be_quota = status.is_none_or(|status| matches!(status, 400 | 402 | 403 | 429));
-        if may_be_quota && (says(QUOTA) || by_code == Some(Self::Quota { until: None })) {
+        if may_be_quota && (is_used_up(&words) || by_code == Some(Self::Quota { until: None })) {
             return Some(Self::Quota { until: None });
         }
         // Google answers 400 to a wrong key.
@@ -73,24 +89,34 @@ impl WireErrorKind {
             | "UnauthorizedError"
             | "ForbiddenError"
             | "ProviderAuthError"
+            | "AuthenticationError"
+            | "PermissionDeniedError"
             | "invalid_api_key"
             | "oauth_org_not_allowed" => Self::Auth,
-            "billing_error" | "insufficient_quota" | "usage_limit_reached" | "TerminalQuotaError" => {
-                Self::Quota { until: None }
-            }
+            "billing_error"
+            | "insufficient_quota"
+            | "usage_limit_reached"
+            | "TerminalQuotaError"
+            | "BudgetExceededError" => Self::Quota { until: None },
             "rate_limit_error"
             | "rate_limit"
             | "rate_limit_exceeded"
             | "RESOURCE_EXHAUSTED"
+            | "RateLimitError"
             | "RetryableQuotaError" => Self::RateLimit { until: None },
             "overloaded_error"
             | "overloaded"
             | "server_error"
             | "api_error"
             | "server_is_overloaded"
+            | "InternalServerError"
+            | "ServiceUnavailableError"
             | "UNAVAILABLE"
             | "INTERNAL" => Self::Overloaded,
-            "connection_failed" | "timeout" | "timeout_error" | "DEADLINE_EXCEEDED" => Self::Unreachable,
+            "connection_failed" | "timeout" | "timeout_error" | "Timeout" | "APIConnectionError"
+            | "APITimeoutError" | "ConnectionError" | "DEADLINE_EXCEEDED" => Self::Unreachable,
+            // What these say about the model's name must not be taken for a word about a key or a network.
+            "not_found_error" | "model_not_found" | "ModelNotFoundError" | "NotFoundError" => Self::Other,
             "FatalSandboxError" => Self::Sandbox,
             "FatalCancellationError" | "CanceledError" | "MessageAbortedError" | "AbortError" => {
                 Self::Interrupted
@@ -123,5 +149,20 @@ mod tests {
         assert_eq!(kind, Some(WireErrorKind::Quota { until: None }));
         let kind = WireErrorKind::of_vendor(Some(429), "RESOURCE_EXHAUSTED", words);
         assert_eq!(kind, Some(WireErrorKind::RateLimit { until: None }));
+    }
+
+    #[test]
+    fn a_limit_of_a_plan_is_known_by_any_name() {
+        let kind = |words| WireErrorKind::of_vendor(None, "", words);
+        for words in [
+            "5-hour limit reached ∙ resets 3pm",
+            "Opus limit reached ∙ resets Oct 6, 1pm (Europe/Berlin)",
+            "Claude AI usage limit reached|1760000000",
+            "You\u{2019}ve hit your usage limit. Try again in 2 hours 5 minutes.",
+        ] {
+            assert_eq!(kind(words), Some(WireErrorKind::Quota { until: None }), "{words}");
+        }
+        assert_eq!(kind("Rate limit reached for gpt-5; it resets in 2s"), None);
+        assert_eq!(kind("context limit reached, reset the conversation"), None);
     }
 }

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::redact::Redactor;
-use rehearsal_agent::{RunReport, RunRequest};
+use rehearsal_agent::{CallLimits, RunReport, RunRequest};
 use rehearsal_core::config::{DriverKind, PermissionMode, Profile, Settings};
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{AgentName, Clock, Outcome, RunId, TaskId};
@@ -355,6 +355,7 @@ impl AgentTrials {
             allow: Vec::new(),
             timeout: Some(timeout),
             idle_timeout: Some(profile.idle_timeout.0),
+            calls: CallLimits { repeated: profile.repeated_calls, all: profile.tool_calls },
             budget: profile.budget,
             env_grants: profile.pass_env.clone(),
             env,

@@ -30,7 +30,7 @@ pub(crate) static PARROT: AgentCli = AgentCli {
     install: Some("npm install -g parrot"),
     flags: &[needed("--json", "structured output"), optional("--model", "choosing the model")],
     command,
-    parser: |_| Box::new(JsonLines::new(ParrotFormat::default())),
+    parser: |here| Box::new(JsonLines::new(ParrotFormat::default(), here)),
     sessions: Sessions { can_resume: false, reports_whole_session: false },
     variables: &["PARROT_URL", "PARROT_KEY"],
     places: |_| OwnPlaces { kept: vec![".parrot".into()], ..OwnPlaces::default() },

@@ -3,9 +3,10 @@
 use std::io::{self, Read};
 
 use rehearsal_core::config::DriverKind;
-use rehearsal_core::{Blame, Evidence, Exit, GitFacts, Timestamp, Verdict, WireReport, judge};
+use rehearsal_core::{Blame, Evidence, Exit, GitFacts, Verdict, WireReport, judge};
 use serde::{Deserialize, Serialize};
 
+use super::Here;
 use super::bounds::{ACTIVITY_TEXT, keep_ends};
 use crate::clis::cli_of;
 
@@ -41,16 +42,16 @@ pub struct Explanation {
     pub wire: WireReport,
 }
 
-/// Explains a run. Reads the output as it comes, so that its size does not matter.
+/// Explains a run that ended now and here. Reads the output as it comes, so that its size does not matter.
 pub fn explain(
     kind: DriverKind,
     mut stdout: impl Read,
     stderr: &[u8],
     exit: Exit,
     facts: ExplainFacts,
-    now: Timestamp,
+    here: &Here,
 ) -> io::Result<Explanation> {
-    let mut parser = (cli_of(kind).parser)(now);
+    let mut parser = (cli_of(kind).parser)(here.clone());
     let mut activities = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -62,6 +63,7 @@ pub fn explain(
         }
         activities.clear();
     }
+    parser.push_stderr(stderr, &mut activities);
     let evidence = Evidence {
         exit: Some(exit),
         wire: parser.finish(Some(exit), stderr),

@@ -6,7 +6,7 @@
 use rehearsal_core::{Timestamp, WireEnd, WireError, WireErrorKind};
 
 use super::bounds::{MESSAGE, cut};
-use super::wait;
+use super::{Here, wait};
 
 /// A structured error, as it was found.
 #[derive(Debug, Default, Clone, Copy)]
@@ -23,19 +23,27 @@ pub(crate) struct Fault<'a> {
 
 impl Fault<'_> {
     /// The end that it is.
-    pub(crate) fn end(&self, now: Timestamp) -> WireEnd {
+    pub(crate) fn end(&self, here: &Here) -> WireEnd {
+        match self.code {
+            "FatalTurnLimitedError" => WireEnd::MaxTurns,
+            _ => WireEnd::Error(self.error(here)),
+        }
+    }
+
+    /// The error that it is.
+    pub(crate) fn error(&self, here: &Here) -> WireError {
         let status =
             self.status.filter(|status| (100..600).contains(status)).or_else(|| status_in(self.message));
         let kind = match self.kind(status) {
-            WireErrorKind::RateLimit { .. } => WireErrorKind::RateLimit { until: self.until(now) },
-            WireErrorKind::Quota { .. } => WireErrorKind::Quota { until: self.until(now) },
+            WireErrorKind::RateLimit { .. } => WireErrorKind::RateLimit { until: self.until(here) },
+            WireErrorKind::Quota { .. } => WireErrorKind::Quota { until: self.until(here) },
             other => other,
         };
-        WireEnd::Error(WireError { kind, status, message: cut(self.message.trim(), MESSAGE) })
+        WireError { kind, status, message: cut(self.message.trim(), MESSAGE) }
     }
 
-    fn until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.until.or_else(|| wait::told(self.message, now))
+    fn until(&self, here: &Here) -> Option<Timestamp> {
+        self.until.or_else(|| wait::told(self.message, here))
     }
 
     fn kind(&self, status: Option<u16>) -> WireErrorKind {
@@ -55,7 +63,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
     (WireErrorKind::Interrupted, &["interrupted (ctrl-c)", "request interrupted by user", "turn aborted"]),
     (
         WireErrorKind::RateLimit { until: None },
-        &["rate limit", "rate_limit", "too many requests", "resource_exhausted"],
+        &["rate limit", "rate_limit", "too many requests", "resource_exhausted", "to increase your limits"],
     ),
     (WireErrorKind::Quota { until: None }, &["exceeded your current quota", "quota exceeded"]),
     (
@@ -72,7 +80,7 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "authenticat",
             "access token",
             "oauth",
-            "auth method",
+            "set an auth method",
             "sign in again",
         ],
     ),
@@ -136,6 +144,12 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
             "other side closed",
             "api error: terminated",
             "getaddrinfo",
+            "dns error",
+            "name or service not known",
+            "name resolution",
+            "could not connect",
+            "failed to connect",
+            "no answer",
             "certificate",
         ],
     ),
@@ -151,12 +165,22 @@ const BEFORE_STATUS: &[&str] = &[
     "status code ",
     "API Error: ",
     "HTTP ",
+    "HTTP/1.1 ",
+    "error code: ",
     "\"code\":",
     "(",
 ];
 
 /// The HTTP status that a structured message names: `unexpected status 401 Unauthorized`, `rejected (429)`.
 pub(crate) fn status_in(message: &str) -> Option<u16> {
+    // pi and others: `401 invalid x-api-key`.
+    let first =
+        message.trim_start().trim_start_matches('[').split([' ', ':', ']']).next().unwrap_or_default();
+    let leading = first.parse().ok().filter(|status| first.len() == 3 && (400..600).contains(status));
+    leading.or_else(|| status_named_in(message))
+}
+
+fn status_named_in(message: &str) -> Option<u16> {
     BEFORE_STATUS.iter().find_map(|before| {
         message.match_indices(before).find_map(|(at, _)| {
             let rest = message[at + before.len()..].trim_start();
@@ -175,7 +199,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
     fn kind(status: Option<u16>, code: &str, message: &str) -> WireErrorKind {
-        match (Fault { status, code, message, until: None }).end(NOW) {
+        match (Fault { status, code, message, until: None }).end(&Here::at(NOW)) {
             WireEnd::Error(error) => error.kind,
             other => panic!("{other:?}"),
         }
@@ -202,6 +226,9 @@ mod tests {
     #[case("stream disconnected before completion: idle timeout waiting for SSE", WireErrorKind::Unreachable)]
     #[case("Missing environment variable: `SOME_KEY`.", WireErrorKind::Auth)]
     #[case("Incomplete JSON segment at the end", WireErrorKind::BadAnswer)]
+    #[case("401 invalid x-api-key", WireErrorKind::Auth)]
+    #[case("getaddrinfo ENOTFOUND api.example.com", WireErrorKind::Unreachable)]
+    #[case("dns error: failed to lookup address information", WireErrorKind::Unreachable)]
     #[case("Codex ran out of room in the model's context window.", WireErrorKind::Other)]
     fn the_words_of_a_structured_error_are_understood(
         #[case] message: &str,
@@ -229,7 +256,7 @@ mod tests {
             WireErrorKind::Quota { until: Some(Timestamp(NOW.0 + 3_600_000)) }
         );
         let told = Fault { status: Some(429), until: Some(Timestamp(NOW.0 + 5)), ..Fault::default() };
-        let WireEnd::Error(error) = told.end(NOW) else { panic!() };
+        let WireEnd::Error(error) = told.end(&Here::at(NOW)) else { panic!() };
         assert_eq!(error.kind, WireErrorKind::RateLimit { until: Some(Timestamp(NOW.0 + 5)) });
     }
 }

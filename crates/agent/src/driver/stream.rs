@@ -1,10 +1,14 @@
 //! What all structured formats have in common: lines of JSON, among which anything may come.
 
-use rehearsal_core::{Activity, Exit, WireReport, WireShape};
+use rehearsal_core::{Activity, Exit, WireEnd, WireReport, WireShape};
 
-use super::WireParser;
-use super::bounds::{ACTIVITY_TEXT, END_OF_FINAL_TEXT, Ends, cut};
+use super::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, cut, one_line};
+use super::fault::Fault;
 use super::lines::{Line, LineSplitter};
+use super::{Here, WireParser, complaint};
+
+/// What is quoted of a line that cannot be read.
+const QUOTED: usize = 60;
 
 /// A flood of garbage is told of this often; the rest is in the run's log.
 const MOST_UNREADABLE: u32 = 100;
@@ -16,6 +20,9 @@ pub trait Format: Send {
 
     /// Whether the final event was the last thing that came.
     fn has_ended(&self) -> bool;
+
+    /// Reads one line of standard error.
+    fn read_stderr(&mut self, _line: &str, _out: &mut Vec<Activity>) {}
 
     /// What is still open when the output ends.
     fn unfinished(&self) -> Option<String> {
@@ -56,14 +63,19 @@ impl Close {
         matches!(self.exit, Some(Exit::Code(code)) if code != 0)
     }
 
+    /// The process returned zero by itself.
+    fn succeeded(&self) -> bool {
+        self.exit.is_some_and(Exit::is_success)
+    }
+
     /// The first line of the standard error for which `is` holds, without its decoration.
     pub fn stderr_line(&self, is: impl Fn(&str) -> bool) -> Option<String> {
         self.stderr.lines().map(undecorated).find(|line| is(line))
     }
 }
 
-/// A line without terminal colours and without the word `Error:` before it.
-fn undecorated(line: &str) -> String {
+/// A line without terminal colours.
+pub(crate) fn undecorated(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find("\u{1b}[") {
@@ -73,13 +85,14 @@ fn undecorated(line: &str) -> String {
         rest = &sequence[end..];
     }
     plain.push_str(rest);
-    let plain = plain.trim();
-    plain.strip_prefix("Error:").unwrap_or(plain).trim().to_owned()
+    plain.trim().to_owned()
 }
 
 /// The parser of a format that comes in lines of JSON.
 pub struct JsonLines<F> {
+    here: Here,
     lines: LineSplitter,
+    stderr: LineSplitter,
     reader: Reader<F>,
     /// What came before the first event: if none comes, it was plain text.
     plain: Ends,
@@ -94,11 +107,13 @@ struct Reader<F> {
     /// What went wrong since the last event.
     trouble: Option<String>,
     unreadable: u32,
+    /// What it says about the request that it tries again, until something else comes.
+    retrying: Option<String>,
 }
 
 impl<F: Format> JsonLines<F> {
     /// A parser of this format.
-    pub fn new(format: F) -> Self {
+    pub fn new(format: F, here: Here) -> Self {
         let reader = Reader {
             format,
             any_event: false,
@@ -106,14 +121,16 @@ impl<F: Format> JsonLines<F> {
             began_as_json: false,
             trouble: None,
             unreadable: 0,
+            retrying: None,
         };
-        Self { lines: LineSplitter::new(), reader, plain: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT) }
+        let (lines, stderr) = (LineSplitter::new(), LineSplitter::new());
+        Self { here, lines, stderr, reader, plain: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT) }
     }
 }
 
 impl<F: Format> WireParser for JsonLines<F> {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Activity>) {
-        let Self { lines, reader, plain } = self;
+        let Self { lines, reader, plain, .. } = self;
         if !reader.any_event {
             plain.push(bytes);
         }
@@ -123,6 +140,17 @@ impl<F: Format> WireParser for JsonLines<F> {
         }
     }
 
+    fn push_stderr(&mut self, bytes: &[u8], out: &mut Vec<Activity>) {
+        let Self { stderr, reader, .. } = self;
+        stderr.push(bytes, |line| {
+            if let Ok(text) = str::from_utf8(line.bytes) {
+                let before = out.len();
+                reader.format.read_stderr(text, out);
+                reader.note_retry(&out[before..]);
+            }
+        });
+    }
+
     fn has_ended(&self) -> bool {
         self.reader.format.has_ended()
     }
@@ -130,7 +158,7 @@ impl<F: Format> WireParser for JsonLines<F> {
     fn finish(mut self: Box<Self>, exit: Option<Exit>, stderr: &[u8]) -> WireReport {
         let mut unseen = Vec::new();
         self.lines.finish(|line| self.reader.take(line, &mut unseen));
-        let Self { mut reader, plain, .. } = *self;
+        let Self { mut reader, plain, here, .. } = *self;
         if let Some(open) = reader.format.unfinished() {
             reader.began_as_json |= !reader.any_event;
             reader.trouble = Some(open);
@@ -138,15 +166,41 @@ impl<F: Format> WireParser for JsonLines<F> {
         let close =
             Close { exit, stderr: String::from_utf8_lossy(stderr).into_owned(), silent: reader.blank };
         let shape = reader.shape();
+        let retrying = reader.retrying.take();
         let mut report = reader.format.report(&close);
+        if matches!(report.end, None | Some(WireEnd::Error(_))) {
+            report.retrying =
+                retrying.map(|message| Fault { message: &message, ..Fault::default() }.error(&here));
+        }
         if shape == WireShape::PlainText {
             report.final_text = plain.into_text();
         }
+        close.complete(&mut report, shape == WireShape::PlainText, &here);
         // Trouble matters only where it hides the end.
         let hidden = matches!(shape, WireShape::Broken { .. }) && report.end.is_none();
         report.shape =
             if hidden || !matches!(shape, WireShape::Broken { .. }) { shape } else { WireShape::Structured };
         report
+    }
+}
+
+impl Close {
+    /// Fills in what a program without a structured end says in plain text about its failure.
+    pub(crate) fn complete(&self, report: &mut WireReport, is_plain: bool, here: &Here) {
+        if report.end.is_some() {
+            return;
+        }
+        let plain = if is_plain { &*report.final_text } else { "" };
+        let by_signal = self.exit.is_some_and(|exit| exit.signal_told_as_status().is_some());
+        if self.failed_by_itself() && !by_signal {
+            let complaint = complaint::of_failure(self, plain, here);
+            if let Some(complaint) = complaint {
+                report.end = complaint.end;
+                report.complaint = Some(complaint.line);
+            }
+        } else if self.succeeded() && (is_plain || self.silent) {
+            report.end = complaint::in_spite_of_success(self, plain, here);
+        }
     }
 }
 
@@ -156,11 +210,13 @@ impl<F: Format> Reader<F> {
         if bytes.is_empty() {
             return;
         }
+        let before = out.len();
         let reading = match (line.oversized, str::from_utf8(line.bytes)) {
             (Some(length), _) => Reading::Broken(format!("a line of {length} bytes is too long to be read")),
             (None, Err(_)) => Reading::Broken("a line that is not UTF-8".to_owned()),
             (None, Ok(text)) => self.format.read(text, out),
         };
+        self.note_retry(&out[before..]);
         match reading {
             Reading::Event => {
                 self.any_event = true;
@@ -168,7 +224,7 @@ impl<F: Format> Reader<F> {
             }
             Reading::Part => {}
             Reading::Foreign if self.any_event => {
-                self.unreadable("a line that is no event".to_owned(), out);
+                self.unreadable("a line that is no event", bytes, out);
             }
             Reading::Foreign => {
                 let text = cut(&String::from_utf8_lossy(bytes), ACTIVITY_TEXT);
@@ -176,13 +232,25 @@ impl<F: Format> Reader<F> {
             }
             Reading::Broken(reason) => {
                 self.began_as_json |= self.blank && (bytes.starts_with(b"{\"") || bytes.starts_with(b"[{"));
-                self.unreadable(reason, out);
+                self.unreadable(&reason, bytes, out);
             }
         }
         self.blank = false;
     }
 
-    fn unreadable(&mut self, reason: String, out: &mut Vec<Activity>) {
+    /// Whatever is no retry shows that the last one was answered.
+    fn note_retry(&mut self, activities: &[Activity]) {
+        for activity in activities {
+            match activity {
+                Activity::Retrying { message } => self.retrying = Some(message.clone()),
+                Activity::Unreadable { .. } => {}
+                _ => self.retrying = None,
+            }
+        }
+    }
+
+    fn unreadable(&mut self, reason: &str, line: &[u8], out: &mut Vec<Activity>) {
+        let reason = format!("{reason}: `{}`", quoted(line));
         self.unreadable = self.unreadable.saturating_add(1);
         if self.unreadable <= MOST_UNREADABLE {
             out.push(Activity::Unreadable { reason: reason.clone() });
@@ -199,6 +267,13 @@ impl<F: Format> Reader<F> {
             None => WireShape::PlainText,
         }
     }
+}
+
+/// The beginning of a line that cannot be read, in characters that do nothing to a terminal.
+fn quoted(line: &[u8]) -> String {
+    let start = String::from_utf8_lossy(&line[..line.len().min(4 * DETAIL)]);
+    let harmless: String = start.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    one_line(&harmless, QUOTED)
 }
 
 /// Whether a line may be an object of JSON.

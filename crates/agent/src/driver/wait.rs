@@ -3,11 +3,16 @@
 //! It is told as seconds, as a date of HTTP, as `8h36m13s`, as "try again in 2 hours 13 minutes", and as a time
 //! of day: "try again at 9:30 PM" (codex, in the machine's time zone), "resets 3pm (Europe/Berlin)" (claude).
 
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use rehearsal_core::Timestamp;
 use rehearsal_core::vendor::if_sensible;
 pub(crate) use rehearsal_core::vendor::{in_seconds, retry_after};
+
+use super::here::Here;
+
+/// What is over for less than this is not tomorrow's: clocks differ, and times of day are rounded.
+const JUST_OVER_MS: i64 = 10 * 60_000;
 
 /// The moment that seconds since 1970 stand for.
 pub(crate) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
@@ -15,24 +20,42 @@ pub(crate) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// The moment that an error's message names.
-pub(crate) fn told(message: &str, now: Timestamp) -> Option<Timestamp> {
-    told_in(message, now, TimeZone::system)
-}
-
-fn told_in(message: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Option<Timestamp> {
+pub(crate) fn told(message: &str, here: &Here) -> Option<Timestamp> {
+    let now = here.now();
     let message = message.to_ascii_lowercase();
-    for opening in ["try again in ", "retry in ", "reset after ", "resets in ", "retry after "] {
+    for opening in ["try again in ", "retry in ", "reset after ", "resets in ", "reset in ", "retry after "] {
         if let Some(seconds) = following(&message, opening).and_then(duration) {
             return in_seconds(seconds, now);
         }
     }
-    if let Some(rest) = following(&message, "limit reached|") {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        return epoch(rest[..digits].parse().ok()?, now);
+    if let Some(seconds) = ["retry after ", "retry-after: "]
+        .iter()
+        .find_map(|opening| following(&message, opening)?.split_whitespace().next()?.parse().ok())
+    {
+        return in_seconds(seconds, now);
     }
-    let rest =
-        ["try again at ", "resets at ", "resets "].iter().find_map(|opening| following(&message, opening))?;
-    clock_time(rest, now, local)
+    if let Some(moment) = stamp(&message, now) {
+        return Some(moment);
+    }
+    let openings = ["try again at ", "try again after ", "resets at ", "reset at ", "resets on ", "resets "];
+    let rest = openings.iter().find_map(|opening| following(&message, opening))?;
+    clock_time(rest, here)
+}
+
+/// `…|1760000000` (claude), `resets at 1760000000`, `try again at 2026-11-15T21:00:00z`.
+fn stamp(message: &str, now: Timestamp) -> Option<Timestamp> {
+    let words = message.split([' ', '|', ',', '(', ')']).map(|word| word.trim_end_matches('.'));
+    words.into_iter().find_map(|word| {
+        if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            return match word.len() {
+                10 => epoch(word.parse().ok()?, now),
+                13 => if_sensible(Timestamp(word.parse().ok()?), now),
+                _ => None,
+            };
+        }
+        let date: jiff::Timestamp = word.to_ascii_uppercase().parse().ok()?;
+        if_sensible(Timestamp(date.as_millisecond()), now)
+    })
 }
 
 fn following<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
@@ -70,33 +93,47 @@ fn unit_seconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// `9:30 pm`, `3pm (europe/berlin)`, `mar 5th, 2026 9:30 pm`, `oct 6, 1pm`. The next such moment.
-fn clock_time(text: &str, now: Timestamp, local: impl Fn() -> TimeZone) -> Option<Timestamp> {
-    let named = following(text, "(")
-        .and_then(|rest| rest.split(')').next())
-        .and_then(|name| TimeZone::get(name).ok());
-    let zone = named.unwrap_or_else(local);
-    let here = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());
-    let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).take(6).collect();
-    let (date, rest) = match month(words.first()?) {
-        Some(month) => {
+/// `9:30 pm`, `3pm (europe/berlin)`, `mar 5th, 2026 9:30 pm`, `oct 6, 1pm`, `thu 9am`, `14:00 utc`. The next such moment.
+fn clock_time(text: &str, here: &Here) -> Option<Timestamp> {
+    let words: Vec<&str> = text.split([' ', ',']).filter(|word| !word.is_empty()).take(7).collect();
+    let zone = named_zone(text, &words).unwrap_or_else(|| here.zone().clone());
+    let now = here.now();
+    let today = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone()).date();
+    let (date, rest) = match (month(words.first()?), weekday(words.first()?)) {
+        (Some(month), _) => {
             let day = words.get(1)?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
             let year = words.get(2).filter(|word| word.len() == 4).and_then(|word| word.parse::<i16>().ok());
-            let date = Date::new(year.unwrap_or(here.year()), month, day).ok()?;
+            let date = Date::new(year.unwrap_or(today.year()), month, day).ok()?;
             (Some(date), &words[if year.is_some() { 3 } else { 2 }..])
         }
-        None => (None, &words[..]),
+        (None, Some(weekday)) if today.weekday() == weekday => (Some(today), &words[1..]),
+        (None, Some(weekday)) => (Some(today.nth_weekday(1, weekday).ok()?), &words[1..]),
+        (None, None) => (None, &words[..]),
     };
     let rest = rest.strip_prefix(&["at"]).unwrap_or(rest);
     let time = time_of_day(rest.first()?, rest.get(1).copied().unwrap_or_default())?;
     let moment = |date: Date| {
         let at = DateTime::from_parts(date, time).to_zoned(zone.clone()).ok()?;
-        if_sensible(Timestamp(at.timestamp().as_millisecond()), now)
+        let at = Timestamp(at.timestamp().as_millisecond());
+        if (now.0 - JUST_OVER_MS..now.0).contains(&at.0) { Some(now) } else { if_sensible(at, now) }
     };
     match date {
         Some(date) => moment(date),
-        None => moment(here.date()).or_else(|| moment(here.date().tomorrow().ok()?)),
+        None => moment(today).or_else(|| moment(today.tomorrow().ok()?)),
     }
+}
+
+/// The zone in parentheses, or after the time.
+fn named_zone(text: &str, words: &[&str]) -> Option<TimeZone> {
+    let inside = following(text, "(").and_then(|rest| rest.split(')').next());
+    let plain = words.iter().find(|word| matches!(word.trim_end_matches('.'), "utc" | "gmt"));
+    inside.and_then(|name| TimeZone::get(name).ok()).or_else(|| plain.map(|_| TimeZone::UTC))
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let at = names.iter().position(|name| word.len() >= 3 && name.starts_with(word))?;
+    Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
 }
 
 fn month(word: &str) -> Option<i8> {
@@ -130,7 +167,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
     fn minutes_until(message: &str) -> Option<i64> {
-        told_in(message, NOW, || TimeZone::UTC).map(|until| (until.0 - NOW.0) / 60_000)
+        told(message, &Here::at(NOW)).map(|until| (until.0 - NOW.0) / 60_000)
     }
 
     #[test]
@@ -151,12 +188,37 @@ mod tests {
         assert_eq!(minutes_until("You've hit your limit · resets 10pm (UTC)"), Some(120));
         assert_eq!(minutes_until("resets Nov 16, 1pm (UTC)"), Some(17 * 60));
         assert_eq!(minutes_until("Claude AI usage limit reached|1794776400"), Some(60));
+        assert_eq!(minutes_until("limit reached, resets at 1794776400000."), Some(60));
+        assert_eq!(minutes_until("Please try again at 2026-11-15T21:30:00Z."), Some(90));
+        assert_eq!(minutes_until("Weekly limit reached ∙ resets Mon 9am"), Some(13 * 60));
+        assert_eq!(minutes_until("Your limit resets on Sunday at 11pm"), Some(3 * 60));
+        assert_eq!(minutes_until("resets 21:00 UTC"), Some(60));
+    }
+
+    #[test]
+    fn a_time_of_day_is_one_in_the_zone_that_is_named_or_in_that_of_the_person() {
+        let in_zone = |name: &str, message: &str| {
+            let clock = std::sync::Arc::new(rehearsal_core::VirtualClock::starting_at(NOW));
+            let here = Here::of(clock, &[("TZ".to_owned(), name.to_owned())].into());
+            told(message, &here).map(|until| (until.0 - NOW.0) / 60_000)
+        };
+        // In Tokyo it is five in the morning, in Berlin nine in the evening, in New York three in the afternoon.
+        assert_eq!(in_zone("Asia/Tokyo", "5-hour limit reached ∙ resets 7am"), Some(120));
+        assert_eq!(in_zone("America/New_York", "5-hour limit reached ∙ resets 3:30pm"), Some(30));
+        assert_eq!(in_zone("Asia/Tokyo", "limit reached ∙ resets 10pm (Europe/Berlin)"), Some(60));
+        assert_eq!(in_zone("no/such/zone, surely", "resets 10pm (Europe/Berlin)"), Some(60));
+    }
+
+    #[test]
+    fn a_time_that_is_just_over_is_now_and_not_tomorrow() {
+        assert_eq!(minutes_until("5-hour limit reached ∙ resets 7:55pm"), Some(0));
+        assert_eq!(minutes_until("5-hour limit reached ∙ resets 7pm"), Some(23 * 60));
     }
 
     proptest! {
         #[test]
         fn no_message_panics(message in "(try again (at|in)|resets|[0-9:.]{1,12}|pm|mar|th|é| |\\(|days|[|]){0,12}") {
-            let _ = told_in(&message, NOW, || TimeZone::UTC);
+            let _ = told(&message, &Here::at(NOW));
         }
     }
 }

@@ -153,12 +153,12 @@ impl ProcessAgent {
         }
         let Orphan { mut process, memo, spool } = orphan;
         process.go_on(lease.left()).await;
-        let Memo { request, started_at, ticks: began, before, logs, secrets, warnings, driver: _ } = memo;
+        let Memo { request, started_at: _, ticks: began, before, logs, secrets, warnings, driver: _ } = memo;
         let request = RunRequest { lease: Some(lease), ..request };
         let redactor = self.redactor(self.ours.iter().chain(&secrets).chain(&request.env));
         let mut found = Findings { warnings, ..Findings::default() };
         let attempt = Attempt { agent: self, request: &request, redactor: &redactor, watch, cancel };
-        let left = Left { began: (started_at, began), before, logs, spool };
+        let left = Left { began, before, logs, spool };
         if let Err(hindrance) = attempt.go_on(process, left, &mut found).await {
             found.warnings.push(*hindrance.notice);
             found.evidence.stop = Some(Stop::Hindered(hindrance.outcome));
@@ -169,7 +169,7 @@ impl ProcessAgent {
 
 /// What a worker left of a run.
 struct Left {
-    began: (Timestamp, Duration),
+    began: Duration,
     before: Option<Snapshot>,
     logs: LogLengths,
     spool: Spool,
@@ -177,10 +177,10 @@ struct Left {
 
 impl Attempt<'_> {
     async fn go_on(self, process: Supervised, left: Left, found: &mut Findings) -> Result<(), Hindrance> {
-        let Left { began: (started_at, began), before, logs, spool } = left;
+        let Left { began, before, logs, spool } = left;
         let (files, heard) = RunFiles::found(&self.request.run_dir, self.redactor, logs, spool)?;
         found.note_sandbox(&process);
-        let drive = self.drive(files, started_at).going_on(ticks().saturating_sub(began), heard).await;
+        let drive = self.drive(files).going_on(ticks().saturating_sub(began), heard).await;
         let driven = drive.until_over(process, String::new(), &self.cancel).await;
         self.conclude(driven, before, found).await
     }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Graces;
+use super::calls::Calls;
 use super::files::{Heard, LogTrouble, RunFiles};
 use super::spool::Spool;
 use crate::policy::{DRAIN_GRACE, NEVER, READ_CHUNK, SHIM_REPORT_MARGIN, STDERR_TAIL};
@@ -75,6 +76,8 @@ impl Drive {
             watch,
             budget: request.budget,
             over_budget: None,
+            calls: Calls::within(request.calls),
+            runaway: None,
             disk_full: None,
             stderr_tail: Vec::new(),
             warnings: Vec::new(),
@@ -108,6 +111,8 @@ impl Drive {
         }
         while let Some(bytes) = heard.stderr.next(&mut chunk) {
             keep_tail(&mut self.ears.stderr_tail, bytes);
+            self.ears.parser.push_stderr(bytes, &mut self.ears.activities);
+            self.ears.pass_on();
         }
         while let Some(count) = self.ears.spooled(&mut chunk) {
             self.hear(Ear::Stdout, &chunk[..count]);
@@ -178,7 +183,8 @@ impl Drive {
         if self.stop.is_none() {
             let disk_full = self.ears.disk_full.take().map(Stop::Hindered);
             let over_budget = self.ears.over_budget.take().map(|reason| Stop::OverBudget { reason });
-            self.stop = disk_full.or(over_budget.filter(|_| self.result.is_none()));
+            let runaway = self.ears.runaway.take().map(|reason| Stop::Runaway { reason });
+            self.stop = disk_full.or(over_budget.or(runaway).filter(|_| self.result.is_none()));
         }
     }
 
@@ -318,6 +324,8 @@ struct Ears {
     watch: Watch,
     budget: Budget,
     over_budget: Option<String>,
+    calls: Calls,
+    runaway: Option<String>,
     disk_full: Option<rehearsal_core::Outcome>,
     stderr_tail: Vec<u8>,
     warnings: Vec<Notice>,
@@ -349,6 +357,7 @@ impl Ears {
             Ear::Stderr => {
                 let (clean, written) = self.files.stderr.write(bytes);
                 keep_tail(&mut self.stderr_tail, clean);
+                self.parser.push_stderr(clean, &mut self.activities);
                 written
             }
         };
@@ -361,6 +370,10 @@ impl Ears {
             let activity = self.redactor.redact_activity(activity);
             if let Activity::Usage { tokens, cost_usd } = &activity {
                 self.over_budget = over_budget(self.budget, tokens.total(), *cost_usd);
+            }
+            if let Activity::ToolCalled { tool, detail, arguments } = &activity {
+                let runaway = self.calls.count(tool, detail, arguments.as_deref());
+                self.runaway = self.runaway.take().or(runaway);
             }
             if self.told_before > 0 {
                 self.told_before -= 1;

@@ -66,6 +66,7 @@ fn request(dir: &tempfile::TempDir) -> RunRequest {
         allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
+        calls: crate::CallLimits::default(),
         budget: Budget::default(),
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),
@@ -138,7 +139,7 @@ async fn the_same_seed_waits_the_same_time() {
 #[case::cancelled(Outcome::Cancelled)]
 #[case::permission(Outcome::PermissionDenied { reason: "Write".into() })]
 #[case::quota(Outcome::QuotaExhausted { until: None })]
-#[case::crash(Outcome::Crashed { exit: Exit::Signal(9) })]
+#[case::crash(Outcome::crashed(Exit::Signal(9)))]
 #[case::done(Outcome::Done)]
 #[tokio::test]
 async fn what_does_not_pass_by_itself_is_never_tried_again(#[case] outcome: Outcome) {

@@ -21,6 +21,7 @@ fn request(prompt: &str) -> RunRequest {
         allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
+        calls: crate::CallLimits::default(),
         budget: Budget::default(),
         env_grants: Vec::new(),
         env: std::collections::BTreeMap::new(),
@@ -57,7 +58,7 @@ async fn scripted_runs_are_played_in_order_and_judged_like_any_other() {
     assert_eq!(first.tasks, [ReportedTask::Done { id: "t1".into(), reason: Some("as scripted".into()) }]);
     assert_eq!(first.progress, ["one is done"]);
     assert_eq!(ask(&agent, "two").await.verdict.outcome, Outcome::NoChanges);
-    assert_eq!(ask(&agent, "three").await.verdict.outcome, Outcome::Crashed { exit: Exit::Signal(9) });
+    assert_eq!(ask(&agent, "three").await.verdict.outcome, Outcome::crashed(Exit::Signal(9)));
     assert_eq!(ask(&agent, "four").await.verdict.outcome, Outcome::AuthFailed { reason: "no key".into() });
     assert_eq!(ask(&agent, "five").await.verdict.outcome, Outcome::EmptyOutput);
     agent.assert_call_count(5);

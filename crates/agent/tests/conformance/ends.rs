@@ -97,7 +97,7 @@ async fn crew() {
     budget: budget_reached: the agent's own budget limit was reached
     crash by a signal: crashed: signal 9 (SIGKILL)
     crash with a status: crashed: exit status 3
-    a status that denies the result: crashed: exit status 4
+    a status that denies the result: crashed: exit status 4: its output ends with success
     no final event: protocol_error: the output ended without its final event
     broken JSON, then a proper end: done
     broken JSON at the end: protocol_error: the JSON is cut off
@@ -133,7 +133,7 @@ async fn claude() {
     budget: budget_reached: the agent's own budget limit was reached
     crash by a signal: crashed: signal 9 (SIGKILL)
     crash with a status: crashed: exit status 3
-    a status that denies the result: crashed: exit status 4
+    a status that denies the result: crashed: exit status 4: its output ends with success
     no final event: protocol_error: the output ended without its final event
     broken JSON, then a proper end: done
     broken JSON at the end: protocol_error: the JSON is cut off
@@ -166,11 +166,11 @@ async fn codex() {
     overloaded: overloaded
     unreachable: unreachable: stream disconnected before completion: error sending request for url (http://127.0.0.1/v1/responses)
     bad request: failed: bad request
-    max turns: crashed: exit status 2
-    budget: crashed: exit status 2
+    max turns: crashed: exit status 2: mock-agent: codex has no such end as `max_turns`
+    budget: crashed: exit status 2: mock-agent: codex has no such end as `budget`
     crash by a signal: crashed: signal 9 (SIGKILL)
     crash with a status: crashed: exit status 3
-    a status that denies the result: crashed: exit status 4
+    a status that denies the result: crashed: exit status 4: its output ends with success
     no final event: protocol_error: the output ended without its final event
     broken JSON, then a proper end: done
     broken JSON at the end: protocol_error: the JSON is cut off
@@ -202,10 +202,10 @@ async fn gemini() {
     unreachable: unreachable: [API Error: exception TypeError: fetch failed sending request]
     bad request: failed: [API Error: bad request]
     max turns: needs_continuation: the turn limit was reached
-    budget: crashed: exit status 2
+    budget: crashed: exit status 2: mock-agent: gemini has no such end as `budget`
     crash by a signal: crashed: signal 9 (SIGKILL)
     crash with a status: crashed: exit status 3
-    a status that denies the result: crashed: exit status 4
+    a status that denies the result: crashed: exit status 4: its output ends with success
     no final event: protocol_error: the output ended without its final event
     broken JSON, then a proper end: done
     broken JSON at the end: protocol_error: the JSON is cut off
@@ -236,11 +236,11 @@ async fn opencode() {
     overloaded: overloaded
     unreachable: unreachable: Unable to connect. Is the computer able to access the url?
     bad request: failed: bad request
-    max turns: crashed: exit status 2
-    budget: crashed: exit status 2
+    max turns: crashed: exit status 2: mock-agent: opencode has no such end as `max_turns`
+    budget: crashed: exit status 2: mock-agent: opencode has no such end as `budget`
     crash by a signal: crashed: signal 9 (SIGKILL)
     crash with a status: crashed: exit status 3
-    a status that denies the result: crashed: exit status 4
+    a status that denies the result: crashed: exit status 4: its output ends with success
     no final event: protocol_error: the output ended without its final event
     broken JSON, then a proper end: done
     broken JSON at the end: protocol_error: the JSON is cut off

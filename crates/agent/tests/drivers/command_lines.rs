@@ -21,6 +21,7 @@ fn request(permission: Permission) -> RunRequest {
         allow: Vec::new(),
         timeout: None,
         idle_timeout: None,
+        calls: rehearsal_agent::CallLimits::default(),
         budget: Budget::default(),
         env_grants: vec![],
         env: BTreeMap::new(),
@@ -126,9 +127,9 @@ fn gemini() {
 #[test]
 fn opencode() {
     let driver = driver("opencode", "opencode");
-    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --agent plan --title 'rehearsal r1' <<< "Do it.""#);
+    assert_snapshot!(shown(&driver.command(&request(Permission::Plan))), @r#"OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --agent plan --title 'rehearsal r1' --print-logs --log-level ERROR <<< "Do it.""#);
     assert_snapshot!(shown(&driver.command(&full(Permission::Trust))), @r#"
-    OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --auto --model big --session s-1 --title 'rehearsal r1' <<< "Be brief.\n\nDo it."
+    OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 OPENCODE_DISABLE_SHARE=1 opencode run --format json --auto --model big --session s-1 --title 'rehearsal r1' --print-logs --log-level ERROR <<< "Be brief.\n\nDo it."
     warning: unsupported feature=turn_limit program=opencode
     "#);
 }

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use rehearsal_agent::WireParser;
 use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::driver::Here;
 use rehearsal_core::{Activity, Exit, Timestamp, WireReport, WireShape};
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
 fn parser(kind: &str) -> Box<dyn WireParser> {
-    (KNOWN.named(kind).unwrap().parser)(NOW)
+    (KNOWN.named(kind).unwrap().parser)(Here::at(NOW))
 }
 
 fn read(kind: &str, chunks: &[&[u8]], exit: i32) -> (Vec<Activity>, WireReport) {

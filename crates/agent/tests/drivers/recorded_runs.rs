@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rehearsal_agent::clis::KNOWN;
-use rehearsal_agent::driver::{ExplainFacts, Explanation, explain, parse_exit};
+use rehearsal_agent::driver::{ExplainFacts, Explanation, Here, explain, parse_exit};
 use rehearsal_core::{Activity, OutcomeName, Promise, Timestamp, Tokens};
 use serde::Deserialize;
 
@@ -37,7 +37,8 @@ fn explained(kind: &str, case: &str, facts: ExplainFacts) -> Explanation {
     let recorded: Recorded = serde_json::from_slice(&std::fs::read(path("json")).unwrap()).unwrap();
     let stdout = whole(std::fs::read(path("stdout")).unwrap());
     let stderr = std::fs::read(path("stderr")).unwrap_or_default();
-    explain(kind.parse().unwrap(), &stdout[..], &stderr, parse_exit(recorded.exit), facts, NOW).unwrap()
+    explain(kind.parse().unwrap(), &stdout[..], &stderr, parse_exit(recorded.exit), facts, &Here::at(NOW))
+        .unwrap()
 }
 
 /// Recordings of megabytes were cut in the middle of a long string: fills the gap to the original size.
@@ -132,7 +133,7 @@ fn an_exit_status_that_stands_for_a_signal_is_said_to() {
 
 /// What was called in a recording, with its arguments.
 fn called(kind: &str, stdout: &[u8]) -> Vec<(String, Option<String>)> {
-    let mut parser = (KNOWN.named(kind).unwrap().parser)(NOW);
+    let mut parser = (KNOWN.named(kind).unwrap().parser)(Here::at(NOW));
     let mut out = Vec::new();
     parser.push(stdout, &mut out);
     let calls = out.into_iter().filter_map(|activity| match activity {

@@ -1,8 +1,8 @@
 //! Ends that the formats describe, beyond the recorded ones.
 
 use rehearsal_agent::clis::KNOWN;
-use rehearsal_agent::driver::{ExplainFacts, explain, parse_exit};
-use rehearsal_core::{Outcome, Timestamp};
+use rehearsal_agent::driver::{ExplainFacts, Here, explain, parse_exit};
+use rehearsal_core::{Activity, Outcome, Timestamp, WireErrorKind};
 use rstest::rstest;
 
 const NOW: Timestamp = Timestamp(1_794_772_800_000);
@@ -10,7 +10,10 @@ const NOW: Timestamp = Timestamp(1_794_772_800_000);
 fn outcome(kind: &str, stdout: &str, stderr: &str, exit: i32) -> Outcome {
     let facts = ExplainFacts::default();
     let kind = kind.parse().unwrap();
-    explain(kind, stdout.as_bytes(), stderr.as_bytes(), parse_exit(exit), facts, NOW).unwrap().verdict.outcome
+    explain(kind, stdout.as_bytes(), stderr.as_bytes(), parse_exit(exit), facts, &Here::at(NOW))
+        .unwrap()
+        .verdict
+        .outcome
 }
 
 fn name(kind: &str, stdout: &str, stderr: &str, exit: i32) -> String {
@@ -117,6 +120,16 @@ fn a_rate_limit_tells_how_long_to_wait() {
 #[case("later (Status: UNAVAILABLE)", 247, "overloaded")]
 #[case("bad (Status: INVALID_ARGUMENT)", 144, "failed")]
 #[case("something odd", 145, "auth_failed")]
+#[case(
+    "slow down]\\nPlease wait and try again later, or switch to another /auth method",
+    173,
+    "rate_limited"
+)]
+#[case(
+    "slow down]\\nPlease wait and try again later. To increase your limits, switch to another /auth method",
+    1,
+    "rate_limited"
+)]
 #[case("something odd", 1, "failed")]
 #[case("terminated", 1, "unreachable")]
 fn gemini_formats_what_the_api_says(#[case] message: &str, #[case] exit: i32, #[case] expected: &str) {
@@ -157,9 +170,10 @@ fn what_the_model_or_a_tool_says_is_never_taken_for_an_error() {
         r#"{"type":"turn.completed","usage":{}}"#
     );
     assert_eq!(outcome("codex", &codex, words, 0), Outcome::Done);
-    assert_eq!(name("codex", &codex.replace("turn.completed", "turn.other"), words, 1), "crashed");
-    assert_eq!(name("claude", words, words, 1), "crashed", "plain text is no structure");
-    assert_eq!(name("command", words, words, 1), "crashed");
+    let log = format!("it saw: {words}\nbye\nbye\nbye\n");
+    assert_eq!(name("codex", &codex.replace("turn.completed", "turn.other"), &log, 1), "crashed");
+    assert_eq!(name("claude", &log, &log, 1), "crashed", "plain text is no structure");
+    assert_eq!(name("command", &log, &log, 1), "crashed");
 }
 
 #[test]
@@ -254,8 +268,159 @@ fn a_rate_limit_without_a_time_has_the_one_that_the_vendor_named_before() {
             other => panic!("{other}"),
         }
     };
-    assert_eq!(until(&[retry(120_000, 429), retry(600_000, 429)]), Some(in_minutes(11)));
+    assert_eq!(until(&[retry(120_000, 429), retry(600_000, 429)]), Some(in_minutes(10)));
     assert_eq!(until(&[retry(600_000, 429), retry(32_000, 429)]), None, "a pause of its own");
     assert_eq!(until(&[retry(600_000, 529)]), None, "another error");
     assert_eq!(until(&[retry(u64::MAX, 429)]), None, "no vendor means that");
+}
+
+#[rstest]
+#[case(
+    "claude",
+    "API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\"}}\n",
+    "",
+    1,
+    "auth_failed"
+)]
+#[case("claude", "API Error: 529 Overloaded\n", "", 1, "overloaded")]
+#[case("claude", "5-hour limit reached ∙ resets 9pm\n", "", 1, "quota_exhausted")]
+#[case("claude", "Not logged in · Please run /login\n", "", 1, "auth_failed")]
+#[case("claude", "5-hour limit reached ∙ resets 9pm\n", "", 0, "quota_exhausted")]
+#[case(
+    "codex",
+    "",
+    "WARNING: x\nERROR: unexpected status 429 Too Many Requests: slow down\n",
+    1,
+    "rate_limited"
+)]
+#[case(
+    "codex",
+    "",
+    "ERROR: You've hit your usage limit. Try again in 2 hours 5 minutes.\n",
+    1,
+    "quota_exhausted"
+)]
+#[case(
+    "gemini",
+    "",
+    "[API Error: {\"error\":{\"code\":503,\"message\":\"no\",\"status\":\"UNAVAILABLE\"}}]\n",
+    1,
+    "overloaded"
+)]
+#[case(
+    "opencode",
+    "",
+    "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mUnable to connect. Is the computer able to access the url?\n",
+    1,
+    "unreachable"
+)]
+#[case("opencode", "", "Error: Model not found: fake/no-such-model\n", 1, "crashed")]
+#[case("command", "", "Error: getaddrinfo ENOTFOUND api.example.com\n", 1, "unreachable")]
+#[case("command", "", "Error: getaddrinfo ENOTFOUND api.example.com\n", 0, "unreachable")]
+#[case(
+    "command",
+    "I read about 401 Unauthorized.\nAnd about rate limits.\nThen I wrote.\nDone.\n",
+    "",
+    0,
+    "done"
+)]
+#[case(
+    "command",
+    "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"}}\n",
+    "",
+    0,
+    "overloaded"
+)]
+fn an_error_in_plain_text_is_of_its_kind_too(
+    #[case] kind: &str,
+    #[case] stdout: &str,
+    #[case] stderr: &str,
+    #[case] exit: i32,
+    #[case] expected: &str,
+) {
+    assert_eq!(name(kind, stdout, stderr, exit), expected);
+}
+
+#[test]
+fn a_plan_that_is_used_up_is_waited_for_in_the_time_zone_of_the_person() {
+    let reset = |text: &str| {
+        let line = format!(
+            r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"{text}"}}"#
+        );
+        match outcome("claude", &line, "", 1) {
+            Outcome::QuotaExhausted { until } => until,
+            other => panic!("{other}"),
+        }
+    };
+    // It is 20:00 in UTC, where `Here::at` is, and 21:00 in Berlin.
+    assert_eq!(reset("5-hour limit reached ∙ resets 9pm"), Some(in_minutes(60)));
+    assert_eq!(reset("5-hour limit reached ∙ resets 11pm (Europe/Berlin)"), Some(in_minutes(120)));
+    assert_eq!(reset("Claude AI usage limit reached|1794783600"), Some(in_minutes(180)));
+}
+
+#[test]
+fn an_apology_in_place_of_an_answer_is_an_error_whatever_the_result_says() {
+    let synthetic = r#"{"type":"assistant","error":"rate_limit","is_api_error_message":true,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"5-hour limit reached ∙ resets 9pm"}]}}"#;
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"5-hour limit reached ∙ resets 9pm"}"#;
+    let until = Some(in_minutes(60));
+    assert_eq!(
+        outcome("claude", &format!("{synthetic}\n{result}"), "", 0),
+        Outcome::QuotaExhausted { until }
+    );
+    let answer = result
+        .replace("5-hour limit reached ∙ resets 9pm", "The 5-hour limit reached by users is now tested.");
+    assert_eq!(outcome("claude", &answer, "", 0), Outcome::Done);
+}
+
+#[test]
+fn retries_that_only_the_log_tells_are_seen() {
+    let retries = |kind: &str, log: &str| {
+        let mut parser = (KNOWN.named(kind).unwrap().parser)(Here::at(NOW));
+        let mut out = Vec::new();
+        parser.push_stderr(log.as_bytes(), &mut out);
+        let report = parser.finish(None, log.as_bytes());
+        let messages: Vec<String> = out
+            .into_iter()
+            .map(|activity| match activity {
+                Activity::Retrying { message } => message,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        (messages.join("\n"), report.retrying.unwrap().kind)
+    };
+    let gemini = "Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {\"error\":{\"code\":429}}\n    at x (file:1)\n";
+    let expected = "try 1 failed with status 429: {\"error\":{\"code\":429}}";
+    assert_eq!(retries("gemini", gemini), (expected.to_owned(), WireErrorKind::RateLimit { until: None }));
+    let opencode = "timestamp=2026-11-19T23:07:20.466Z level=ERROR run=3b message=\"stream error\" agent=build error.error=\"AI_APICallError: Overloaded\"\ntimestamp=x level=ERROR message=other\n";
+    assert_eq!(
+        retries("opencode", opencode),
+        ("a request failed: Overloaded".to_owned(), WireErrorKind::Overloaded)
+    );
+}
+
+#[test]
+fn a_success_with_another_exit_status_is_told_as_that() {
+    let done = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
+    let crashed = outcome("claude", done, "", 3);
+    assert_eq!(crashed.to_string(), "crashed: exit status 3: its output ends with success");
+}
+
+#[test]
+fn a_crash_says_what_the_program_said() {
+    let told = |kind, stderr| outcome(kind, "", stderr, 1).to_string();
+    let unknown = "error: unknown option '--no-such-flag'\n";
+    assert_eq!(told("claude", unknown), "crashed: exit status 1: unknown option '--no-such-flag'");
+    let settings = "WARNING: no PATH\nError loading config.toml:\nconfig.toml:1:16: unclosed array\n";
+    assert_eq!(
+        told("codex", settings),
+        "crashed: exit status 1: Error loading config.toml: config.toml:1:16: unclosed array"
+    );
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_quoted_without_harm() {
+    let broken = outcome("claude", "{\"type\":\"resul\u{1b}[31m\u{7}", "", 0).to_string();
+    assert_eq!(broken, "protocol_error: broken JSON at column 15: `{\"type\":\"resul [31m`");
+    let long = format!("{{\"type\":\"{}", "x".repeat(100_000));
+    assert!(outcome("claude", &long, "", 0).to_string().len() < 300);
 }

@@ -100,7 +100,7 @@ async fn the_next_worker_hears_every_line_once_and_all_that_the_agent_did() {
     assert_eq!(orphan.pid(), agent.pid);
     bench.let_go_on();
     let report = bench.adopt(orphan).await;
-    assert_eq!(report.verdict.outcome, Outcome::Crashed { exit: Exit::Code(3) });
+    assert_eq!(report.verdict.outcome, Outcome::crashed(Exit::Code(3)));
     let mut lines: Vec<String> = (1..=1000).map(|n| format!("before {n}")).collect();
     lines.push("half of a line".to_owned());
     lines.extend((1..=1000).map(|n| format!("after {n}")));

@@ -97,9 +97,9 @@ async fn broken_utf8_is_kept_in_the_log_and_readable_elsewhere() {
 #[tokio::test]
 async fn a_crash_is_a_crash() {
     let report = Bench::new().sh("echo working; kill -ABRT $$").await;
-    assert_eq!(report.verdict.outcome, Outcome::Crashed { exit: Exit::Signal(6) });
+    assert_eq!(report.verdict.outcome, Outcome::crashed(Exit::Signal(6)));
     let report = Bench::new().sh("exit 9").await;
-    assert_eq!(report.verdict.outcome, Outcome::Crashed { exit: Exit::Code(9) });
+    assert_eq!(report.verdict.outcome, Outcome::crashed(Exit::Code(9)));
 }
 
 #[tokio::test]

@@ -82,5 +82,5 @@ async fn a_run_under_a_lease_is_frozen_by_itself_and_goes_on_when_the_lease_does
     });
     let report = bench.sh("while test ! -f end; do sleep 0.01; done; exit 3").await;
     watching.join().unwrap();
-    assert_eq!(report.verdict.outcome, Outcome::Crashed { exit: Exit::Code(3) });
+    assert_eq!(report.verdict.outcome, Outcome::crashed(Exit::Code(3)));
 }

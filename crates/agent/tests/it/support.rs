@@ -81,6 +81,7 @@ impl Bench {
             allow: Vec::new(),
             timeout: Some(FOR_EVER),
             idle_timeout: None,
+            calls: rehearsal_agent::CallLimits::default(),
             budget: Budget::default(),
             env_grants: Vec::new(),
             env: BTreeMap::new(),

@@ -177,8 +177,8 @@ fn last_action(outcome: &Outcome, is_bare: bool) -> Result<String, PromoteError>
         Outcome::Continue { message } => {
             format!("        - say: {}", quoted(&format!("<promise>CONTINUE: {message}</promise>"))?)
         }
-        Outcome::Crashed { exit: Exit::Code(code) } => format!("        - crash: {{ exit: {code} }}"),
-        Outcome::Crashed { exit: Exit::Signal(_) } => "        - crash: { signal: kill }".to_owned(),
+        Outcome::Crashed { exit: Exit::Code(code), .. } => format!("        - crash: {{ exit: {code} }}"),
+        Outcome::Crashed { exit: Exit::Signal(_), .. } => "        - crash: { signal: kill }".to_owned(),
         Outcome::TimedOut { .. } => "        - hang".to_owned(),
         other => {
             return Err(PromoteError::Outcome { outcome: other.name() });

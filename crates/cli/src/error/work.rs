@@ -41,6 +41,9 @@ fn agent_error(driver: DriverKind, error: &SetupError) -> CliError {
         (SetupError::Program(SpawnError::ProgramMissing { .. }), Some(install)) => this
             .hint(format!("install it with `{install}`, or set `program:` in .rehearsal/config.yaml"))
             .hint("`rehearsal agent list` shows which agents are here"),
+        (SetupError::Unfit { program, .. }, Some(install)) => this
+            .hint(format!("see what `{program} --help` prints, and update it with `{install}`"))
+            .hint("`rehearsal agent check` shows all flags that it needs"),
         _ => this.hint("set `program:` in .rehearsal/config.yaml; `rehearsal doctor` shows what is missing"),
     }
 }

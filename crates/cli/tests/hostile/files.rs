@@ -22,7 +22,7 @@ fn a_broken_configuration_is_refused_with_its_place() {
       --> .rehearsal/config.yaml:2:16
     ");
     assert_snapshot!(config("agents:\n  implementer:\n    drivr: claude\n"), @r"
-    error: unknown field `drivr`, expected one of driver, role, program, args, model, permission, system_prompt, timeout, idle_timeout, budget, pass_env, env, enabled, at_once, interval, sandbox
+    error: unknown field `drivr`, expected one of driver, role, program, args, model, permission, system_prompt, timeout, idle_timeout, repeated_calls, tool_calls, budget, pass_env, env, enabled, fallback, accounts, at_once, interval, sandbox
       --> .rehearsal/config.yaml:3:5
     hint: did you mean `driver`?
     ");

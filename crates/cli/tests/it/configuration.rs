@@ -165,10 +165,14 @@ fn each_setting_says_where_it_comes_from() {
     agents.implementer.system_prompt          -             default
     agents.implementer.timeout                1h            default
     agents.implementer.idle_timeout           15m           default
+    agents.implementer.repeated_calls         25            default
+    agents.implementer.tool_calls             2000          default
     agents.implementer.budget                 -             default
     agents.implementer.pass_env               -             default
     agents.implementer.env                    -             default
     agents.implementer.enabled                true          default
+    agents.implementer.fallback               -             default
+    agents.implementer.accounts               -             default
     agents.implementer.at_once                -             default
     agents.implementer.interval               0s            default
     agents.implementer.sandbox.level          auto          default

@@ -77,36 +77,36 @@ fn a_large_prompt_goes_through_standard_input() {
 #[test]
 fn broken_json_is_a_broken_protocol_and_the_raw_output_is_kept() {
     let env = one_task("run: [{ say: hi }, { broken_json }, { crash: { exit: 0 } }]");
-    assert_snapshot!(env.run(&["run"]), @r"
+    assert_snapshot!(env.run(&["run"]), @r#"
     TASK      STATUS  ATTEMPTS  TITLE
     [TASK-1]  todo    3         Say hello
 
     3 iterations in [TIME]: 0 done, 1 open, cost unknown, tokens 0 in, 3 out
-    too many failed runs in a row; the last one: protocol_error: the JSON is cut off after column 276
+    too many failed runs in a row; the last one: protocol_error: the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…`
     next: rehearsal runs show [RUN-01]
     [stderr]
     loop session greet, 1 open task, agent implementer
     1/10 [TASK-1] Say hello
-        protocol_error: the JSON is cut off after column 276 in [TIME], 0 commits, 0 changed files, cost unknown
+        protocol_error: the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…` in [TIME], 0 commits, 0 changed files, cost unknown
     2/10 [TASK-1] Say hello
-        protocol_error: the JSON is cut off after column 276 in [TIME], 0 commits, 0 changed files, cost unknown
+        protocol_error: the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…` in [TIME], 0 commits, 0 changed files, cost unknown
     3/10 [TASK-1] Say hello
-        protocol_error: the JSON is cut off after column 276 in [TIME], 0 commits, 0 changed files, cost unknown
+        protocol_error: the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…` in [TIME], 0 commits, 0 changed files, cost unknown
     [exit 6]
-    ");
+    "#);
     let run = &env.runs()[0];
-    assert_snapshot!(env.run(&["runs", "show", run]), @r"
+    assert_snapshot!(env.run(&["runs", "show", run]), @r#"
     [RUN-01]  task [TASK-1], agent implementer (claude)
     started [MOMENT] ([TIME] ago)
     took [TIME], cost unknown, tokens 0 in, 1 out
 
-    protocol_error: the JSON is cut off after column 276
+    protocol_error: the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…`
     - exit status 0
-    - the JSON is cut off after column 276
+    - the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…`
     - git: 0 new commits, 0 files changed
 
     files: [STATE]/runs/[RUN-01]
-    ");
+    "#);
     assert!(!env.read(env.run_dir(run).join("stdout.log")).is_empty());
     assert_eq!(env.task_now(1)["task"]["attempts"], 3);
 }
@@ -139,7 +139,7 @@ fn a_result_counts_also_when_the_exit_status_is_not_zero() {
     started [MOMENT] ([TIME] ago)
     took [TIME], cost $0.25, tokens 10 in, 5 out
 
-    crashed: exit status 1
+    crashed: exit status 1: its output ends with success
     - the structured output ends with success
     - exit status 1
     - git: 0 new commits, 0 files changed

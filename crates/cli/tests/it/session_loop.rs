@@ -404,14 +404,14 @@ fn a_stand_in_that_is_asked_for_more_than_it_was_told_is_loud() {
     [TASK-1]  todo    2         Say hello
 
     2 iterations in [TIME]: 0 done, 1 open, cost $0.00 (1 run did not tell), tokens 0 in, 0 out
-    too many failed runs in a row; the last one: crashed: exit status 3
+    too many failed runs in a row; the last one: crashed: exit status 3: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told
     next: rehearsal runs show [RUN-01]
     [stderr]
     loop session greet, 1 open task, agent implementer
     1/10 [TASK-1] Say hello
         no_changes in [TIME], 0 commits, 0 changed files, cost $0.00
     2/10 [TASK-1] Say hello
-        crashed: exit status 3 in [TIME], 0 commits, 0 changed files, cost unknown
+        crashed: exit status 3: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told in [TIME], 0 commits, 0 changed files, cost unknown
     [exit 6]
     ");
     assert_snapshot!(env.run(&["runs", "show", &env.runs()[1]]), @r"
@@ -419,7 +419,7 @@ fn a_stand_in_that_is_asked_for_more_than_it_was_told_is_loud() {
     started [MOMENT] ([TIME] ago)
     took [TIME], cost unknown, tokens unknown
 
-    crashed: exit status 3
+    crashed: exit status 3: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told
     - exit status 3
     - git: 0 new commits, 0 files changed
 

@@ -32,6 +32,12 @@ settings! {
         /// The longest it may be silent.
         // Agents are silent while a long test suite runs inside a tool call.
         idle_timeout: HumanDuration = HumanDuration::from_secs(15 * 60);
+        /// So many calls of the same tool with the same input in a row end a run; 0: any number.
+        // An agent that waits asks the same a few times. After 25 the next answer tells it nothing new.
+        repeated_calls: u32 = 25;
+        /// So many calls of tools end a run; 0: any number.
+        // An hour of hard work has a few hundred.
+        tool_calls: u32 = 2000;
         /// What one run may use.
         budget: Budget = Budget::default();
         /// Variables of your environment that it may see: names, or `PREFIX_*`.

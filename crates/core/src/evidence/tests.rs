@@ -127,3 +127,39 @@ fn the_evidence_is_told_strongest_first() {
         ]
     );
 }
+
+#[test]
+fn time_that_went_by_in_retries_is_what_they_failed_with() {
+    let evidence = |kind, status| {
+        let retrying = Some(WireError { kind, status, message: "try 3 of 10".into() });
+        let wire = WireReport { shape: WireShape::Structured, retrying, ..WireReport::default() };
+        let stop = Some(Stop::TimedOut { limit: TimeLimit::Idle, after_ms: 1000 });
+        Evidence { exit: Some(Exit::Signal(15)), stop, wire, ..Evidence::default() }
+    };
+    assert_eq!(
+        name(&evidence(WireErrorKind::RateLimit { until: None }, Some(429))),
+        OutcomeName::RateLimited
+    );
+    assert_eq!(name(&evidence(WireErrorKind::Auth, Some(401))), OutcomeName::AuthFailed);
+    assert_eq!(name(&evidence(WireErrorKind::Other, None)), OutcomeName::Unreachable);
+    let told = judge(&evidence(WireErrorKind::Overloaded, Some(529))).because;
+    assert_eq!(told[1], "until then it tried the same request again: try 3 of 10");
+}
+
+#[test]
+fn a_runaway_is_the_agents_fault_unless_its_result_had_come() {
+    let stop = Some(Stop::Runaway { reason: "it called `bash` 25 times".into() });
+    let stopped = Evidence { exit: Some(Exit::Signal(15)), stop: stop.clone(), ..Evidence::default() };
+    let outcome = judge(&stopped).outcome;
+    assert_eq!(outcome.to_string(), "runaway: it called `bash` 25 times");
+    assert_eq!(outcome.blame(), crate::Blame::Agent);
+    assert!(outcome.name().costs_attempt());
+    let done = Evidence { stop, ..success("<promise>COMPLETE</promise>") };
+    assert_eq!(name(&done), OutcomeName::Done);
+}
+
+#[test]
+fn a_success_with_a_bad_exit_status_is_told_as_both() {
+    let evidence = Evidence { exit: Some(Exit::Code(4)), ..success("ok") };
+    assert_eq!(judge(&evidence).outcome.to_string(), "crashed: exit status 4: its output ends with success");
+}

@@ -67,7 +67,7 @@ fn a_worker_that_lost_its_task_changes_nothing() {
 fn crashes_are_tried_again_and_the_fourth_one_is_a_failure() {
     let mut task = task();
     for _ in 0..3 {
-        task = run_to(&task, Outcome::Crashed { exit: Exit::Signal(9) });
+        task = run_to(&task, Outcome::crashed(Exit::Signal(9)));
         assert_eq!(task.state.as_str(), "todo");
     }
     task = run_to(&task, Outcome::TimedOut { limit: TimeLimit::Idle, after_ms: 5 });
@@ -139,7 +139,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Blocked { reason: "b".into() }),
         Just(Outcome::Failed { reason: "f".into() }),
         Just(Outcome::BudgetReached { reason: "usd".into() }),
-        Just(Outcome::Crashed { exit: Exit::Code(1) }),
+        Just(Outcome::crashed(Exit::Code(1))),
         Just(Outcome::EmptyOutput),
         Just(Outcome::RateLimited { until: None }),
         Just(Outcome::AuthFailed { reason: "key".into() }),

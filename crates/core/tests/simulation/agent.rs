@@ -91,7 +91,7 @@ impl Simulation {
         if self.calm {
             return match roll {
                 0..100 if decides => Outcome::Rejected { comment: "not yet".into() },
-                100..130 => Outcome::Crashed { exit: Exit::Signal(9) },
+                100..130 => Outcome::crashed(Exit::Signal(9)),
                 _ => good,
             };
         }
@@ -99,7 +99,7 @@ impl Simulation {
             return self.system_failure();
         }
         match self.rng.below(20) {
-            0 => Outcome::Crashed { exit: Exit::Code(1) },
+            0 => Outcome::crashed(Exit::Code(1)),
             1 => Outcome::Failed { reason: "no idea".into() },
             2 => Outcome::Blocked { reason: "needs a key".into() },
             3 => Outcome::NeedsContinuation { reason: "turns".into() },

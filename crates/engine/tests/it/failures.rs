@@ -144,7 +144,7 @@ fn every_other_end_leads_somewhere() {
         Outcome::BudgetReached { reason: "tokens".into() },
         Outcome::ProtocolError { reason: "broken".into() },
         Outcome::EmptyOutput,
-        Outcome::Crashed { exit: Exit::Code(1) },
+        Outcome::crashed(Exit::Code(1)),
     ];
     for outcome in ends {
         play(async |stage| {

@@ -275,7 +275,7 @@ fn what_the_world_did_to_a_run_is_an_error_and_no_failure() {
     for outcome in [Outcome::Overloaded, Outcome::RateLimited { until: None }, Outcome::Cancelled] {
         assert_eq!(verdict_of(&Trial { outcome, ..trial() }, broken, None), Verdict::Error);
     }
-    let crashed = Trial { outcome: Outcome::Crashed { exit: Exit::Code(1) }, ..trial() };
+    let crashed = Trial { outcome: Outcome::crashed(Exit::Code(1)), ..trial() };
     assert_eq!(verdict_of(&crashed, &["{ type: no-errors }"], None), Verdict::Fail);
 }
 

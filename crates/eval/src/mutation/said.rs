@@ -11,9 +11,7 @@ pub(super) fn mutants(trial: &Trial, other: Option<&str>) -> Vec<Mutant> {
         said("nothing is said", String::new()),
         said("the words are in reverse order", reversed(&trial.output)),
         said("the answer is negated", negated(&trial.output)),
-        Mutant::of(trial, "the run crashes", |mutant| {
-            mutant.outcome = Outcome::Crashed { exit: Exit::Code(1) }
-        }),
+        Mutant::of(trial, "the run crashes", |mutant| mutant.outcome = Outcome::crashed(Exit::Code(1))),
         Mutant::of(trial, "the judges disagree", |mutant| {
             for vote in mutant.judged.values_mut().flatten() {
                 if let Vote::Pass { reason } = vote {

@@ -73,6 +73,7 @@ impl Cage {
             allow: Vec::new(),
             timeout: None,
             idle_timeout: None,
+            calls: rehearsal_agent::CallLimits::default(),
             budget: Budget::default(),
             env_grants: Vec::new(),
             env,

@@ -178,7 +178,7 @@ async fn bury(directory: &Path, name: &str) -> Result<(), CommitError> {
         if run.start.worker.as_str() != name {
             continue;
         }
-        let outcome = Outcome::Crashed { exit: rehearsal_core::Exit::Signal(9) };
+        let outcome = Outcome::crashed(rehearsal_core::Exit::Signal(9));
         let end = Box::new(how_it_ended(outcome, Timestamp(0)));
         let release = TaskInput::Release { fence: run.start.fence };
         let changes = vec![

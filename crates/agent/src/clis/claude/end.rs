@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 use super::message::{Denied, Usage};
 use super::wire::busiest;
 use crate::driver::bounds::{DETAIL, END_OF_FINAL_TEXT, MESSAGE, cut, keep_ends, one_line};
+use crate::driver::complaint::announces_refusal;
 use crate::driver::fault::Fault;
 use crate::driver::json;
 use crate::driver::stream::Close;
-use crate::driver::wait;
+use crate::driver::{Here, wait};
 
 #[derive(Deserialize)]
 struct Raw<'a> {
@@ -99,13 +100,15 @@ impl Result {
         })
     }
 
-    /// What it stands for. An error of the API is a `success` with `is_error`. `began` is when the run did.
+    /// What it stands for. An error of the API is a `success` with `is_error`; of an older version it may be one without,
+    /// and only the message before it tells.
     pub(super) fn end(
         &self,
         window: Window,
         asked_to_wait: Option<Duration>,
+        apology: bool,
         close: &Close,
-        began: Timestamp,
+        here: &Here,
     ) -> WireEnd {
         match (&*self.subtype, &*self.terminal_reason) {
             ("error_max_turns", _) | (_, "max_turns") => return WireEnd::MaxTurns,
@@ -115,7 +118,9 @@ impl Result {
             ("error_during_execution", _) if close.exit == Some(Exit::Code(0)) => {
                 return self.interrupted();
             }
-            ("success" | "", _) if !self.is_error => return WireEnd::Success,
+            ("success" | "", _) if !self.is_error && !apology && !announces_refusal(&self.message) => {
+                return WireEnd::Success;
+            }
             _ => {}
         }
         let until = match window {
@@ -123,19 +128,17 @@ impl Result {
             Window::UsedUp { until } => until,
         };
         let fault = Fault { status: self.status, code: &self.code, message: &self.message, until };
-        match (fault.end(began), window) {
+        match (fault.end(here), window) {
             // More than a request too many.
             (WireEnd::Error(error), Window::UsedUp { .. })
                 if matches!(error.kind, WireErrorKind::RateLimit { .. }) =>
             {
                 WireEnd::Error(WireError { kind: WireErrorKind::Quota { until }, ..error })
             }
-            // The last refusal was the end of the run.
             (WireEnd::Error(error), Window::Open)
                 if error.kind == (WireErrorKind::RateLimit { until: None }) && asked_to_wait.is_some() =>
             {
-                let ended = began.plus(Duration::from_millis(self.duration_ms.unwrap_or_default()));
-                let until = asked_to_wait.and_then(|wait| wait::in_seconds(wait.as_secs_f64(), ended));
+                let until = asked_to_wait.and_then(|wait| wait::in_seconds(wait.as_secs_f64(), here.now()));
                 WireEnd::Error(WireError { kind: WireErrorKind::RateLimit { until }, ..error })
             }
             (end, _) => end,

@@ -41,7 +41,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         optional("--resume", "going on with a session"),
     ],
     command,
-    parser: |now| Box::new(JsonLines::new(wire::ClaudeFormat::new(now))),
+    parser: |here| Box::new(JsonLines::new(wire::ClaudeFormat::new(here.clone()), here)),
     sessions: Sessions { can_resume: true, reports_whole_session: true },
     variables: &[
         "ANTHROPIC_API_KEY",

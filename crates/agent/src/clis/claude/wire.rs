@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rehearsal_core::{Activity, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
+use rehearsal_core::{Activity, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::end::{Limits, Result, Window};
 use super::message::{self, Message};
+use crate::driver::Here;
 use crate::driver::bounds::{DETAIL, MESSAGE, one_line};
 use crate::driver::json;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
@@ -28,6 +29,10 @@ struct Event<'a> {
     session_id: Option<json::Text<'a>>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, alias = "isApiErrorMessage")]
+    is_api_error_message: Option<&'a RawValue>,
     #[serde(borrow)]
     parent_tool_use_id: Option<&'a RawValue>,
 }
@@ -51,7 +56,7 @@ struct Notice<'a> {
 
 /// The state of reading.
 pub(super) struct ClaudeFormat {
-    now: Timestamp,
+    here: Here,
     session_id: Option<String>,
     model: Option<String>,
     /// The message whose tokens were counted last: each of its blocks comes as an event with the same count.
@@ -63,15 +68,17 @@ pub(super) struct ClaudeFormat {
     /// How long the last refused request was to wait, if it was the vendor that said so.
     asked_to_wait: Option<Duration>,
     result: Option<Result>,
+    /// The last message is not the model's: the program made it up to tell an error.
+    apology: bool,
     /// Something came after the last result: more work is under way.
     reopened: bool,
     interrupted: bool,
 }
 
 impl ClaudeFormat {
-    pub(super) fn new(now: Timestamp) -> Self {
+    pub(super) fn new(here: Here) -> Self {
         Self {
-            now,
+            here,
             session_id: None,
             model: None,
             counted: String::new(),
@@ -80,6 +87,7 @@ impl ClaudeFormat {
             window: Window::Open,
             asked_to_wait: None,
             result: None,
+            apology: false,
             reopened: false,
             interrupted: false,
         }
@@ -112,6 +120,9 @@ impl ClaudeFormat {
             return;
         };
         message.tell(&mut self.calls, out);
+        let tells_error =
+            json::text(event.error).is_some() || json::read(event.is_api_error_message) == Some(true);
+        self.apology = message.model.as_deref() == Some(message::SYNTHETIC) && tells_error;
         if self.model.is_none() && message.model.as_deref() != Some(message::SYNTHETIC) {
             self.model = message.model.as_deref().map(|model| one_line(model, DETAIL));
         }
@@ -165,7 +176,7 @@ impl ClaudeFormat {
 
     fn rate_limit(&mut self, line: &str) {
         if let Ok(Notice { rate_limit_info: Some(limits), .. }) = json::line::<Notice<'_>>(line) {
-            self.window = limits.window(self.now);
+            self.window = limits.window(self.here.now());
         }
     }
 
@@ -195,11 +206,19 @@ fn asked_to_wait(notice: &Notice<'_>) -> Option<Duration> {
 
 fn retry_message(notice: &Notice<'_>) -> String {
     let error = json::text(notice.error).unwrap_or(Cow::Borrowed("unknown"));
-    let status =
-        json::read::<u16>(notice.error_status).map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+    // Without a status nobody answered.
+    let status = json::read::<u16>(notice.error_status)
+        .map_or_else(|| ", no answer".to_owned(), |status| format!(" (HTTP {status})"));
     let attempt = json::read::<u64>(notice.attempt).unwrap_or_default();
     let of = json::read::<u64>(notice.max_retries).map(|most| format!(" of {most}")).unwrap_or_default();
-    format!("{}{status}, try {attempt}{of}", one_line(&error, DETAIL))
+    let pause = json::read::<u64>(notice.retry_delay_ms).map(|ms| ms / 1000).filter(|seconds| *seconds > 0);
+    // The words for a wait that the vendor asked for are those that are read as one.
+    let again = match (asked_to_wait(notice), pause) {
+        (Some(wait), _) => format!(", retry in {} s", wait.as_secs()),
+        (None, Some(seconds)) => format!(", again in {seconds} s"),
+        (None, None) => String::new(),
+    };
+    format!("{}{status}, try {attempt}{of}{again}", one_line(&error, DETAIL))
 }
 
 impl Format for ClaudeFormat {
@@ -236,7 +255,7 @@ impl Format for ClaudeFormat {
             report.tokens = (self.tokens != Tokens::default()).then_some(self.tokens);
             return report;
         };
-        report.end = Some(result.end(self.window, self.asked_to_wait, close, self.now));
+        report.end = Some(result.end(self.window, self.asked_to_wait, self.apology, close, &self.here));
         report.session_id = report.session_id.or(result.session_id);
         report.model = report.model.or(result.model);
         report.turns = result.turns;

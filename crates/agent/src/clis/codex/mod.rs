@@ -31,7 +31,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         optional("resume", "going on with a session"),
     ],
     command,
-    parser: |now| Box::new(JsonLines::new(wire::CodexFormat::new(now))),
+    parser: |here| Box::new(JsonLines::new(wire::CodexFormat::new(here.clone()), here)),
     sessions: Sessions { can_resume: true, reports_whole_session: true },
     variables: &["OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"],
     places,

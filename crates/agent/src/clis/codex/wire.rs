@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::{Activity, Denial, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
+use rehearsal_core::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use crate::driver::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, MESSAGE, c
 use crate::driver::fault::Fault;
 use crate::driver::json;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
-use crate::driver::tool;
+use crate::driver::{Here, tool};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -69,7 +69,7 @@ struct Failure<'a> {
 
 /// The state of reading.
 pub(super) struct CodexFormat {
-    now: Timestamp,
+    here: Here,
     thread_id: Option<String>,
     final_text: String,
     tokens: Option<Tokens>,
@@ -83,9 +83,9 @@ pub(super) struct CodexFormat {
 const MOST_DENIALS: usize = 100;
 
 impl CodexFormat {
-    pub(super) fn new(now: Timestamp) -> Self {
+    pub(super) fn new(here: Here) -> Self {
         Self {
-            now,
+            here,
             thread_id: None,
             final_text: String::new(),
             tokens: None,
@@ -107,7 +107,7 @@ impl CodexFormat {
             "turn.failed" => {
                 let failure: Option<Failure<'_>> = json::read(event.error);
                 let message = failure.and_then(|failure| json::text(failure.message));
-                self.end = Some(failed(message.as_deref().unwrap_or_default(), self.now));
+                self.end = Some(failed(message.as_deref().unwrap_or_default(), &self.here));
             }
             "error" => self.error(&json::text(event.message).unwrap_or_default(), out),
             "item.started" | "item.completed" => {
@@ -216,7 +216,7 @@ fn described(item: &Item<'_>) -> (String, String) {
 }
 
 /// The end that a failed turn's message stands for. For a request that was refused, it is the server's JSON.
-fn failed(message: &str, now: Timestamp) -> WireEnd {
+fn failed(message: &str, here: &Here) -> WireEnd {
     #[derive(Deserialize)]
     struct Body<'a> {
         #[serde(borrow)]
@@ -236,9 +236,9 @@ fn failed(message: &str, now: Timestamp) -> WireEnd {
         let text = json::text(inner.message).unwrap_or_default();
         // A 400 shows its body alone; every other status is named in words.
         let status = (code == "invalid_request_error").then_some(400);
-        return Fault { status, code: &code, message: &text, until: None }.end(now);
+        return Fault { status, code: &code, message: &text, until: None }.end(here);
     }
-    Fault { message, ..Fault::default() }.end(now)
+    Fault { message, ..Fault::default() }.end(here)
 }
 
 impl Format for CodexFormat {
@@ -258,7 +258,7 @@ impl Format for CodexFormat {
 
     fn report(self, close: &Close) -> WireReport {
         let told =
-            self.last_error.filter(|_| close.failed_by_itself()).map(|message| failed(&message, self.now));
+            self.last_error.filter(|_| close.failed_by_itself()).map(|message| failed(&message, &self.here));
         WireReport {
             session_id: self.thread_id,
             tokens: self.tokens,

@@ -6,11 +6,15 @@ use super::stage::KEYS_OF_ALL;
 use super::{AgentCli, Sessions, StageSetup};
 use crate::driver::bounds::{ACTIVITY_TEXT, END_OF_FINAL_TEXT, Ends, cut};
 use crate::driver::lines::LineSplitter;
-use crate::driver::{CommandLine, Offer, WireParser};
+use crate::driver::stream::Close;
+use crate::driver::{CommandLine, Here, Offer, WireParser};
 use crate::mock::wire::MockCli;
 use crate::{OwnPlaces, Permission, RunRequest};
 
+mod events;
 mod mock;
+
+use events::Events;
 
 pub(super) static CLI: AgentCli = PLAIN;
 
@@ -21,7 +25,7 @@ pub(super) const PLAIN: AgentCli = AgentCli {
     subcommand: &[],
     flags: &[],
     command,
-    parser: |_| Box::new(PlainParser::default()),
+    parser: |here| Box::new(PlainParser::new(here)),
     sessions: Sessions { can_resume: false, reports_whole_session: false },
     variables: &[],
     places: |_| OwnPlaces::default(),
@@ -50,20 +54,27 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
 }
 
 struct PlainParser {
+    here: Here,
     lines: LineSplitter,
     end: Ends,
+    events: Events,
 }
 
-impl Default for PlainParser {
-    fn default() -> Self {
-        Self { lines: LineSplitter::new(), end: Ends::new(0, 2 * END_OF_FINAL_TEXT) }
+impl PlainParser {
+    fn new(here: Here) -> Self {
+        let end = Ends::new(0, 2 * END_OF_FINAL_TEXT);
+        Self { here, lines: LineSplitter::new(), end, events: Events::default() }
     }
 }
 
 impl WireParser for PlainParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Activity>) {
         self.end.push(bytes);
+        let events = &mut self.events;
         self.lines.push(bytes, |line| {
+            if events.read(line.bytes, out) {
+                return;
+            }
             if !line.bytes.trim_ascii().is_empty() {
                 let start = &line.bytes[..line.bytes.len().min(2 * ACTIVITY_TEXT)];
                 out.push(Activity::Text { text: cut(&String::from_utf8_lossy(start), ACTIVITY_TEXT) });
@@ -75,12 +86,15 @@ impl WireParser for PlainParser {
         false
     }
 
-    fn finish(self: Box<Self>, _: Option<Exit>, _: &[u8]) -> WireReport {
-        WireReport {
-            final_text: self.end.into_text(),
-            shape: WireShape::Unstructured,
-            ..WireReport::default()
-        }
+    fn finish(mut self: Box<Self>, exit: Option<Exit>, stderr: &[u8]) -> WireReport {
+        let events = &mut self.events;
+        self.lines.finish(|line| _ = events.read(line.bytes, &mut Vec::new()));
+        let final_text = self.end.into_text();
+        let silent = final_text.trim().is_empty();
+        let close = Close { exit, stderr: String::from_utf8_lossy(stderr).into_owned(), silent };
+        let mut report = WireReport { final_text, shape: WireShape::Unstructured, ..WireReport::default() };
+        self.events.complete(&mut report, &close, &self.here);
+        report
     }
 }
 
@@ -91,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_end_of_what_a_program_prints_is_its_final_text() {
-        let mut parser = (CLI.parser)(Timestamp(0));
+        let mut parser = (CLI.parser)(Here::at(Timestamp(0)));
         let mut out = Vec::new();
         for _ in 0..300 {
             parser.push(&[b'x'; 10_000], &mut out);

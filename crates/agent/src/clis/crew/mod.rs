@@ -22,7 +22,7 @@ mod mock;
 pub(super) static CLI: AgentCli = AgentCli {
     name: "crew",
     command,
-    parser: |_| Box::new(JsonLines::new(CrewFormat::default())),
+    parser: |here| Box::new(JsonLines::new(CrewFormat::default(), here)),
     // It asks vendors by their keys alone.
     variables: &[
         "ANTHROPIC_API_KEY",
@@ -243,9 +243,10 @@ mod tests {
     use rehearsal_core::{Exit, Timestamp, Tokens, WireError, WireErrorKind, WireShape};
 
     use super::*;
+    use crate::driver::Here;
 
     fn read(lines: &str) -> (Vec<Activity>, WireReport) {
-        let mut parser = (CLI.parser)(Timestamp(0));
+        let mut parser = (CLI.parser)(Here::at(Timestamp(0)));
         let mut out = Vec::new();
         parser.push(lines.as_bytes(), &mut out);
         (out, parser.finish(Some(Exit::Code(0)), b""))

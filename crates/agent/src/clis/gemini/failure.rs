@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::{Denial, Exit, Timestamp, WireEnd, WireError, WireErrorKind};
+use rehearsal_core::{Denial, Exit, WireEnd, WireError, WireErrorKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use crate::driver::bounds::{DETAIL, MESSAGE, one_line};
 use crate::driver::fault::Fault;
 use crate::driver::json;
 use crate::driver::stream::Close;
-use crate::driver::wait;
+use crate::driver::{Here, wait};
 
 /// `error` of a result or of a document: `type`, `message` and `code`, which is an exit status or an HTTP status.
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ pub(super) struct Failure<'a> {
 }
 
 impl Failure<'_> {
-    pub(super) fn end(&self, now: Timestamp) -> WireEnd {
+    pub(super) fn end(&self, here: &Here) -> WireEnd {
         let kind = json::text(self.kind).unwrap_or_default();
         let message = json::text(self.message).unwrap_or_default();
         let code = json::read::<i64>(self.code).unwrap_or_default();
@@ -34,16 +34,16 @@ impl Failure<'_> {
         if let Some(end) = i32::try_from(code).ok().and_then(|code| of_exit_code(code, &message)) {
             return end;
         }
-        of_api(u16::try_from(code).ok().filter(|code| *code >= 400), &kind, &message, now)
+        of_api(u16::try_from(code).ok().filter(|code| *code >= 400), &kind, &message, here)
     }
 }
 
 /// The end that an error told without an object stands for.
-pub(super) fn end_of_message(message: &str, now: Timestamp) -> WireEnd {
+pub(super) fn end_of_message(message: &str, here: &Here) -> WireEnd {
     if message.starts_with("Maximum session turns") {
         return WireEnd::MaxTurns;
     }
-    of_api(None, "", message, now)
+    of_api(None, "", message, here)
 }
 
 /// The answer of the API, which stands as JSON within the message.
@@ -79,16 +79,16 @@ struct Violation<'a> {
     quota_id: Option<&'a RawValue>,
 }
 
-fn of_api(status: Option<u16>, kind: &str, message: &str, now: Timestamp) -> WireEnd {
+fn of_api(status: Option<u16>, kind: &str, message: &str, here: &Here) -> WireEnd {
     let from = message.find('{').unwrap_or(message.len());
     let mut stream = serde_json::Deserializer::from_str(&message[from..]).into_iter::<Answer<'_>>();
     let Some(Ok(Answer { error: Some(answer) })) = stream.next() else {
-        return Fault { status, code: kind, message, until: None }.end(now);
+        return Fault { status, code: kind, message, until: None }.end(here);
     };
     let details: Vec<Detail<'_>> = json::read(answer.details).unwrap_or_default();
     let until = details.iter().find_map(|detail| {
         let delay = json::text(detail.retry_delay)?;
-        wait::in_seconds(wait::duration(&delay)?, now)
+        wait::in_seconds(wait::duration(&delay)?, here.now())
     });
     let per_day = details
         .iter()
@@ -103,7 +103,7 @@ fn of_api(status: Option<u16>, kind: &str, message: &str, now: Timestamp) -> Wir
     // The quota's own code must not be hidden behind the 429 that it comes with.
     let status = json::read(answer.code).or(status);
     let fault = Fault { status: status.filter(|_| !per_day), code: &code, message: &said, until };
-    match fault.end(now) {
+    match fault.end(here) {
         WireEnd::Error(error) => WireEnd::Error(WireError { status: error.status.or(status), ..error }),
         end => end,
     }
@@ -114,7 +114,7 @@ fn of_api(status: Option<u16>, kind: &str, message: &str, now: Timestamp) -> Wir
 pub(super) fn on_the_side(
     close: &Close,
     last_error: Option<&str>,
-    now: Timestamp,
+    here: &Here,
 ) -> (Option<String>, Option<WireEnd>) {
     #[derive(Deserialize)]
     struct Side<'a> {
@@ -129,18 +129,18 @@ pub(super) fn on_the_side(
             && let Some(failure) = json::read::<Failure<'_>>(side.error)
         {
             let session_id = json::text(side.session_id).map(|id| one_line(&id, DETAIL));
-            return (session_id, Some(failure.end(now)));
+            return (session_id, Some(failure.end(here)));
         }
     }
     if let Some(message) = last_error {
-        return (None, Some(end_of_message(message, now)));
+        return (None, Some(end_of_message(message, here)));
     }
     let Some(Exit::Code(code)) = close.exit else {
         return (None, None);
     };
     let last_line =
         close.stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    (None, of_exit_code(code, last_line).or_else(|| of_wrapped_status(code, last_line, now)))
+    (None, of_exit_code(code, last_line).or_else(|| of_wrapped_status(code, last_line, here)))
 }
 
 /// Places where an object begins a line, the last first; log text stands around them.
@@ -175,20 +175,56 @@ fn of_exit_code(code: i32, message: &str) -> Option<WireEnd> {
 }
 
 /// It exits with the HTTP status, of which the system keeps eight bits: 401 becomes 145.
-fn of_wrapped_status(code: i32, message: &str, now: Timestamp) -> Option<WireEnd> {
-    const STATUSES: [u16; 14] = [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529];
-    let status = STATUSES.into_iter().find(|status| i32::from(*status % 256) == code)?;
-    Some(of_api(Some(status), "", message, now))
+fn of_wrapped_status(code: i32, message: &str, here: &Here) -> Option<WireEnd> {
+    Some(of_api(Some(wrapped_status(code)?), "", message, here))
 }
 
-/// What an error stands for that names no status, where the exit status does.
-pub(super) fn by_exit(error: &WireError, close: &Close, now: Timestamp) -> Option<WireEnd> {
-    match close.exit {
-        Some(Exit::Code(code)) if error.status.is_none() && error.kind == WireErrorKind::Other => {
-            of_wrapped_status(code, &error.message, now)
-        }
-        _ => None,
-    }
+fn wrapped_status(code: i32) -> Option<u16> {
+    const STATUSES: [u16; 14] = [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529];
+    STATUSES.into_iter().find(|status| i32::from(*status % 256) == code)
+}
+
+/// What a line on standard error says about a request that is tried again:
+/// `Attempt 2 failed with status 429. Retrying with backoff... _ApiError: {…}`, `Attempt 1 failed: fetch failed. Retrying…`.
+pub(super) fn retry(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("Attempt ")?;
+    let (number, rest) = rest.split_once(' ')?;
+    number.parse::<u32>().ok()?;
+    let (what, more) = rest.split_once("Retrying")?;
+    let why = more.split_once("Error: ").map_or("", |(_, why)| why);
+    let what = what.trim_start_matches("failed").trim_matches([' ', '.', ':']);
+    let separator = if what.is_empty() || why.is_empty() { "" } else { ": " };
+    Some(one_line(&format!("try {number} failed {what}{separator}{why}"), MESSAGE))
+}
+
+/// What an error stands for that names no status, where the exit status does. To a vendor's message it adds its own
+/// advice, so the words alone mislead.
+pub(super) fn by_exit(error: &WireError, close: &Close, here: &Here) -> Option<WireEnd> {
+    let Some(Exit::Code(code)) = close.exit.filter(|_| error.status.is_none()) else { return None };
+    let end = of_api(Some(wrapped_status(code)?), class_in(&close.stderr), &error.message, here);
+    let delay = delay_in(&close.stderr).and_then(|seconds| wait::in_seconds(seconds, here.now()));
+    let WireEnd::Error(error) = end else { return Some(end) };
+    let kind = match error.kind {
+        WireErrorKind::RateLimit { until: None } => WireErrorKind::RateLimit { until: delay },
+        WireErrorKind::Quota { until: None } => WireErrorKind::Quota { until: delay },
+        kind => kind,
+    };
+    Some(WireEnd::Error(WireError { kind, ..error }))
+}
+
+/// The class of its error: `Error when talking to Gemini API Full report available at: FILE RetryableQuotaError: slow down`.
+fn class_in(stderr: &str) -> &str {
+    let line = stderr.lines().rfind(|line| line.starts_with("Error when talking to")).unwrap_or_default();
+    line.split(' ')
+        .filter_map(|word| word.strip_suffix(':'))
+        .find(|word| word.ends_with("Error"))
+        .unwrap_or_default()
+}
+
+/// The seconds that the vendor asked for, in what it prints of its error: `retryDelayMs: 34000,`.
+fn delay_in(stderr: &str) -> Option<f64> {
+    let line = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("retryDelayMs: "))?;
+    line.trim_end_matches(',').parse::<f64>().ok().map(|ms| ms / 1000.0)
 }
 
 /// Refusals that the `json` document does not tell; standard error has a line for each.

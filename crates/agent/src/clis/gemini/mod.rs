@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use rehearsal_core::{Bounds, Feature, Keep, ModelClient, Rewrite};
 
 use super::stage::KEY;
-use super::{AgentCli, Endpoint, StageSetup, VendorApi};
+use super::{AgentCli, Endpoint, Retries, StageSetup, VendorApi};
 use crate::driver::check::{needed, optional};
 use crate::driver::{CommandLine, JsonLines, Offer};
 use crate::environment::Variables;
@@ -28,7 +28,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         optional("--resume", "going on with a session"),
     ],
     command,
-    parser: |now| Box::new(JsonLines::new(wire::GeminiFormat::new(now))),
+    parser: |here| Box::new(JsonLines::new(wire::GeminiFormat::new(here.clone()), here)),
     variables: &[
         "GEMINI_API_KEY",
         "GOOGLE_API_KEY",
@@ -121,6 +121,9 @@ fn places(_: &Variables) -> OwnPlaces {
 /// With another address it refuses to guess how to log in, so a file has to say it.
 const SETTINGS: &str = r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false},"telemetry":{"enabled":false}}"#;
 
+/// What makes it fail at once: by default it asks ten times.
+const NO_RETRIES: &str = r#""enableAutoUpdate":false,"maxAttempts":1,"retryFetchErrors":false"#;
+
 fn stage(endpoint: &Endpoint<'_>) -> StageSetup {
     let setup = StageSetup::with_variables([
         ("GOOGLE_GEMINI_BASE_URL", endpoint.url),
@@ -128,5 +131,9 @@ fn stage(endpoint: &Endpoint<'_>) -> StageSetup {
         ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ("GEMINI_CLI_NO_RELAUNCH", "1"),
     ]);
-    StageSetup { files: vec![(".gemini/settings.json", SETTINGS.to_owned())], ..setup }
+    let settings = match endpoint.retries {
+        Retries::Default => SETTINGS.to_owned(),
+        Retries::None => SETTINGS.replace(r#""enableAutoUpdate":false"#, NO_RETRIES),
+    };
+    StageSetup { files: vec![(".gemini/settings.json", settings)], ..setup }
 }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::{Activity, Denial, Timestamp, WireEnd, WireError, WireErrorKind, WireReport};
+use rehearsal_core::{Activity, Denial, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::document::{Document, LineStats};
 use super::failure::{self, Failure};
+use crate::driver::Here;
 use crate::driver::bounds::{
     ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, MESSAGE, cut, keep_ends, one_line,
 };
@@ -48,7 +49,7 @@ struct Event<'a> {
 
 /// The state of reading.
 pub(super) struct GeminiFormat {
-    now: Timestamp,
+    here: Here,
     report: WireReport,
     /// The answer since the last thing that was not an answer; it comes in pieces.
     answer: Ends,
@@ -66,9 +67,9 @@ pub(super) struct GeminiFormat {
 const MOST_DENIALS: usize = 100;
 
 impl GeminiFormat {
-    pub(super) fn new(now: Timestamp) -> Self {
+    pub(super) fn new(here: Here) -> Self {
         Self {
-            now,
+            here,
             report: WireReport::default(),
             answer: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT),
             answering: false,
@@ -160,8 +161,8 @@ impl GeminiFormat {
         let failure = json::read::<Failure<'_>>(event.error);
         self.report.end = Some(match (event.status.as_deref(), failure) {
             (Some("success"), _) => WireEnd::Success,
-            (_, Some(failure)) => failure.end(self.now),
-            (_, None) => failure::end_of_message(self.last_error.as_deref().unwrap_or_default(), self.now),
+            (_, Some(failure)) => failure.end(&self.here),
+            (_, None) => failure::end_of_message(self.last_error.as_deref().unwrap_or_default(), &self.here),
         });
     }
 
@@ -196,7 +197,7 @@ impl GeminiFormat {
         document.fill(&mut self.report);
         let warnings: Vec<Cow<'_, str>> = json::read(document.warnings).unwrap_or_default();
         self.stopped = warnings.iter().find(|warning| is_loop(warning)).map(|warning| cut(warning, MESSAGE));
-        self.report.end = Some(failure.map_or(WireEnd::Success, |failure| failure.end(self.now)));
+        self.report.end = Some(failure.map_or(WireEnd::Success, |failure| failure.end(&self.here)));
         self.report.final_text = answer.map(|text| keep_ends(text, END_OF_FINAL_TEXT)).unwrap_or_default();
         Reading::Event
     }
@@ -239,6 +240,12 @@ impl Format for GeminiFormat {
         }
     }
 
+    fn read_stderr(&mut self, line: &str, out: &mut Vec<Activity>) {
+        if let Some(message) = failure::retry(line) {
+            out.push(Activity::Retrying { message });
+        }
+    }
+
     fn has_ended(&self) -> bool {
         self.report.end.is_some()
     }
@@ -257,12 +264,12 @@ impl Format for GeminiFormat {
                 Some(WireEnd::Error(WireError { kind: WireErrorKind::Other, status: None, message }));
         }
         if let Some(WireEnd::Error(error)) = &report.end
-            && let Some(known) = failure::by_exit(error, close, self.now)
+            && let Some(known) = failure::by_exit(error, close, &self.here)
         {
             report.end = Some(known);
         }
         if report.end.is_none() && close.failed_by_itself() {
-            let (session_id, end) = failure::on_the_side(close, self.last_error.as_deref(), self.now);
+            let (session_id, end) = failure::on_the_side(close, self.last_error.as_deref(), &self.here);
             report.session_id = report.session_id.or(session_id);
             report.end = end;
         }

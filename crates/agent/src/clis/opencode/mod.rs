@@ -27,14 +27,16 @@ pub(super) static CLI: AgentCli = AgentCli {
     subcommand: &["run"],
     flags: &[
         needed("--format", "structured output"),
-        optional("--agent", "looking without changing"),
+        needed("--agent", "looking without changing"),
         optional("--auto", "running with `--trust`"),
         optional("--model", "choosing the model"),
         optional("--session", "going on with a session"),
         optional("--title", "no extra request for a title"),
+        optional("--print-logs", "failed requests as they happen"),
+        optional("--log-level", "no other logs"),
     ],
     command,
-    parser: |now| Box::new(JsonLines::new(wire::OpencodeFormat::new(now))),
+    parser: |here| Box::new(JsonLines::new(wire::OpencodeFormat::new(here.clone()), here)),
     sessions: Sessions { can_resume: true, reports_whole_session: false },
     // It asks any vendor.
     variables: &[
@@ -71,6 +73,8 @@ pub(super) static CLI: AgentCli = AgentCli {
         options: &[
             "-h, --help",
             "-v, --version",
+            "--print-logs",
+            "--log-level",
             "--pure",
             "-c, --continue",
             "-s, --session",
@@ -100,6 +104,9 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
     offer.option("--session", request.resume.as_deref());
     // With a title it asks no second model for one.
     offer.flag("--title", &[&format!("rehearsal {}", request.run)]);
+    // Without its log nobody sees that it tries a request again.
+    offer.flag("--print-logs", &[]);
+    offer.flag("--log-level", &["ERROR"]);
     offer.lost(request.budget.turns.is_some(), Feature::TurnLimit);
     for name in ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD", "OPENCODE_DISABLE_SHARE"] {
         offer.env(name, "1");

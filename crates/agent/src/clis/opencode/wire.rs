@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::{Activity, Denial, Timestamp, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
+use rehearsal_core::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use crate::driver::bounds::{ACTIVITY_TEXT, DETAIL, END_OF_FINAL_TEXT, Ends, MESS
 use crate::driver::fault::Fault;
 use crate::driver::json;
 use crate::driver::stream::{Close, Format, Reading, may_be_object};
-use crate::driver::{tool, wait};
+use crate::driver::{Here, tool, wait};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -107,7 +107,7 @@ enum Standing {
 
 /// The state of reading.
 pub(super) struct OpencodeFormat {
-    now: Timestamp,
+    here: Here,
     session_id: Option<String>,
     /// The texts of the last step.
     final_text: Ends,
@@ -125,9 +125,9 @@ const MOST_DENIALS: usize = 100;
 const REFUSALS: [&str; 2] = ["The user rejected permission", "The user has specified a rule which prevents"];
 
 impl OpencodeFormat {
-    pub(super) fn new(now: Timestamp) -> Self {
+    pub(super) fn new(here: Here) -> Self {
         Self {
-            now,
+            here,
             session_id: None,
             final_text: Ends::new(END_OF_FINAL_TEXT, END_OF_FINAL_TEXT),
             steps: 0,
@@ -154,7 +154,7 @@ impl OpencodeFormat {
             ("text", Some(part)) => self.text(part, out),
             ("tool_use", Some(part)) => self.tool_use(part, out),
             ("step_finish", Some(part)) => self.step_finish(part, out),
-            ("error", _) => self.standing = Standing::Failed(failure(event.error, self.now)),
+            ("error", _) => self.standing = Standing::Failed(failure(event.error, &self.here)),
             _ => {}
         }
         Reading::Event
@@ -234,10 +234,11 @@ impl OpencodeFormat {
     }
 }
 
-fn failure(error: Option<&RawValue>, now: Timestamp) -> WireEnd {
+fn failure(error: Option<&RawValue>, here: &Here) -> WireEnd {
+    let now = here.now();
     let Some(failure) = json::read::<Failure<'_>>(error) else {
         let message = json::text(error).unwrap_or(Cow::Borrowed("an error of unknown form"));
-        return Fault { message: &message, ..Fault::default() }.end(now);
+        return Fault { message: &message, ..Fault::default() }.end(here);
     };
     let name = json::text(failure.name).unwrap_or_default();
     let data = failure.data.as_ref();
@@ -249,7 +250,16 @@ fn failure(error: Option<&RawValue>, now: Timestamp) -> WireEnd {
         exact.or_else(|| wait::retry_after(&json::text(headers.retry_after)?, now))
     });
     let status = data.and_then(|data| json::read(data.status));
-    Fault { status, code: &name, message: &message, until }.end(now)
+    Fault { status, code: &name, message: &message, until }.end(here)
+}
+
+/// What its log says about a request that failed, and that it mostly tries again:
+/// `… level=ERROR … message="stream error" … error.error="AI_APICallError: busy"`.
+fn failed_request(line: &str) -> Option<String> {
+    let is_request = line.contains(" level=ERROR ") && line.contains(" message=\"stream error\" ");
+    let (_, error) = line.split_once(" error.error=\"").filter(|_| is_request)?;
+    let error = error.trim_end().trim_end_matches('"').trim_start_matches("AI_APICallError: ");
+    Some(one_line(&format!("a request failed: {error}"), MESSAGE))
 }
 
 impl Format for OpencodeFormat {
@@ -260,6 +270,12 @@ impl Format for OpencodeFormat {
         match json::line::<Event<'_>>(line) {
             Ok(event) => self.event(&event, out),
             Err(reason) => Reading::Broken(reason),
+        }
+    }
+
+    fn read_stderr(&mut self, line: &str, out: &mut Vec<Activity>) {
+        if let Some(message) = failed_request(line) {
+            out.push(Activity::Retrying { message });
         }
     }
 

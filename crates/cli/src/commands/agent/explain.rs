@@ -1,10 +1,12 @@
 //! `agent explain`: also how anyone reports an output that was misread.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use rehearsal_agent::driver::{ExplainFacts, Explanation, explain, parse_exit};
+use rehearsal_agent::driver::{ExplainFacts, Explanation, Here, explain, parse_exit};
+use rehearsal_core::VirtualClock;
 use rehearsal_core::config::DriverKind;
 
 use super::Done;
@@ -70,8 +72,9 @@ pub(super) fn run(args: &ExplainArgs, context: &Context) -> Done {
         _ => None,
     };
     let facts = ExplainFacts { changed, read_only: args.read_only };
+    let here = Here::of(Arc::new(VirtualClock::starting_at(context.now())), &context.environment);
     let explanation =
-        explain(args.driver, open(&args.stdout)?, &stderr, parse_exit(args.exit), facts, context.now())?;
+        explain(args.driver, open(&args.stdout)?, &stderr, parse_exit(args.exit), facts, &here)?;
     show(&explanation, context);
     if context.ui.json {
         // It carries its own version.

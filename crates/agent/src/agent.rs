@@ -6,7 +6,7 @@ use rehearsal_core::{Activity, RunReport};
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
-use crate::{Lease, Orphan, RunRequest};
+use crate::{ConfinedBy, Containment, Lease, Orphan, RunRequest};
 
 /// Told of everything an agent does, while it does it. Must not block.
 pub type Watch = Arc<dyn Fn(Activity) + Send + Sync>;
@@ -35,6 +35,11 @@ pub trait Agent: Send + Sync {
 
     /// What it does with sessions.
     fn sessions(&self) -> Sessions;
+
+    /// What keeps it within bounds.
+    fn confined_by(&self) -> ConfinedBy {
+        Containment::default().confined_by()
+    }
 }
 
 #[async_trait::async_trait]
@@ -59,5 +64,9 @@ impl<T: Agent + ?Sized> Agent for Arc<T> {
 
     fn sessions(&self) -> Sessions {
         (**self).sessions()
+    }
+
+    fn confined_by(&self) -> ConfinedBy {
+        (**self).confined_by()
     }
 }

@@ -63,6 +63,8 @@ pub struct AgentCli {
     pub requests: Option<ModelClient>,
     /// Whether it runs every command in a sandbox of its own, so that it needs none around it.
     pub confines_itself: bool,
+    /// Arguments with which it runs a command that does nothing in its own sandbox; none if it has none to try.
+    pub try_own_sandbox: Option<&'static [&'static str]>,
     /// How a stand-in imitates it.
     pub mock: MockCli,
 }

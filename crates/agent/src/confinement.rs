@@ -5,6 +5,8 @@
 //! hooks and the configuration of the repository, settings of the CLI that name commands. The network is there unless it is forbidden,
 //! because the model is.
 
+mod bounds;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings};
 use rehearsal_sandbox::{
@@ -15,6 +17,8 @@ use crate::clis::AgentCli;
 use crate::environment::Variables;
 use crate::git::git_places;
 use crate::{CommandLine, Driver, Permission, RunRequest};
+
+pub use bounds::{Bounds, ConfinedBy};
 
 /// What keeps the agents of one profile within bounds.
 #[derive(Debug, Clone)]
@@ -76,12 +80,32 @@ impl Containment {
             SandboxLevel::BestEffort => Demand::BestEffort,
             SandboxLevel::Required => Demand::Required,
             SandboxLevel::Auto if cli.confines_itself => return Self::OwnRules(NoSandbox::ConfinesItself),
-            SandboxLevel::Auto => match missing_layers(project) {
+            SandboxLevel::Auto => match Self::missing(settings, project) {
                 None => Demand::Required,
                 Some(why) => return Self::OwnRules(NoSandbox::Unavailable { why }),
             },
         };
         Self::Sandbox(Confinement::new(settings, cli, demand))
+    }
+
+    /// What the full sandbox of an agent lacks on this machine; none if it lacks nothing.
+    pub fn missing(settings: &SandboxSettings, project: &Utf8Path) -> Option<String> {
+        let mut policy = Policy::new(project);
+        policy.mode = ProjectMode::Writable;
+        policy.network = Network::Allowed;
+        policy.limits = limits(settings);
+        match Sandbox::prepare(&policy) {
+            Ok(sandbox) => {
+                let missing = sandbox.report().missing();
+                let name = |(layer, report): &(Layer, &LayerReport)| match &report.why {
+                    Some(why) => format!("{layer} ({why})"),
+                    None => layer.to_string(),
+                };
+                let names: Vec<String> = missing.iter().map(name).collect();
+                (!names.is_empty()).then(|| names.join(", "))
+            }
+            Err(error) => Some(error.to_string()),
+        }
     }
 
     /// What is executed for a request. In a full sandbox the rules of the agent's CLI are switched off, since ours decide what it
@@ -104,24 +128,13 @@ impl Containment {
     }
 }
 
-/// What the full sandbox of an agent lacks on this machine; none if it lacks nothing.
-fn missing_layers(project: &Utf8Path) -> Option<String> {
-    let mut policy = Policy::new(project);
-    policy.mode = ProjectMode::Writable;
-    policy.network = Network::Allowed;
-    policy.limits =
-        Limits { memory: None, cpus: None, processes: None, open_files: None, files: PRIVATE_FILES };
-    match Sandbox::prepare(&policy) {
-        Ok(sandbox) => {
-            let missing = sandbox.report().missing();
-            let name = |(layer, report): &(Layer, &LayerReport)| match &report.why {
-                Some(why) => format!("{layer} ({why})"),
-                None => layer.to_string(),
-            };
-            let names: Vec<String> = missing.iter().map(name).collect();
-            (!names.is_empty()).then(|| names.join(", "))
-        }
-        Err(error) => Some(error.to_string()),
+fn limits(settings: &SandboxSettings) -> Limits {
+    Limits {
+        memory: settings.max_memory.map(|size| size.0),
+        cpus: settings.max_cpus,
+        processes: settings.max_processes.map(u64::from),
+        open_files: None,
+        files: PRIVATE_FILES,
     }
 }
 
@@ -139,13 +152,7 @@ impl Confinement {
                 Some(ProjectAccess::ReadOnly) => ProjectMode::ReadOnly,
             },
             network: if settings.allow_network { Network::Allowed } else { Network::Private },
-            limits: Limits {
-                memory: settings.max_memory.map(|size| size.0),
-                cpus: settings.max_cpus,
-                processes: settings.max_processes.map(u64::from),
-                open_files: None,
-                files: PRIVATE_FILES,
-            },
+            limits: limits(settings),
             protected: Vec::new(),
         }
     }
@@ -177,6 +184,21 @@ impl Confinement {
 
     /// What holds for one run, whose variables are `env`. What a run writes that only looks is thrown away.
     pub fn policy(&self, request: &RunRequest, env: &Variables) -> Policy {
+        self.create_kept(env);
+        self.granted(request, env)
+    }
+
+    /// What its CLI keeps would be created inside and lost; where it cannot be created, it is.
+    fn create_kept(&self, env: &Variables) {
+        let home = env.get("HOME").map(Utf8Path::new);
+        let kept = self.cli.map(|cli| (cli.places)(env).kept).unwrap_or_default();
+        for directory in kept.iter().map(|directory| below(home, directory)) {
+            let _is_lost = directory.is_absolute().then(|| fs_err::create_dir_all(directory));
+        }
+    }
+
+    /// The same, and nothing is created.
+    fn granted(&self, request: &RunRequest, env: &Variables) -> Policy {
         let mode = match (request.permission, self.mode) {
             (Permission::Plan, ProjectMode::Writable) => ProjectMode::Overlay,
             (_, mode) => mode,
@@ -221,11 +243,6 @@ impl Confinement {
             policy.readable.extend(git.written);
         }
         let own = self.cli.map(|cli| (cli.places)(env)).unwrap_or_default();
-        for directory in &own.kept {
-            let directory = below(policy.home.as_deref(), directory);
-            // It would be made inside and lost; where it cannot be made, it is.
-            let _is_lost = directory.is_absolute().then(|| fs_err::create_dir_all(directory));
-        }
         policy.own.extend(own.kept.into_iter().chain(own.known));
         policy.protected.extend(own.obeyed);
         // git's identity; as a file of a directory that is known for secrets.

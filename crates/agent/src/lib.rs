@@ -28,7 +28,9 @@ mod scripted;
 pub use agent::{Agent, Watch};
 pub use clis::crew::{CrewLine, CrewOrder};
 pub use clis::{AgentCli, cli_of};
-pub use confinement::{Confinement, Containment, NoSandbox, OBEYED_IN_PROJECT, OwnPlaces};
+pub use confinement::{
+    Bounds, ConfinedBy, Confinement, Containment, NoSandbox, OBEYED_IN_PROJECT, OwnPlaces,
+};
 pub use driver::{CommandLine, Driver, WireParser};
 pub use process_agent::{Graces, Orphan, ProcessAgent, release_git_locks};
 pub use rehearsal_core::RunReport;

@@ -5,6 +5,7 @@ mod adopt;
 mod calls;
 mod drive;
 mod files;
+mod hidden;
 mod hindrance;
 mod spool;
 
@@ -23,7 +24,7 @@ use rehearsal_sandbox::SandboxReport;
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
-use crate::confinement::{Confinement, Containment, NoSandbox};
+use crate::confinement::{ConfinedBy, Confinement, Containment, NoSandbox};
 use crate::driver::Here;
 use crate::environment::{Variables, agent_environment};
 use crate::git::Snapshot;
@@ -33,7 +34,7 @@ use crate::result_file::{read_report, read_result, scrub};
 use crate::{Agent, CommandLine, Driver, Lease, Permission, RunReport, RunRequest, Watch};
 use adopt::Memo;
 use drive::{Drive, Driven};
-use files::{PROMPT_FILE, RunFiles};
+use files::{PROMPT_FILE, RunFiles, STDOUT_LOG};
 use hindrance::Hindrance;
 use spool::Spool;
 
@@ -140,6 +141,10 @@ impl Agent for ProcessAgent {
     fn sessions(&self) -> Sessions {
         self.driver.cli().sessions
     }
+
+    fn confined_by(&self) -> ConfinedBy {
+        self.containment.confined_by()
+    }
 }
 
 /// What is known of a run so far.
@@ -203,6 +208,7 @@ impl Attempt<'_> {
             // It has a temporary directory of its own, where everybody looks for one.
             env.remove("TMPDIR");
         }
+        let policy = sandbox.clone();
         let spec = SpawnSpec { program, args, cwd: request.working_dir.clone(), env, sandbox };
         let beginning = Box::pin(self.begin(spec, &mut files, found));
         let Some(started) = self.cancel.run_until_cancelled(beginning).await else {
@@ -213,7 +219,10 @@ impl Attempt<'_> {
         found.note_sandbox(&process);
         let drive = self.drive(files);
         let driven = drive.until_over(process, stdin, &self.cancel).await;
-        self.conclude(driven, before, found).await
+        let concluded = self.conclude(driven, before, found).await;
+        let log = request.run_dir.join(STDOUT_LOG);
+        found.warnings.extend(policy.and_then(|policy| hidden::withheld(&log, &policy)));
+        concluded
     }
 
     fn drive(&self, files: RunFiles) -> Drive {

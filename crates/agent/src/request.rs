@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 pub use rehearsal_core::config::PermissionMode as Permission;
+use rehearsal_core::config::Profile;
 use rehearsal_core::{Budget, RunId, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,32 @@ pub struct RunRequest {
     pub lease: Option<Lease>,
     /// Where it can be adopted under its lease, should we die; none: it ends with us.
     pub rendezvous: Option<Rendezvous>,
+}
+
+impl RunRequest {
+    /// What a profile says about its runs. It has no task and no prompt yet.
+    pub fn of_profile(profile: &Profile, run: RunId, working_dir: Utf8PathBuf, run_dir: Utf8PathBuf) -> Self {
+        Self {
+            run,
+            task: TaskId::from_random(0),
+            prompt: String::new(),
+            working_dir,
+            run_dir,
+            model: profile.model.clone(),
+            system_prompt: profile.system_prompt.clone(),
+            permission: profile.permission,
+            allow: Vec::new(),
+            timeout: Some(profile.timeout.0),
+            idle_timeout: Some(profile.idle_timeout.0),
+            calls: CallLimits { repeated: profile.repeated_calls, all: profile.tool_calls },
+            budget: Budget::default(),
+            env_grants: profile.pass_env.clone(),
+            env: profile.env.clone(),
+            resume: None,
+            lease: None,
+            rendezvous: None,
+        }
+    }
 }
 
 /// How often an agent may call tools before its run has run away; zero: any number.

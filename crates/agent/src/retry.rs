@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::clis::Sessions;
-use crate::{Agent, Lease, Orphan, RunReport, RunRequest, Watch};
+use crate::{Agent, ConfinedBy, Lease, Orphan, RunReport, RunRequest, Watch};
 
 mod spent;
 
@@ -110,6 +110,10 @@ impl<A: Agent> Agent for Retrying<A> {
 
     fn sessions(&self) -> Sessions {
         self.agent.sessions()
+    }
+
+    fn confined_by(&self) -> ConfinedBy {
+        self.agent.confined_by()
     }
 }
 

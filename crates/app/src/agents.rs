@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::project::{Project, ProjectError};
 
-pub use check::{CheckDocument, CheckError, CheckRow, check};
+pub use check::{Ability, CheckDocument, CheckError, CheckRequest, CheckRow, Seen, check};
 
 /// `agent list --json`.
 #[derive(Debug, Serialize)]

@@ -1,5 +1,7 @@
 //! Evals: which there are, how they are run, and what came of a run.
 
+mod import;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -26,6 +28,11 @@ use tokio_util::sync::CancellationToken;
 use crate::cassettes::{CassetteError, path_of};
 use crate::file::{FileError, is_yaml, read_text, yaml_files};
 use crate::project::{Project, ProjectError};
+
+pub use import::{
+    ImportDocument, ImportError, ImportFile, ImportHistory, ImportOutput, ImportTo, Mined, import,
+    import_history,
+};
 
 /// The evals of a project.
 pub struct Evals {

@@ -100,6 +100,11 @@ impl Destination {
         Ok(Self { root, base, forge })
     }
 
+    /// A bare repository of ours at `path`.
+    pub(crate) fn ours(root: &Utf8Path, base: &str, path: Utf8PathBuf) -> Self {
+        Self { root: root.to_owned(), base: base.to_owned(), forge: ChosenForge::Ours { path } }
+    }
+
     /// Creates what is missing, and checks whether it can be used.
     pub async fn open(&self) -> Result<(Outlet, Option<Notice>), OutletError> {
         let outlet = |remote: &str, forge, landing| Outlet {

@@ -35,6 +35,15 @@ pub fn scratch(prefix: &str) -> Result<(Utf8PathBuf, TempDir), ProjectError> {
     Ok((path, scratch))
 }
 
+/// The same outside of `/tmp` where possible: some agent CLIs make `/tmp` writable, and keep no helpers below it.
+pub(crate) fn scratch_outside_tmp(prefix: &str) -> Result<(Utf8PathBuf, TempDir), ProjectError> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix(prefix);
+    let scratch = builder.tempdir_in("/var/tmp").or_else(|_| builder.tempdir())?;
+    let path = Utf8PathBuf::from_path_buf(scratch.path().canonicalize()?).map_err(ProjectError::NotUtf8)?;
+    Ok((path, scratch))
+}
+
 /// The worktrees of a repository, where its settings want them.
 pub async fn open_worktrees(settings: &Settings, project: &Project) -> Result<Worktrees, WorktreesError> {
     let under = worktrees(settings, project)?;

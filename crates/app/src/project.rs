@@ -86,7 +86,9 @@ pub enum ProjectError {
 impl Project {
     /// The repository around the caller's directory: the nearest one above it with `.rehearsal` or `.git`.
     pub fn open(caller: &Caller) -> Result<Self, ProjectError> {
-        let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || dir.join(".git").exists();
+        // Some agent CLIs leave an empty `.git` in directories that they write: git ignores it, too.
+        let is_repository = |git: Utf8PathBuf| git.is_file() || git.join("HEAD").exists();
+        let is_root = |dir: &&Utf8Path| dir.join(DIRECTORY).is_dir() || is_repository(dir.join(".git"));
         let root = caller.directory.ancestors().find(is_root);
         let root = root.ok_or_else(|| ProjectError::NoRepository { directory: caller.directory.clone() })?;
         Ok(Self::at(root, caller))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rehearsal_agent::Containment;
+use rehearsal_agent::Bounds;
 use rehearsal_core::config::{Overrides, Profile, TestingSettings};
 use rehearsal_core::{AgentName, Notice, SessionName};
 use rehearsal_engine::{
@@ -39,8 +39,8 @@ pub struct Preview {
     pub task: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What would keep the agent within bounds.
-    pub containment: Containment,
+    /// What would be granted to the agent.
+    pub bounds: Bounds,
     /// What this version of the agent cannot do.
     pub warnings: Vec<Notice>,
     /// What it would be told.
@@ -126,9 +126,9 @@ impl SessionLoop {
         let line = setup.command_line(&request);
         let mut command = vec![line.program];
         command.extend(line.args);
+        let bounds = setup.bounds(&request);
         let (task, prompt) = (task.id.to_string(), request.prompt);
-        let containment = setup.containment().clone();
-        Ok(Preview { task, command, containment, warnings: line.warnings, prompt })
+        Ok(Preview { task, command, bounds, warnings: line.warnings, prompt })
     }
 }
 

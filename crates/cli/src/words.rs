@@ -1,5 +1,8 @@
 //! Numbers as people read them.
 
+mod bounds;
+pub(crate) mod check;
+pub(crate) mod doctor;
 mod notice;
 
 use std::time::Duration;
@@ -8,7 +11,8 @@ use rehearsal_app::testing::FoundTests;
 pub(crate) use rehearsal_app::text::cost;
 use rehearsal_core::{Timestamp, Tokens};
 
-pub(crate) use notice::{containment, notice, remedy};
+pub(crate) use bounds::{confined, confined_agents, granted};
+pub(crate) use notice::{notice, remedy};
 
 /// `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(duration: Duration) -> String {

@@ -52,6 +52,8 @@ pub enum Notice {
     NotSandboxed { why: String },
     /// Some layers of the sandbox do not hold fully: each with the reason.
     SandboxIncomplete { missing: BTreeMap<Layer, Option<String>> },
+    /// The sandbox hid paths that a command of the agent wanted to read, or protected paths that it wanted to write.
+    WithheldBySandbox { read: Vec<String>, write: Vec<String> },
     /// The agent reached a limit of its sandbox.
     LimitReached { limit: Limit },
     /// The run's supervisor was killed from outside, and the agent with it.

@@ -8,7 +8,7 @@ use rehearsal_agent::driver::check::{Need, capability_table};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::probe::{Probed, probe};
 use rehearsal_agent::{
-    Agent, CommandLine, Confinement, Containment, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent,
+    Agent, Bounds, CommandLine, Confinement, Containment, CrewOrder, Driver, OBEYED_IN_PROJECT, ProcessAgent,
     Retrying, RunRequest, cli_of,
 };
 use rehearsal_core::config::{DriverKind, Origin, Profile};
@@ -20,6 +20,7 @@ pub struct AgentSetup {
     agent: Arc<dyn Agent>,
     driver: Driver,
     containment: Containment,
+    ours: Variables,
     /// What whoever sees its command line should know.
     note: Option<Notice>,
 }
@@ -61,9 +62,21 @@ impl AgentSetup {
     ) -> BoxFuture<'a, Result<Self, SetupError>> {
         Box::pin(async move {
             let probed = probed(profile, &ours, working_dir).await?;
-            check_flags(profile, &probed)?;
-            Ok(Self::of(profile, &probed, ours, clock, working_dir, reach))
+            Self::of_probed(profile, &probed, ours, clock, working_dir, reach)
         })
+    }
+
+    /// The agent of a program that was asked for its flags.
+    pub fn of_probed(
+        profile: &Profile,
+        probed: &Probed,
+        ours: Variables,
+        clock: Arc<dyn Clock>,
+        working_dir: &Utf8Path,
+        reach: Reach,
+    ) -> Result<Self, SetupError> {
+        check_flags(profile, probed)?;
+        Ok(Self::of(profile, probed, ours, clock, working_dir, reach))
     }
 
     /// The agent as it would be if its program were here: to be shown, for what its program can do is not known.
@@ -92,14 +105,14 @@ impl AgentSetup {
     ) -> Self {
         let driver = driver_of(profile, probed, profile.args.clone(), working_dir);
         let containment = containment_of(profile, working_dir);
-        let process =
-            ProcessAgent::new(driver.clone(), ours, Arc::clone(&clock)).contained(containment.clone());
+        let process = ProcessAgent::new(driver.clone(), ours.clone(), Arc::clone(&clock))
+            .contained(containment.clone());
         let process = match reach {
             Reach::ItsVendor => process,
             Reach::Stage => process.without_grants(),
         };
         let agent = Arc::new(Retrying::new(process, clock, crate::random_bits()));
-        Self { agent, driver, containment, note: None }
+        Self { agent, driver, containment, ours, note: None }
     }
 
     /// The agent.
@@ -114,9 +127,9 @@ impl AgentSetup {
         line
     }
 
-    /// What keeps it within bounds.
-    pub fn containment(&self) -> &Containment {
-        &self.containment
+    /// What a request grants it.
+    pub fn bounds(&self, request: &RunRequest) -> Bounds {
+        self.containment.bounds(&self.driver, request, &self.ours)
     }
 }
 
@@ -154,8 +167,8 @@ async fn probed(profile: &Profile, ours: &Variables, working_dir: &Utf8Path) -> 
     Ok(probe(cli, &program, args, ours, &Launcher::default(), working_dir).await?)
 }
 
-/// A confined agent cannot change what says how it is confined.
-fn containment_of(profile: &Profile, project: &Utf8Path) -> Containment {
+/// What keeps the agents of a profile within bounds. A confined one cannot change what says how it is confined.
+pub fn containment_of(profile: &Profile, project: &Utf8Path) -> Containment {
     match Containment::new(&profile.sandbox, cli_of(profile.driver), project) {
         Containment::Sandbox(confinement) => {
             let obeyed = OBEYED_IN_PROJECT.map(|name| project.join(".rehearsal").join(name));
@@ -191,6 +204,12 @@ pub(crate) fn own_program() -> String {
     let path = path.unwrap_or_else(|_| "rehearsal".to_owned());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+/// What an agent has to run for its work, whatever the rules of its CLI.
+pub fn allowed_commands(test_command: Option<&str>) -> Vec<String> {
+    let always = ["git add", "git commit", "rehearsal"].map(str::to_owned);
+    always.into_iter().chain([own_program()]).chain(test_command.map(str::to_owned)).collect()
 }
 
 /// The program of a profile: a name on the PATH, or a path. That of the crew is our own.

@@ -23,7 +23,7 @@ mod tester;
 pub mod why;
 mod worker;
 
-pub use agents::{AgentSetup, Reach, SetupError, driver_of, program_of};
+pub use agents::{AgentSetup, Reach, SetupError, allowed_commands, containment_of, driver_of, program_of};
 pub use checker::{CheckWanted, Checker};
 pub use clock::SystemClock;
 pub use draws::Draws;

@@ -76,8 +76,9 @@ pub(crate) const SECRETS: &[&str] = &[
     ".local/share/opencode",
 ];
 
-/// Where the machine keeps homes and what belongs to running sessions. Sockets of other services lie in `/run`.
-pub(crate) const HIDDEN: &[&str] = &["/home", "/root", "/run", "/tmp", "/var/tmp"];
+/// Where the machine keeps homes and what belongs to running sessions: hidden, unless a policy shows it. Sockets of other services
+/// lie in `/run`.
+pub const HIDDEN: &[&str] = &["/home", "/root", "/run", "/tmp", "/var/tmp"];
 
 /// Files of the system that only root can read. They matter when we are root: the files then belong to us inside as well.
 pub(crate) const SYSTEM_SECRETS: &[&str] = &[

@@ -54,7 +54,7 @@ mod written;
 pub use command::Command;
 pub use confined::{Confined, Ended, Status};
 pub use error::{SandboxError, Stage};
-pub use home::{READABLE_IN_HOME, holds_secrets};
+pub use home::{HIDDEN, READABLE_IN_HOME, holds_secrets};
 pub use policy::{Limits, Network, Policy};
 pub use probe::probe;
 pub use rehearsal_core::sandbox::{

@@ -21,6 +21,9 @@ pub struct Exchange {
     pub tools: Vec<String>,
     /// What the user said last, at most its last 200 bytes.
     pub said: String,
+    /// What the tools returned that were called last, at most the last 200 bytes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub returned: String,
     /// What was answered.
     pub answered: Answered,
     /// What a vendor would have refused.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use hyper::StatusCode;
 use rehearsal_core::ModelClient;
-use rehearsal_llm::chat::{ChatResponse, ToolDefinition};
+use rehearsal_llm::chat::{ChatRequest, ChatResponse, ToolDefinition, ToolResult};
 use rehearsal_llm::wire::Dialect;
 
 use crate::answering::{answer, error, refusal, response};
@@ -200,9 +200,15 @@ fn exchange(asked: &Asked, request: Option<&Request>, answered: Answered) -> Exc
         messages: chat.map_or(0, |chat| chat.messages.len()),
         tools: chat.map(|chat| names(&chat.tools)).unwrap_or_default(),
         said: chat.map(|chat| end_of(&chat.last_user_text())).unwrap_or_default(),
+        returned: chat.map(returned).unwrap_or_default(),
         answered,
         findings: Vec::new(),
     }
+}
+
+fn returned(chat: &ChatRequest) -> String {
+    let results: Vec<String> = chat.last_results().map(ToolResult::text).collect();
+    end_of(&results.join(" "))
 }
 
 /// More than any agent offers.

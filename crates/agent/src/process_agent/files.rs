@@ -94,7 +94,7 @@ impl RunFiles {
     }
 }
 
-const STDOUT_LOG: &str = "stdout.log";
+pub(super) const STDOUT_LOG: &str = "stdout.log";
 const STDERR_LOG: &str = "stderr.log";
 const ACTIVITY_LOG: &str = "activity.jsonl";
 

@@ -1,8 +1,13 @@
 //! What a worker came to: each task, and what is left.
 
+use std::collections::BTreeMap;
+
+use rehearsal_agent::ConfinedBy;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
-use rehearsal_core::{FlowName, Oid, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor};
+use rehearsal_core::{
+    AgentName, FlowName, Oid, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor,
+};
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
 use rehearsal_store::{Scope, StatusFilter, TaskQuery};
@@ -27,6 +32,8 @@ pub struct WorkDocument {
     pub cost_usd: Option<f64>,
     /// Runs that did not tell.
     pub runs_without_cost: u32,
+    /// What kept its agents within bounds, by the names of those that ran.
+    pub confined_by: BTreeMap<AgentName, ConfinedBy>,
     /// Lanes that stand still.
     pub held: Vec<HeldLane>,
     /// How many tasks are not over, in the session or in all.
@@ -126,6 +133,7 @@ impl Worked {
             runs: u32::try_from(summary.runs.len()).unwrap_or(u32::MAX),
             cost_usd: summary.cost_usd,
             runs_without_cost: summary.runs_without_cost,
+            confined_by: summary.confined_by.clone(),
             held: held.map(|(lane, hold)| HeldLane { lane: lane.clone(), hold: hold.clone() }).collect(),
             open: counts.open,
             blocked: counts.by_status.get("blocked").copied().unwrap_or(0),

@@ -19,7 +19,7 @@ pub(crate) enum AgentCommand {
     /// List the agents, and whether their programs are here
     #[command(after_help = "Example: rehearsal agent list")]
     List,
-    /// Run an agent's CLI through a short list of what it must be able to do
+    /// Try out whether an agent's CLI can do all that a run needs, with a fake model
     Check(check::CheckArgs),
     /// Say which outcome a recorded output leads to, and by which evidence
     Explain(explain::ExplainArgs),

@@ -23,8 +23,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::ui::Document;
 #[cfg(all(test, feature = "schema"))]
-pub(crate) use import::ImportDocument;
-#[cfg(all(test, feature = "schema"))]
 pub(crate) use report::{CompareDocument, EvalDocument, EvalListDocument};
 
 #[derive(Debug, Subcommand)]

@@ -6,6 +6,7 @@ pub(crate) mod view;
 use std::sync::Arc;
 
 use clap::Args;
+use rehearsal_agent::Bounds;
 use rehearsal_app::command_line::quote;
 use rehearsal_app::project::Project;
 use rehearsal_app::session_loop::{LoopRequest, Preview, prepare};
@@ -83,8 +84,8 @@ pub(crate) struct DryRun {
     task: String,
     /// The program and its arguments.
     command: Vec<String>,
-    /// What would keep the agent within bounds.
-    confined: String,
+    /// What would keep the agent within bounds, and what it would be granted.
+    bounds: Bounds,
     /// What this version of the agent cannot do.
     warnings: Vec<String>,
     /// What it would be told.
@@ -150,18 +151,20 @@ fn overrides(args: &RunArgs) -> Overrides {
 
 async fn dry_run(request: LoopRequest, project: &Project, context: &Context) -> Done {
     let prepared = prepare(request, project, control(false, context)).await?;
-    let Preview { task, command, containment, warnings, prompt } = prepared.preview().await?;
+    let Preview { task, command, bounds, warnings, prompt } = prepared.preview().await?;
     let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
-    let confined = words::containment(&containment);
     let warnings: Vec<String> = warnings.iter().map(words::notice).collect();
     let ui = context.ui;
     ui.say(format!("# command (the prompt goes to its standard input)\n{}", harmless(&quoted.join(" "))));
-    ui.say(format!("# {}", harmless(&confined)));
+    ui.say(format!("# {}", harmless(&words::confined(&bounds.by))));
+    for line in words::granted(&bounds) {
+        ui.say(format!("#   {}", harmless(&line)));
+    }
     for warning in &warnings {
         ui.say(format!("# note: {}", harmless(warning)));
     }
     ui.say(format!("\n# prompt for task {task}\n{}", harmless(&prompt)));
-    ui.document(DryRun { task, command, confined, warnings, prompt });
+    ui.document(DryRun { task, command, bounds, warnings, prompt });
     Ok(Exit::Ok)
 }
 

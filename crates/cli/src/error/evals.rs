@@ -1,6 +1,6 @@
 //! Why evals cannot be run or read, and what to do about it.
 
-use rehearsal_app::evals::EvalsError;
+use rehearsal_app::evals::{EvalsError, ImportError};
 use rehearsal_eval::run::{FindRunError, Obstacle, TrialError};
 
 use super::CliError;
@@ -54,6 +54,27 @@ impl From<EvalsError> for CliError {
             EvalsError::Find(error) => error.into(),
             EvalsError::Cassette(error) => error.into(),
             EvalsError::Project(error) => error.into(),
+        }
+    }
+}
+
+impl From<ImportError> for CliError {
+    fn from(error: ImportError) -> Self {
+        let this = Self::usage(error.to_string());
+        match error {
+            ImportError::UnknownFormat { .. } => {
+                this.hint("say what it is: --format promptfoo, or --format swe-bench")
+            }
+            ImportError::Name { .. } => {
+                this.hint("up to 60 letters, digits, `-`, `_` and `.`; it names files")
+            }
+            ImportError::Exists { .. } => {
+                this.hint("give it another name: --as NAME, or write it elsewhere: --output FILE")
+            }
+            ImportError::File(error) => error.into(),
+            ImportError::Git(error) => Self::of(Exit::Git, &error),
+            ImportError::Project(error) => error.into(),
+            ImportError::Io(error) => error.into(),
         }
     }
 }

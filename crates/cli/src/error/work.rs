@@ -53,6 +53,10 @@ impl From<CheckError> for CliError {
         match error {
             CheckError::Program(error) => Self::of(Exit::Usage, &error),
             CheckError::Git(error) => error.into(),
+            CheckError::Role(error) => error.into(),
+            CheckError::Outlet(error) => error.into(),
+            CheckError::Worktree(error) => Self::of(Exit::Internal, &error),
+            CheckError::Work(error) => error.into(),
             CheckError::Project(error) => error.into(),
         }
     }

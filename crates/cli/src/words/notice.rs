@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use rehearsal_agent::{Containment, NoSandbox};
 use rehearsal_app::command_line;
 use rehearsal_core::sandbox::{Layer, Limit};
 use rehearsal_core::{Feature, NextAction, Notice};
@@ -49,6 +48,16 @@ pub(crate) fn notice(notice: &Notice) -> String {
                 None => layer.to_string(),
             };
             format!("the sandbox is incomplete: {}", listed(missing.iter().map(layer)))
+        }
+        N::WithheldBySandbox { read, write } => {
+            let line = |key: &str, paths: &[String]| {
+                (!paths.is_empty()).then(|| format!("{key}: [{}]", paths.join(", ")))
+            };
+            let lines = [line("read", read), line("write", write)].into_iter().flatten();
+            format!(
+                "a command of the agent failed on what the sandbox withholds; if it needs that, add to the agent: `sandbox: {{ {} }}`",
+                listed(lines)
+            )
         }
         N::LimitReached { limit } => reached(*limit).into(),
         N::SupervisorKilled => "the run's supervisor was killed from outside; the agent died with it".into(),
@@ -213,29 +222,6 @@ fn listed(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// What keeps an agent within bounds.
-pub(crate) fn containment(containment: &Containment) -> String {
-    match containment {
-        Containment::Sandbox(confinement) if confinement.is_full() => {
-            "confined by the full sandbox; the agent's own permission rules are off".into()
-        }
-        Containment::Sandbox(_) => {
-            "confined as far as the system can, and by the agent's own permission rules".into()
-        }
-        Containment::OwnRules(NoSandbox::Off) => {
-            "not confined: `sandbox: off`; only the agent's own permission rules apply".into()
-        }
-        Containment::OwnRules(NoSandbox::ConfinesItself) => {
-            "each of its commands is confined by the sandbox".into()
-        }
-        Containment::OwnRules(NoSandbox::Unavailable { why }) => {
-            format!(
-                "not confined, because the sandbox is not available here ({why}); only the agent's own permission rules apply"
-            )
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rehearsal_core::OutcomeName;
@@ -262,6 +248,13 @@ mod tests {
             (
                 Notice::LeftoversKilled { count: 3, names },
                 "ended processes that had outlived the agent: 3 (`sh`, `sleep`, …)",
+            ),
+            (
+                Notice::WithheldBySandbox {
+                    read: vec!["/home/ann/sdk".to_owned()],
+                    write: vec!["/srv/cache".to_owned()],
+                },
+                "a command of the agent failed on what the sandbox withholds; if it needs that, add to the agent: `sandbox: { read: [/home/ann/sdk], write: [/srv/cache] }`",
             ),
             (
                 Notice::NotRetried { outcome: OutcomeName::Overloaded, error: None },

@@ -118,6 +118,9 @@ fn a_dry_run_shows_the_command_and_the_prompt_and_runs_nothing() {
     # command (the prompt goes to its standard input)
     [PROGRAM] mock-agent --as claude --script [SCRATCH]/agent/script.yaml --print --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools 'Bash(git add:*),Bash(git commit:*),Bash(rehearsal:*),Bash([PROGRAM]:*)' --add-dir [STATE]/runs/[RUN] --setting-sources '' --disable-slash-commands --model sonnet --append-system-prompt 'Be brief.' --max-budget-usd 2
     # not confined: `sandbox: off`; only the agent's own permission rules apply
+    #   `permission: accept_edits`: it may edit files
+    #   may write: [REPO], [STATE]/runs/[RUN]
+    #   allowed commands: git add, git commit, rehearsal, [PROGRAM]
 
     # prompt for task [TASK-1]
     Do Say hello now.
@@ -134,10 +137,16 @@ fn a_dry_run_needs_no_program() {
         "agents:\n  implementer:\n    driver: claude\n    program: no-such-claude\n    system_prompt: Be brief.\n",
     );
     env.file(".rehearsal/prompts/loop.md", "Do {{ current.title }} now.\n");
-    assert_snapshot!(env.run(&["run", "--dry-run"]), @"
+    // Our own program is named where it is in a home.
+    let output = env.run(&["run", "--dry-run"]).to_string().replace(", [PROGRAM]\n", "\n");
+    assert_snapshot!(output, @"
     # command (the prompt goes to its standard input)
     no-such-claude --print --output-format stream-json --verbose --dangerously-skip-permissions --setting-sources '' --disable-slash-commands --append-system-prompt 'Be brief.' --max-budget-usd 1.5
     # confined by the full sandbox; the agent's own permission rules are off
+    #   can write: [REPO], [STATE]/runs/[RUN], [REPO]/.git
+    #   except: [REPO]/.rehearsal/config.yaml, [REPO]/.rehearsal/prompts, [REPO]/.git/hooks, [REPO]/.git/config, [REPO]/.git/rehearsal-state
+    #   can also read: [SCRATCH]/bin
+    #   network: allowed
     # note: `no-such-claude` was not found, so it could not be asked which of these flags it has
 
     # prompt for task [TASK-1]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::env::TestEnv;
 use crate::stage::OpenStage;
-use crate::staged_agents::TASK;
+use crate::staged_agents::{TASK, more_agents};
 
 /// The directory with the real CLIs.
 pub(crate) fn agents() -> Option<String> {
@@ -29,20 +29,75 @@ fn env_with(driver: &str, directory: &str, more: &str) -> TestEnv {
     env
 }
 
+/// The whole check, in our sandbox and under the CLI's own rules.
+#[track_caller]
+fn conforms(driver: &str, directory: &str) {
+    for sandbox in ["auto", "off"] {
+        let env = env_with(driver, directory, &format!("    sandbox: {sandbox}"));
+        if ["gemini", "opencode"].contains(&driver) {
+            assert!(env.has_tool("node") && env.has_tool("bash"));
+        }
+        // The machine of a test is busy.
+        let document = env.run(&["agent", "check", "implementer", "--timeout", "2m", "--json"]).document();
+        assert_eq!(document["conforms"], true, "{driver} {sandbox} {document:#}");
+        let rows = document["checks"].as_array().unwrap().iter();
+        let tried: Vec<&str> = rows.map(|row| row["what"].as_str().unwrap()).collect();
+        let all = [
+            "found",
+            "version",
+            "flags",
+            "confinement",
+            "edits",
+            "runs_tests",
+            "commits",
+            "reports",
+            "decides",
+            "ends_when_killed",
+        ];
+        assert_eq!(tried, all, "{driver} {sandbox}");
+        let by = if sandbox == "auto" { "sandbox" } else { "own_rules" };
+        assert_eq!(document["bounds"]["by"]["kind"], by);
+    }
+}
+
 #[test]
-fn the_installed_clis_conform_without_spending_a_token() {
+fn claude_does_all_that_a_run_needs_without_spending_a_token() {
+    let Some(directory) = agents() else { return };
+    conforms("claude", &directory);
+}
+
+#[test]
+fn codex_does_all_that_a_run_needs_without_spending_a_token() {
+    let Some(directory) = agents() else { return };
+    conforms("codex", &directory);
+}
+
+#[test]
+fn gemini_does_all_that_a_run_needs_without_spending_a_token() {
+    let Some(directory) = more_agents() else { return };
+    conforms("gemini", &directory);
+}
+
+#[test]
+fn opencode_does_all_that_a_run_needs_without_spending_a_token() {
+    let Some(directory) = more_agents() else { return };
+    conforms("opencode", &directory);
+}
+
+#[test]
+fn the_installed_clis_have_every_flag() {
     let Some(directory) = agents() else { return };
     for driver in ["claude", "codex"] {
-        let env = env_with(driver, &directory, "");
-        let document = env.json(&["agent", "check", "implementer"]);
-        assert_eq!(document["conforms"], true, "{document:#}");
-        let missing: Vec<&Value> = document["capabilities"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|row| row["supported"] == false)
-            .collect();
+        let env = env_with(driver, &directory, "    permission: plan");
+        let document = env.json(&["agent", "check", "implementer", "--timeout", "2m"]);
+        let rows = document["capabilities"].as_array().unwrap().iter();
+        let missing: Vec<&Value> = rows.filter(|row| row["supported"] == false).collect();
         assert!(missing.is_empty(), "{missing:?}");
+        let rows = document["checks"].as_array().unwrap().iter();
+        assert!(
+            rows.clone().any(|row| row["what"] == "decides")
+                && rows.clone().all(|row| row["what"] != "edits")
+        );
     }
 }
 

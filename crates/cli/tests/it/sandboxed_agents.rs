@@ -56,7 +56,7 @@ fn a_required_sandbox_that_is_not_to_be_had_ends_with_nine() {
     assert_eq!(env.outcomes().first().map(String::as_str), Some("sandbox_unavailable"));
     assert_eq!(env.task_now(1)["task"]["attempts"], 0);
     let doctor = env.run_without_namespaces(&["doctor"]).ends_with(3).all();
-    let refused = "agent implementer requires all of it and will not run: mend files";
+    let refused = "`sandbox: required`, and it will not run: missing files (";
     assert!(doctor.contains(refused) && doctor.contains("hint: allow user namespaces: `sysctl"), "{doctor}");
 }
 
@@ -104,4 +104,15 @@ fn a_confined_agent_cannot_point_the_repository_at_other_tasks() {
     let log = env.read(env.run_dir(&env.runs()[0]).join("stdout.log"));
     assert!(log.contains("Read-only file system"), "{output}\n{log}");
     assert_eq!(env.read(".git/rehearsal-state"), key);
+}
+
+#[test]
+fn what_the_sandbox_hid_from_a_command_is_named_with_the_line_to_add() {
+    let script = "runs: [[{ run: { command: 'cat ~/tools/settings' } }, { say: hi }]]";
+    let env = env_with("required", script).session("greet").task("Say hello");
+    std::fs::create_dir(env.scratch.join("home/tools")).unwrap();
+    std::fs::write(env.scratch.join("home/tools/settings"), "fast").unwrap();
+    env.run(&["run", "--iterations", "1"])
+        .says("if it needs that, add to the agent: `sandbox: { read: [[SCRATCH]/home/tools/settings] }`")
+        .says("implementer: confined by the full sandbox; the agent's own permission rules are off");
 }

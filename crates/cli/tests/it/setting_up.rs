@@ -1,5 +1,7 @@
 //! `init`, `doctor`, `demo`, `completions`, `schema`.
 
+use std::io::Write;
+
 use insta::assert_snapshot;
 
 use crate::env::TestEnv;
@@ -95,6 +97,7 @@ fn a_healthy_repository_has_nothing_bad() {
     ok    repository          [REPO]
     ok    configuration       .rehearsal/config.yaml
     ok    agent implementer   claude: [PROGRAM]
+    ok    agent implementer   not confined: `sandbox: off`; only the agent's own permission rules apply
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration
     ok    flows               0 of your own
@@ -107,7 +110,7 @@ fn a_healthy_repository_has_nothing_bad() {
 }
 
 #[test]
-fn what_does_not_work_is_told_with_what_to_do() {
+fn what_does_not_work_is_reported_with_what_to_do() {
     let env = TestEnv::new();
     assert_snapshot!(env.run(&["doctor"]), @"
     ok    git                 [VERSION]
@@ -135,7 +138,7 @@ fn what_does_not_work_is_told_with_what_to_do() {
     ok    supervision         agents and all that they start can be ended
     ok    repository          [REPO]
     bad   configuration       .rehearsal/config.yaml:1:1: unknown field `agnts`, expected one of $schema, base_branch, agent, loop, store, flow, work, worktrees, forge, testing, check, quality, agents
-          hint: mend the file; `rehearsal schema config` has its form
+          hint: fix the file; `rehearsal schema config` has its form
     note  tests               none found
           hint: set `command:` under `testing:` in the configuration
     bad   flows               .rehearsal/flows/mine.yaml:1:7: unclosed bracket '['
@@ -154,6 +157,51 @@ fn what_does_not_work_is_told_with_what_to_do() {
     [SANDBOX]
     [exit 3]
     ");
+}
+
+#[test]
+fn a_test_command_of_the_settings_is_named() {
+    let env = TestEnv::new().agent_script("runs: []").config("testing: { command: make test }");
+    env.run(&["doctor"]).says("ok    tests               `make test` (testing.command)");
+}
+
+#[test]
+fn a_repository_of_another_user_is_reported_with_what_to_do() {
+    let env = TestEnv::new().agent_script("runs: []");
+    let change = |path: &camino::Utf8Path| std::os::unix::fs::chown(path, Some(4711), None);
+    if change(&env.repo).and_then(|()| change(&env.repo.join(".git"))).is_err() {
+        drop(writeln!(std::io::stderr(), "left out: this takes root"));
+        return;
+    }
+    let output = env.run(&["doctor"]).ends_with(3);
+    output
+        .says("bad   repository          `[REPO]` belongs to another user, so git refuses to work there")
+        .says("hint: run `git config --global --add safe.directory [REPO]`, or change its owner");
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_is_reported() {
+    let env = TestEnv::new().agent_script("runs: []");
+    let Some(read_only) = env.read_only() else { return };
+    let output = read_only.run(&["doctor"]).ends_with(3);
+    output
+        .says("bad   repository          `[REPO]` cannot be written: Read-only file system (os error 30)")
+        .says("hint: agents and git write there: see who owns it")
+        .says("bad   data directory")
+        .says("make it writable, or set XDG_DATA_HOME to another directory");
+}
+
+#[test]
+fn a_codex_whose_own_sandbox_does_not_start_is_reported() {
+    let Some(directory) = crate::real_agents::agents() else { return };
+    let program = format!("program: {directory}/codex");
+    let env = TestEnv::new().agent_setting("driver: codex").agent_setting(&program);
+    let output = env.run_without_namespaces(&["doctor"]).ends_with(3);
+    output.says("note  agent implementer   not confined, because the sandbox is not available here").says(
+        "bad   agent implementer   codex's own sandbox does not start, so it can run no command: bwrap: ",
+    );
+    let env = env.agent_setting("sandbox: off");
+    env.run(&["doctor"]).never_says("own sandbox does not start");
 }
 
 #[test]

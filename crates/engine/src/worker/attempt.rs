@@ -77,6 +77,8 @@ impl Slot<'_> {
     }
 
     async fn run_agent(&mut self, role: &Role, start: &RunStart) -> Result<RunReport, ClaimExit> {
+        let confined_by = role.agent.confined_by();
+        self.state.tally(|tally| tally.confined_by.insert(start.agent.clone(), confined_by));
         match &self.state.worker.workspace {
             Workspace::Worktrees { .. } => self.run_in_worktree(role, start).await,
             Workspace::Checkout(root) => match self.request(role, start, root).await? {

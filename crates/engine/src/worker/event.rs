@@ -1,5 +1,8 @@
 //! What a worker tells while it works, and what it comes to.
 
+use std::collections::BTreeMap;
+
+use rehearsal_agent::ConfinedBy;
 use rehearsal_core::{
     Activity, AgentName, Hold, Lane, Notice, Outcome, RunId, SessionName, StateName, StepFailure, Task,
     TaskId, Timestamp, Tokens, WorkerId,
@@ -277,6 +280,8 @@ pub struct WorkSummary {
     pub runs_without_cost: u32,
     /// Tokens its runs used; none if no run told.
     pub tokens: Option<Tokens>,
+    /// What kept its agents within bounds, by the names of those that ran.
+    pub confined_by: BTreeMap<AgentName, ConfinedBy>,
     /// Lanes that stand still.
     pub held: Vec<(Lane, Hold)>,
     /// How long it took.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_agent::{CallLimits, RunRequest};
+use rehearsal_agent::RunRequest;
 use rehearsal_core::config::Profile;
 use rehearsal_core::flow::Flow;
 use rehearsal_core::{BoxFuture, Budget, RunId, Session, Task};
@@ -11,7 +11,7 @@ use rehearsal_git::Git;
 use rehearsal_store::{FindError, Scope};
 
 use super::{Policy, Role, WorkError, Worker, Workspace};
-use crate::agents::own_program;
+use crate::agents::allowed_commands;
 use crate::findings::findings_for;
 use crate::prompt::{self, Iteration, PromptData, PromptError};
 
@@ -89,24 +89,13 @@ impl Worker {
             renamed.filter_map(|(theirs, ours)| Some((theirs.clone(), self.variables.get(ours)?.clone()))),
         );
         Ok(Ok(RunRequest {
-            run: run.clone(),
             task: task.id.clone(),
             prompt,
-            working_dir: working_dir.to_owned(),
-            run_dir: self.run_dir(run),
-            model: profile.model.clone(),
             system_prompt: Some(system_prompt(profile)),
-            permission: profile.permission,
             allow: allowed_commands(test_command),
-            timeout: Some(profile.timeout.0),
-            idle_timeout: Some(profile.idle_timeout.0),
-            calls: CallLimits { repeated: profile.repeated_calls, all: profile.tool_calls },
             budget: self.budget(task, profile, left).await?,
-            env_grants: profile.pass_env.clone(),
             env,
-            resume: None,
-            lease: None,
-            rendezvous: None,
+            ..RunRequest::of_profile(profile, run.clone(), working_dir.to_owned(), self.run_dir(run))
         }))
     }
 
@@ -145,13 +134,6 @@ impl Worker {
     pub(super) fn run_dir(&self, run: &RunId) -> Utf8PathBuf {
         self.state_dir.join("runs").join(run.as_str())
     }
-}
-
-/// What an agent has to run for its work, whatever the rules of its CLI.
-fn allowed_commands(test_command: Option<&str>) -> Vec<String> {
-    let own = own_program();
-    let always = ["git add", "git commit", "rehearsal"].map(str::to_owned);
-    always.into_iter().chain([own]).chain(test_command.map(str::to_owned)).collect()
 }
 
 fn shipped_template(task: &Task, flow: &Flow, is_iteration: bool) -> &'static str {

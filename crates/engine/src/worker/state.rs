@@ -134,6 +134,7 @@ impl WorkerState {
             cost_usd: tally.cost_usd,
             runs_without_cost: tally.runs_without_cost,
             tokens: tally.tokens,
+            confined_by: tally.confined_by.clone(),
             held: situation.holds.into_iter().filter(|(_, hold)| hold.holds_at(now)).collect(),
             duration_ms: u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX),
         }))

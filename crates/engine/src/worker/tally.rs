@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal_core::{RunEnd, RunId, TaskId, Tokens};
+use rehearsal_agent::ConfinedBy;
+use rehearsal_core::{AgentName, RunEnd, RunId, TaskId, Tokens};
 
 /// Sums. Unknown is not zero: a run that did not report its cost is counted apart.
 #[derive(Debug, Default)]
@@ -11,6 +12,8 @@ pub(super) struct Tally {
     pub(super) cost_usd: Option<f64>,
     pub(super) runs_without_cost: u32,
     pub(super) tokens: Option<Tokens>,
+    /// What kept each agent within bounds.
+    pub(super) confined_by: BTreeMap<AgentName, ConfinedBy>,
     /// In the order in which they were first touched.
     pub(super) touched: Vec<TaskId>,
     /// Failures that only a person can fix, in a row, by who had them: an agent's name, or the engine's steps.

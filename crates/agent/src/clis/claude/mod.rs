@@ -83,6 +83,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         ..ModelClient::new("claude", &["claude-cli", "claude-code"])
     }),
     confines_itself: false,
+    try_own_sandbox: None,
     mock: MockCli {
         version: "2.1.325 (Claude Code)",
         usage: "claude [options] [command] [prompt]",

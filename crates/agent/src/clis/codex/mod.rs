@@ -66,6 +66,7 @@ pub(super) static CLI: AgentCli = AgentCli {
         ..ModelClient::new("codex", &["codex"])
     }),
     confines_itself: false,
+    try_own_sandbox: Some(&["sandbox", "sh", "-c", ":"]),
     mock: MockCli {
         version: "codex-cli 0.166.0",
         usage: "codex exec [OPTIONS] [PROMPT] [COMMAND]",

@@ -34,6 +34,7 @@ pub(super) const PLAIN: AgentCli = AgentCli {
     keys: KEYS_OF_ALL,
     requests: None,
     confines_itself: false,
+    try_own_sandbox: None,
     mock: MockCli {
         version: concat!("mock-agent ", env!("CARGO_PKG_VERSION")),
         usage: "mock-agent [--script FILE] [--as AGENT] [-- …]",

@@ -66,6 +66,7 @@ pub(super) static CLI: AgentCli = AgentCli {
     keys: &[],
     requests: Some(ModelClient::new("opencode", &["opencode"])),
     confines_itself: false,
+    try_own_sandbox: None,
     mock: MockCli {
         version: "1.18.33",
         usage: "opencode run [message..]",

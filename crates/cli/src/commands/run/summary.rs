@@ -41,6 +41,9 @@ pub(crate) fn show(summary: &WorkSummary, context: &Context) {
         },
         words::tokens(summary.tokens),
     ));
+    for line in words::confined_agents(&summary.confined_by) {
+        ui.say(harmless(&line));
+    }
     ui.say(what_happened(&summary.end, summary, context));
     for line in what_to_do(&summary.end, summary) {
         ui.say(line);

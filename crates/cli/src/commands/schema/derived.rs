@@ -96,7 +96,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("eval-compare", document::<eval::CompareDocument>),
     ("eval-oracle", document::<rehearsal_eval::oracle::OracleDocument>),
     ("eval-session", document::<rehearsal_eval::recorded_run::SessionDocument>),
-    ("eval-import", document::<eval::ImportDocument>),
+    ("eval-import", document::<rehearsal_app::evals::ImportDocument>),
     ("eval-mutate", document::<rehearsal_eval::mutation_test::MutateDocument>),
     ("status", document::<status::Status>),
     ("logs", document::<logs::LogLine>),

@@ -32,6 +32,9 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
     if document.runs > 0 {
         ui.say(cost_line(document));
     }
+    for line in words::confined_agents(&document.confined_by) {
+        ui.say(harmless(&line));
+    }
     ui.say(what_happened(document));
     for lane in &document.held {
         ui.say(format!("{} is held: {}", lane.lane, harmless(&lane.hold.reason)));

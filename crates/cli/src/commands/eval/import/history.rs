@@ -1,12 +1,9 @@
 //! Cases from the project's own history.
 
-use std::collections::BTreeMap;
+use rehearsal_app::evals::{Evals, ImportHistory, Mined, import_history};
+use rehearsal_eval::mining::{CommitResult, MiningStats, TriedCommit};
 
-use rehearsal_app::evals::Evals;
-use rehearsal_eval::import::history;
-use rehearsal_eval::mining::{CommitResult, MiningLimits, MiningStats, TriedCommit, mine};
-
-use super::{ImportArgs, Target};
+use super::{ImportArgs, show};
 use crate::commands::Done;
 use crate::commands::eval::stop_on_signal;
 use crate::context::Context;
@@ -15,42 +12,30 @@ use crate::exit::Exit;
 use crate::ui::{Ui, one_line};
 use crate::words;
 
-/// As many cases as a first eval needs.
-const MOST_CASES: usize = 20;
-
-pub(super) async fn run(args: &ImportArgs, target: &Target, evals: &Evals, context: &Context) -> Done {
+pub(super) async fn run(args: &ImportArgs, evals: &Evals, context: &Context) -> Done {
     let stop = stop_on_signal()?;
-    let surroundings = evals.trial_context(BTreeMap::new(), false).await?;
-    let root = &evals.project.root;
-    let limits = MiningLimits {
+    let wanted = ImportHistory {
         commits: args.last,
-        cases: args.most.map_or(MOST_CASES, |most| most as usize),
+        most: args.most.map(|most| most as usize),
         timeout: args.timeout.0,
     };
     let ui = context.ui;
-    let mined = mine(root, limits, &surroundings, |tried| say(&tried, ui), &stop).await;
-    let (mined, stats) = mined.map_err(|error| CliError::of(Exit::Git, &error))?;
-    ui.aside(summary(&stats, mined.len()));
-    if mined.is_empty() {
-        if stop.is_cancelled() {
-            return Ok(Exit::Interrupted);
+    let mined = import_history(evals, wanted, args.target(), |tried| say(&tried, ui), &stop).await?;
+    let document = match mined {
+        Mined::Eval(document) => document,
+        Mined::Nothing(stats) => {
+            ui.aside(summary(&stats, 0));
+            if stop.is_cancelled() {
+                return Ok(Exit::Interrupted);
+            }
+            let error =
+                CliError::new(Exit::Red, "no commit was found whose tests fail before and pass after");
+            return Err(error
+                .hint("look further back: --last N; `rehearsal test` shows whether the tests run at all"));
         }
-        let error = CliError::new(Exit::Red, "no commit was found whose tests fail before and pass after");
-        return Err(
-            error.hint("look further back: --last N; `rehearsal test` shows whether the tests run at all")
-        );
-    }
-    // Where the eval is not in the repository, `.` would be another one.
-    let directory = target.directory(root);
-    let real = directory.canonicalize_utf8();
-    let is_inside = real.as_deref().unwrap_or(directory).starts_with(root);
-    let path = if is_inside { "." } else { root.as_str() };
-    let text =
-        history(&target.name, path, &mined).map_err(|error| CliError::in_file(error, &target.shown))?;
-    target.write(&text)?;
-    target.tell(&text, mined.len(), context);
-    let mut document = target.document(&text, mined.len(), Vec::new());
-    document.history = Some(stats);
+    };
+    ui.aside(document.history.as_ref().map_or_else(String::new, |stats| summary(stats, document.cases)));
+    show(&document, context);
     ui.document(document);
     if stop.is_cancelled() {
         ui.aside("stopped: what was found until then is written");

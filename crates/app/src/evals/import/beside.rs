@@ -1,7 +1,7 @@
 //! What an import may look at: files below its own directory, and clones where they are said to be.
 
+use crate::file::read_text;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
-use rehearsal_app::file::read_text;
 
 /// Reads a file below a directory; what leads out, by its name or by a link, is refused.
 pub(super) fn read_below(directory: &Utf8Path, path: &str) -> Result<String, String> {
@@ -19,7 +19,7 @@ pub(super) fn read_below(directory: &Utf8Path, path: &str) -> Result<String, Str
     match read_text(&real) {
         Ok(Some(text)) => Ok(text),
         Ok(None) => Err("there is no such file".to_owned()),
-        Err(error) => Err(crate::error::CliError::from(error).message),
+        Err(error) => Err(error.to_string()),
     }
 }
 

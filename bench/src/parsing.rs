@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rehearsal_agent::clis::KNOWN;
+use rehearsal_agent::driver::Here;
 use rehearsal_core::{Exit, Timestamp};
 use serde::de::IgnoredAny;
 
@@ -42,7 +43,7 @@ pub(crate) fn measure() {
 }
 
 fn parse(cli: &str, block: &[u8], rounds: usize) {
-    let mut parser = (KNOWN.of_program(cli).parser)(Timestamp(0));
+    let mut parser = (KNOWN.of_program(cli).parser)(Here::at(Timestamp(0)));
     let mut activities = Vec::new();
     for _ in 0..rounds {
         for chunk in block.chunks(CHUNK) {

@@ -17,9 +17,10 @@ use crate::shell::{Order, RanEnd, Shell, Streams};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
-    /// Before a call. Exit code 2 refuses it, and the model reads what the command wrote to standard error.
+    /// Before a call. Exit code 0 lets it happen, and 2 refuses it: the model reads what the command wrote to standard error. A hook that
+    /// fails in any other way, or takes too long, refuses it as well.
     pub pre_tool: Vec<Hook>,
-    /// After a call.
+    /// After a call. If one fails, the model reads that with the result.
     pub post_tool: Vec<Hook>,
 }
 
@@ -31,7 +32,9 @@ pub struct Hook {
     /// Which tools: names with `*`, separated by `|`. Left out: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// For bash.
+    /// For bash, in the role's sandbox. It sees the variables `REHEARSAL_HOOK_EVENT` (`pre_tool` or `post_tool`), `REHEARSAL_TOOL_NAME`,
+    /// `REHEARSAL_TOOL_ARGUMENTS` (JSON), after a call `REHEARSAL_TOOL_RESULT` and `REHEARSAL_TOOL_FAILED` (`true` or `false`), and the
+    /// role in `AGENT_TYPE`.
     pub command: String,
     /// How long it may take; a minute if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,9 +60,8 @@ pub(crate) struct HookedCall<'a> {
 /// What hooks before a call came to.
 #[derive(Debug)]
 pub(crate) enum Before {
-    /// It may be done; what is to be said of the hooks.
-    Allowed(Vec<String>),
-    /// It may not; why.
+    Allowed,
+    /// Why not.
     Refused(String),
 }
 
@@ -86,7 +88,6 @@ impl HookRunner {
 
     /// All that fit, in order, until one refuses.
     pub(crate) async fn before(&self, call: HookedCall<'_>, cancel: &CancellationToken) -> Before {
-        let mut notes = Vec::new();
         for hook in self.before.iter().filter(|hook| hook.fits(call.tool)) {
             if cancel.is_cancelled() {
                 break;
@@ -100,11 +101,11 @@ impl HookRunner {
             }
             match self.run(hook, "pre_tool", call, Vec::new(), cancel).await {
                 Said::Well => {}
-                Said::Refused(why) => return Before::Refused(why),
-                Said::Badly(what) => notes.push(what),
+                // A guard that cannot do its work lets nothing pass.
+                Said::Refused(why) | Said::Badly(why) => return Before::Refused(why),
             }
         }
-        Before::Allowed(notes)
+        Before::Allowed
     }
 
     /// All that fit, in order; what is to be said of them.

@@ -1,18 +1,16 @@
 //! Tools of servers of the Model Context Protocol, by the official SDK.
 //!
-//! A server is a program of the user's, and not confined: most need the network or the home. It is ended with all that it started when
-//! its toolbox goes, and when we die.
+//! A server runs in the sandbox of its role, like every command: what it does when it starts, and what its tools do whatever they say of
+//! themselves, is confined as the role is. It is ended with all that it started when its toolbox goes, and when we die.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use camino::Utf8Path;
-use rehearsal_agent::environment::Variables;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_llm::chat::ToolDefinition;
-use rehearsal_sandbox::{Command, Confined, Demand, Policy, ProjectMode, Sandbox, SandboxError};
+use rehearsal_sandbox::Confined;
 use rmcp::ServiceExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, PaginatedRequestParams, Tool as Told,
@@ -26,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Permission;
 use crate::limits::{MCP_DESCRIPTION, MCP_STARTS, MCP_TAKES, MCP_TOOLS};
+use crate::shell::{Shell, ShellError};
 use crate::toolbox::{Checked, Tool, ToolError};
 
 /// A server of tools: a program that speaks the protocol on its standard streams.
@@ -47,13 +46,16 @@ pub struct McpServer {
     /// Believe it when it says that a tool only reads: then the permission `read` is enough for that tool.
     #[serde(default)]
     pub trust_annotations: bool,
+    /// Let it reach the network, even if its role may not.
+    #[serde(default)]
+    pub allow_network: bool,
 }
 
 /// Why a server has no tools for us.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error("it cannot be started: {0}")]
-    Start(#[from] SandboxError),
+    Start(#[from] ShellError),
     #[error("no pipe could be made: {0}")]
     Pipe(#[from] io::Error),
     #[error("it ended, or does not speak the protocol")]
@@ -62,8 +64,6 @@ enum StartError {
     List(#[from] ServiceError),
     #[error("it has not said for {0} what it has")]
     Silent(HumanDuration),
-    #[error("the thread that starts it did not come to its end")]
-    Thread,
 }
 
 /// A server that runs. It ends when nobody has it any more.
@@ -72,18 +72,17 @@ struct Running {
     _process: Confined,
 }
 
-/// The tools of all servers, and what is to be said of those that have none. They start side by side.
+/// The tools of all servers, each in its shell, and what is to be said of those that have none. They start side by side.
 pub(crate) async fn tools_of(
     servers: &BTreeMap<String, McpServer>,
-    worktree: &Utf8Path,
-    env: &Variables,
+    shell_of: impl Fn(&McpServer) -> Shell,
 ) -> (Vec<Box<dyn Tool>>, Vec<String>) {
     let mut starting = tokio::task::JoinSet::new();
     for (name, server) in servers {
-        let (name, server, worktree, env) = (name.clone(), server.clone(), worktree.to_owned(), env.clone());
+        let (name, server, shell) = (name.clone(), server.clone(), shell_of(server));
         starting.spawn(async move {
             let patience = server.start_timeout.unwrap_or(HumanDuration(MCP_STARTS));
-            let started = tokio::time::timeout(patience.0, start(&server, &worktree, env)).await;
+            let started = tokio::time::timeout(patience.0, start(&server, &shell)).await;
             let tools = started.unwrap_or(Err(StartError::Silent(patience)));
             (name, server, tools)
         });
@@ -100,22 +99,11 @@ pub(crate) async fn tools_of(
     (tools, notes)
 }
 
-async fn start(
-    server: &McpServer,
-    worktree: &Utf8Path,
-    env: Variables,
-) -> Result<(Arc<Running>, Vec<Told>), StartError> {
+async fn start(server: &McpServer, shell: &Shell) -> Result<(Arc<Running>, Vec<Told>), StartError> {
     let (from_child, to_us) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
     let (from_us, to_child) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
-    let mut command = Command::new(&server.command, worktree).args(&server.args).stdin(from_us).stdout(to_us);
-    for (name, value) in env.into_iter().chain(server.env.clone()) {
-        command = command.env(name, value);
-    }
-    let mut policy = Policy::new(worktree);
-    policy.demand = Demand::Off;
-    policy.mode = ProjectMode::Writable;
-    let spawned = tokio::task::spawn_blocking(move || Sandbox::prepare(&policy)?.spawn(command));
-    let process = spawned.await.map_err(|_| StartError::Thread)??;
+    let command = shell.command(&server.command, &server.args, server.env.clone());
+    let process = shell.start(command.stdin(from_us).stdout(to_us)).await?;
     let streams = (Receiver::from_owned_fd(from_child)?, Sender::from_owned_fd(to_child)?);
     let client = ().serve(streams).await.map_err(Box::new)?;
     let mut told = Vec::new();

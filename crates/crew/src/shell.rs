@@ -1,4 +1,4 @@
-//! Commands in the sandbox of a role: what `bash`, hooks and git are run by.
+//! Commands in the sandbox of a role: what `bash`, hooks, git and MCP servers are run by.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -86,7 +86,7 @@ pub(crate) enum RanEnd {
 /// Why a command was not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ShellError {
-    #[error("the sandbox cannot be had: {}", in_a_line(.0))]
+    #[error("{}", in_a_line(.0))]
     Sandbox(#[from] SandboxError),
     #[error("no pipe could be made: {0}")]
     Pipe(#[from] io::Error),
@@ -114,10 +114,7 @@ impl Shell {
     /// Runs a command to its end. When it returns, nothing of it is left.
     pub(crate) async fn run(&self, order: Order, cancel: &CancellationToken) -> Result<Ran, ShellError> {
         let Order { program, args, env, timeout, streams, kept } = order;
-        let mut command = Command::new(program, self.directory.clone()).args(args);
-        for (name, value) in self.env.iter().map(|(name, value)| (name.clone(), value.clone())).chain(env) {
-            command = command.env(name, value);
-        }
+        let command = self.command(&program, &args, env);
         let (from_stdout, to_stdout) = pipe()?;
         let (from_stderr, to_stderr) = match streams {
             Streams::Together => (None, to_stdout.try_clone()?),
@@ -154,8 +151,20 @@ impl Shell {
         })
     }
 
-    /// To make a sandbox and to start something in it blocks for a few milliseconds.
-    async fn start(&self, command: Command) -> Result<Confined, ShellError> {
+    /// A command in the worktree, with these variables beside those that every command gets.
+    pub(crate) fn command(
+        &self,
+        program: &str,
+        args: &[String],
+        env: impl IntoIterator<Item = (String, String)>,
+    ) -> Command {
+        let ours = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let command = Command::new(program, self.directory.clone()).args(args);
+        ours.chain(env).fold(command, |command, (name, value)| command.env(name, value))
+    }
+
+    /// Starts a command in the sandbox. To make a sandbox and to start something in it blocks for a few milliseconds.
+    pub(crate) async fn start(&self, command: Command) -> Result<Confined, ShellError> {
         let (made, policy) = (Arc::clone(&self.sandbox), self.policy.clone());
         let started = tokio::task::spawn_blocking(move || {
             let sandbox = {

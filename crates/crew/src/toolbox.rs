@@ -167,11 +167,14 @@ impl Toolbox {
             let redactor = Redactor::new(&place.variables);
             let worktree = Arc::new(Worktree::open(&place.worktree)?);
             let env = tool_environment_in_run(&place.variables, identity(place, &worktree));
-            let shell = Arc::new(shell(place, &worktree, &env, &redactor, Leave::of_role(place)));
+            let of_place = |leave: Leave| shell(place, &worktree, &env, &redactor, leave);
+            let shell = Arc::new(of_place(Leave::of_role(place)));
             let hooks = HookRunner::new(&place.hooks, Arc::clone(&shell), &place.role)?;
             let mut tools = built_in(place, &worktree, &env, &redactor, &shell)?;
             tools.retain(|tool| place.tools.iter().any(|name| name == tool.name()));
-            let (more, notes) = mcp::tools_of(&place.mcp, worktree.path(), &env).await;
+            let leave_of = |server: &McpServer| Leave::of_role(place).with_network(server.allow_network);
+            let shell_of = |server: &McpServer| of_place(leave_of(server));
+            let (more, notes) = mcp::tools_of(&place.mcp, shell_of).await;
             tools.extend(more);
             Ok(Self {
                 role: place.role.clone(),
@@ -231,10 +234,9 @@ impl Toolbox {
         let arguments = parsed(call)?;
         tool.check(&arguments)?;
         let hooked = HookedCall { tool: tool.name(), arguments: call.arguments.as_str() };
-        let mut notes = match self.hooks.before(hooked, cancel).await {
-            Before::Allowed(notes) => notes,
-            Before::Refused(why) => return Err(Refusal::denied(why)),
-        };
+        if let Before::Refused(why) = self.hooks.before(hooked, cancel).await {
+            return Err(Refusal::denied(why));
+        }
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled.into());
         }
@@ -243,7 +245,7 @@ impl Toolbox {
             Ok(text) => (text, false),
             Err(refusal) => (&refusal.text, true),
         };
-        notes.extend(self.hooks.after(hooked, &self.redactor.redact(text), failed, cancel).await);
+        let notes = self.hooks.after(hooked, &self.redactor.redact(text), failed, cancel).await;
         let with_notes = |text: String| {
             notes.iter().fold(text, |text, note| format!("{}\n[{note}]", text.trim_end_matches('\n')))
         };
@@ -307,6 +309,10 @@ impl Leave {
             network: if may(Permission::Web) { Network::Allowed } else { Network::Private },
             demand: place.demand,
         }
+    }
+
+    fn with_network(self, is_allowed: bool) -> Self {
+        if is_allowed { Self { network: Network::Allowed, ..self } } else { self }
     }
 
     /// To look, and nothing else.

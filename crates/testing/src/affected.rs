@@ -13,7 +13,7 @@ use camino::Utf8Path;
 use rehearsal_core::TestResult;
 use serde::{Deserialize, Serialize};
 
-pub use python::PythonImports;
+pub(crate) use python::PythonImports;
 
 use crate::words::count;
 use crate::{Changes, Framework};

@@ -23,11 +23,12 @@ use serde::{Deserialize, Serialize};
 
 pub use blocked::blocked_by_sandbox;
 use cause::{Evidence, cascades, root_cause};
-pub use denial::{Denial, DenialKind, Withheld};
+pub use denial::Withheld;
+pub(crate) use denial::{Denial, DenialKind};
 pub(crate) use failing::failed;
 use failing::{Failing, Source};
 use group::{Group, NAMED, groups, patterns};
-pub use pattern::FailurePattern;
+pub(crate) use pattern::FailurePattern;
 use tree::Tree;
 pub use tree::is_test_file;
 
@@ -47,7 +48,7 @@ pub struct FailureContext<'a> {
 }
 
 /// Reads a line of a file of the project, both as the report names them.
-pub type SourceReader<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
+pub(crate) type SourceReader<'a> = &'a dyn Fn(&str, u32) -> Option<String>;
 
 impl FailureContext<'_> {
     fn source_line(&self, file: &str, line: u32) -> Option<String> {

@@ -26,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 pub use find::Check;
 pub use page::{check_page, check_page_for_agents};
 pub use recorded::{RecordedCheck, read_check};
-pub use report::{CheckReport, CheckVerdict, CheckedTests, DiagnosticCounts, NotRun, Stage, StageReport};
+pub use report::{CheckReport, CheckVerdict, CheckedTests, NotRun, Stage};
+pub(crate) use report::{DiagnosticCounts, StageReport};
 
 use crate::run::milliseconds;
 use crate::{Machine, RunWatcher, Spawner};

@@ -93,7 +93,7 @@ pub enum Progress<'a> {
 }
 
 /// Watches.
-pub type Watcher = Box<dyn FnMut(Progress<'_>) + Send>;
+pub(crate) type Watcher = Box<dyn FnMut(Progress<'_>) + Send>;
 
 /// Takes events, keeps results.
 pub struct Collector {

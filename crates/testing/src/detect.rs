@@ -23,7 +23,8 @@ mod tree;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-pub use candidate::{Candidate, Confidence, Evidence, Invocation};
+pub use candidate::Candidate;
+pub(crate) use candidate::{Confidence, Evidence, Invocation};
 pub(crate) use cmake::BUILD_DIRECTORIES;
 pub(crate) use tree::Tree;
 

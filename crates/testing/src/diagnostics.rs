@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Line, Lines, Stream, strip_ansi};
 pub(crate) use rustc::{RustcText, compiler_message};
-pub use tools::{is_known_tool, known_tools, parser_for, tool_of};
+pub use tools::{is_known_tool, known_tools};
+pub(crate) use tools::{parser_for, tool_of};
 
 /// One thing that a compiler or linter says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +55,7 @@ pub enum Severity {
 pub(crate) type Take<'a> = &'a mut dyn FnMut(Diagnostic);
 
 /// Reads the output of one tool. The same bytes say the same, however they were cut; memory does not grow with them.
-pub trait DiagnosticParser: Send {
+pub(crate) trait DiagnosticParser: Send {
     /// Takes more bytes.
     fn feed(&mut self, stream: Stream, bytes: &[u8], take: Take<'_>);
 

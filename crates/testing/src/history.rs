@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rehearsal_core::{TestResult, TestRun};
 use serde::{Deserialize, Serialize};
 
-pub use statistics::Interval;
+pub(crate) use statistics::Interval;
 use statistics::{median, usual_until};
 
 use crate::TestStatus;

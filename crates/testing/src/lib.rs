@@ -40,50 +40,52 @@ mod words;
 mod working_tree;
 mod write;
 
-pub use action::{
-    ActionAnalysis, ActionFailure, ActionResult, ActionSummary, RunTests, RunTestsAction, RunTestsAnswer,
-    RunTestsParameters,
-};
-pub use affected::{Affected, Dependencies, PythonImports, Selector, affected, needs_dependencies};
+pub use action::{RunTests, RunTestsAnswer, RunTestsParameters};
+pub use affected::{Affected, affected, needs_dependencies};
 pub use agent_report::{AgentBudget, agent_report};
-pub use analyse::{
-    Cascade, Denial, DenialKind, ErrorPattern, FailedTest, FailureAnalysis, FailureContext, FailureGroup,
-    FailurePattern, SourceReader, Withheld, analyse, blocked_by_sandbox, is_test_file,
-};
-pub use baseline::{AgainstBase, Compared, Comparison, compare};
-pub use changes::{ChangedPlace, Changes, Relation, Since};
+pub use analyse::{FailureAnalysis, FailureContext, Withheld, analyse, blocked_by_sandbox, is_test_file};
+pub use baseline::{Comparison, compare};
+pub use changes::{Changes, Since};
 pub use check::{
-    Check, CheckReport, CheckRequest, CheckVerdict, CheckedTests, DiagnosticCounts, NotRun, RecordedCheck,
-    Stage, StageReport, check, check_page, check_page_for_agents, read_check,
+    Check, CheckReport, CheckRequest, CheckVerdict, CheckedTests, NotRun, RecordedCheck, Stage, check,
+    check_page, check_page_for_agents, read_check,
 };
-pub use collect::{Collected, Collector, Ending, Limits, Progress, Stopped, Watcher};
-pub use detect::{Candidate, Confidence, Detection, Evidence, Invocation, detect};
-pub use diagnostics::{
-    Diagnostic, DiagnosticParser, Severity, is_known_tool, known_tools, parser_for, tool_of,
-};
-pub use event::{Attempt, Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId};
+pub use collect::{Collected, Collector, Ending, Limits, Progress};
+pub use detect::{Candidate, detect};
+pub use diagnostics::{is_known_tool, known_tools};
+pub use event::{Event, Finished, Place, Problem};
 pub use framework::Framework;
-pub use history::{Interval, RunMark, Slower, Standing, TestHistory, TestKey, TestRecord, histories};
+pub use history::{Standing, TestHistory, TestRecord, histories};
 pub use lines::{Line, Lines};
-pub use parse::{Format, Head, Parser, Stream, Trust};
-pub use paths::is_foreign;
-pub use plan::{
-    CommandLine, CoverageFile, CoverageFormat, FirstSignal, Machine, Pattern, PlannedFile, ReportFiles,
-    RunPlan, Selection, Wish, plan,
-};
+pub use parse::{Format, Head, Stream};
+pub use plan::{Machine, Pattern, ReportFiles, RunPlan, plan};
 pub use read::{Recorded, read};
 pub use rehearsal_core::TestStatus;
-pub use report::{Coverage, EarlierRun, FailureKind, FileCoverage, TestCase, TestReport, TestSummary};
-pub use reporters::{EVENTS_VARIABLE, EnvChange, Injection};
-pub use rerun::rerun_command;
+pub use report::{EarlierRun, TestCase, TestReport, TestSummary};
+pub use reporters::{EnvChange, Injection};
 pub use run::{
-    DEFAULT_TIMEOUT, KnownDependencies, LONGEST_TIMEOUT, Launch, Project, RunEvent, RunWatcher,
-    SandboxSpawner, SpawnEnd, SpawnError, Spawned, Spawner, TestRequest, TestRun, dependencies, run,
-    run_projects,
+    KnownDependencies, Project, RunEvent, RunWatcher, SandboxSpawner, TestRequest, TestRun, dependencies,
+    run, run_projects,
 };
 pub use source::source_line;
 pub use summary::{Mark, StyledText, SummaryExtras, summary};
-pub use text::{HeadTail, strip_ansi};
+pub use text::HeadTail;
 pub use verdict::Verdict;
 pub use working_tree::WorkingTree;
 pub use write::{ctrf, junit};
+
+pub(crate) use affected::{Dependencies, PythonImports, Selector};
+pub(crate) use analyse::{Denial, FailurePattern};
+pub(crate) use baseline::AgainstBase;
+pub(crate) use changes::{ChangedPlace, Relation};
+pub(crate) use collect::Stopped;
+pub(crate) use detect::{Confidence, Evidence};
+pub(crate) use diagnostics::{Diagnostic, DiagnosticParser, Severity, parser_for, tool_of};
+pub(crate) use event::{Attempt, Failure, ProblemScope, Sink, TestId};
+pub(crate) use parse::Trust;
+pub(crate) use paths::is_foreign;
+pub(crate) use plan::{CommandLine, CoverageFile, CoverageFormat, FirstSignal, PlannedFile, Selection, Wish};
+pub(crate) use report::{Coverage, FailureKind, FileCoverage};
+pub(crate) use rerun::rerun_command;
+pub(crate) use run::{SpawnError, Spawner};
+pub(crate) use text::strip_ansi;

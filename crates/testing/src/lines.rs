@@ -8,10 +8,17 @@ use memchr::memchr;
 const LONGEST_LINE: usize = 4 << 20;
 
 /// The lines of one stream. Whole lines inside a piece are handed on without a copy.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lines {
+    longest: usize,
     partial: Vec<u8>,
     cut: bool,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self::up_to(LONGEST_LINE)
+    }
 }
 
 /// One line, without its end.
@@ -31,15 +38,20 @@ impl<'a> Line<'a> {
 }
 
 impl Lines {
+    /// Lines of which this many bytes are kept.
+    pub(crate) fn up_to(longest: usize) -> Self {
+        Self { longest, partial: Vec::new(), cut: false }
+    }
+
     /// Takes more bytes and hands on each line that they complete.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
             if self.partial.is_empty() {
-                each(complete(line, false));
+                each(complete(line, false, self.longest));
             } else {
                 self.keep(line);
-                each(complete(&self.partial, self.cut));
+                each(complete(&self.partial, self.cut, self.longest));
                 self.partial.clear();
                 self.cut = false;
             }
@@ -51,22 +63,22 @@ impl Lines {
     /// Hands on what stands after the last line end.
     pub fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
         if !self.partial.is_empty() {
-            each(complete(&self.partial, self.cut));
+            each(complete(&self.partial, self.cut, self.longest));
         }
-        *self = Self::default();
+        *self = Self::up_to(self.longest);
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = LONGEST_LINE.saturating_sub(self.partial.len());
+        let room = self.longest.saturating_sub(self.partial.len());
         self.cut |= bytes.len() > room;
         self.partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
 
 /// A line of a file with Windows line ends is the same line.
-fn complete(line: &[u8], cut: bool) -> Line<'_> {
-    let too_long = line.len() > LONGEST_LINE;
-    let line = &line[..line.len().min(LONGEST_LINE)];
+fn complete(line: &[u8], cut: bool, longest: usize) -> Line<'_> {
+    let too_long = line.len() > longest;
+    let line = &line[..line.len().min(longest)];
     Line { bytes: line.strip_suffix(b"\r").unwrap_or(line), cut: cut || too_long }
 }
 

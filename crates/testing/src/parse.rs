@@ -23,8 +23,7 @@ mod jest_block;
 mod jest_json;
 mod jest_text;
 mod js_failure;
-pub(crate) mod json_elements;
-mod json_report;
+pub(crate) mod json;
 mod junit;
 mod junit_console;
 mod libtest_json;
@@ -55,17 +54,19 @@ mod tally;
 mod tap;
 mod teamcity;
 mod test_unit;
+mod text_spec;
 #[cfg(test)]
 mod told;
 mod trx;
 mod unittest_text;
 mod vitest_text;
+mod whole;
 mod wording;
 mod xml;
-mod xml_report;
 
 use crate::{Framework, Sink};
 use formats::FORMATS;
+use text_spec::TextFormat;
 
 /// Where bytes come from. A structured report (a file, or a descriptor of its own) comes as `Out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +79,7 @@ pub enum Stream {
 
 /// Reads one format. Bytes are pushed in as they come, in any pieces; the same bytes say the same, however they
 /// were cut, and however the two streams were mixed as far as the format allows. A parser's memory does not grow
-/// with its input, its time is linear, and nothing makes it panic.
+/// with its input, but for reports, which have a limit; its time is linear, and nothing makes it panic.
 pub trait Parser: Send {
     /// Takes more bytes.
     fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink);
@@ -96,9 +97,15 @@ pub struct Format {
     pub framework: Framework,
     /// How much to believe it.
     pub trust: Trust,
-    /// Whether a text that begins like this may be of this format.
-    looks_like: fn(&Head<'_>) -> bool,
-    parser: fn() -> Box<dyn Parser>,
+    reader: Reader,
+}
+
+/// What knows a format.
+enum Reader {
+    /// A text that begins like this may be of this format, and code of its own reads it.
+    Own { looks_like: fn(&Head<'_>) -> bool, parser: fn() -> Box<dyn Parser> },
+    /// Its rules.
+    Spec(&'static TextFormat),
 }
 
 /// How much to believe a format, from the least to the most.
@@ -140,7 +147,7 @@ impl Format {
         let is_tap = tap::begins(head.text);
         let fits = |format: &&Self| {
             let by_eye = format.trust == Trust::Text && !matches!(format.framework, Framework::Tap);
-            !(is_tap && by_eye) && (format.looks_like)(head)
+            !(is_tap && by_eye) && format.looks_like(head)
         };
         let of_framework = |wanted| FORMATS.iter().filter(move |it| it.framework == wanted);
         let known = framework.and_then(|wanted| of_framework(wanted).find(fits));
@@ -162,7 +169,17 @@ impl Format {
 
     /// A new parser of it.
     pub fn parser(&self) -> Box<dyn Parser> {
-        (self.parser)()
+        match &self.reader {
+            Reader::Own { parser, .. } => parser(),
+            Reader::Spec(spec) => spec.parser(),
+        }
+    }
+
+    fn looks_like(&self, head: &Head<'_>) -> bool {
+        match &self.reader {
+            Reader::Own { looks_like, .. } => looks_like(head),
+            Reader::Spec(spec) => spec.looks_like(head),
+        }
     }
 }
 

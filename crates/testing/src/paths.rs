@@ -45,7 +45,7 @@ const FOREIGN: [&str; 16] = [
 ];
 
 /// Whether a file is not the project's own.
-pub fn is_foreign(file: &str) -> bool {
+pub(crate) fn is_foreign(file: &str) -> bool {
     let at_start = ["node:", "ext:", "internal/", "node_modules/", "vendor/"];
     at_start.iter().any(|start| file.starts_with(start)) || FOREIGN.iter().any(|part| file.contains(part))
 }

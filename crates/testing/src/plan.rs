@@ -24,13 +24,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cargo::cargo;
-pub use coverage::{CoverageFile, CoverageFormat};
+pub(crate) use coverage::{CoverageFile, CoverageFormat};
 pub(crate) use javascript::{linked, program as node_program, version as node_version};
 pub(crate) use jvm::start as jvm_start;
 pub use machine::Machine;
 pub(crate) use python::{start as python, tool as python_tool};
 pub(crate) use ruby::bundled;
-pub use select::{Pattern, Selection};
+pub use select::Pattern;
+pub(crate) use select::Selection;
 
 use crate::reporters::{EnvChange, Injection};
 use crate::{Candidate, Framework};

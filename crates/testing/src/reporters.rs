@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use crate::Framework;
 
 /// Names the file (or FIFO) that a reporter appends its events to.
-pub const EVENTS_VARIABLE: &str = "REHEARSAL_EVENTS";
+pub(crate) const EVENTS_VARIABLE: &str = "REHEARSAL_EVENTS";
 
 /// How to make a runner use our reporter.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::{Framework, TestCase, TestReport};
 const LONGEST: usize = 240;
 
 /// The shortest command that runs what failed, if there is one for the runner.
-pub fn rerun_command(report: &TestReport) -> Option<String> {
+pub(crate) fn rerun_command(report: &TestReport) -> Option<String> {
     let tests: Vec<&TestCase> = report.tests.iter().filter(|test| failed(test.status)).collect();
     if tests.is_empty() {
         return None;

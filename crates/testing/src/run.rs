@@ -26,7 +26,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use dependencies::{KnownDependencies, dependencies};
-pub use spawn::{Launch, SandboxSpawner, SpawnEnd, SpawnError, Spawned, Spawner};
+pub use spawn::SandboxSpawner;
+pub(crate) use spawn::{SpawnError, Spawner};
 
 use crate::read::conclude;
 use crate::{
@@ -39,9 +40,9 @@ pub(crate) use execute::{in_words, lay_out};
 pub(crate) use raw::Raw;
 
 /// Without a word of the user.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Whatever the user says: an agent that waits longer is lost.
-pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+pub(crate) const LONGEST_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// What to run.
 #[derive(Debug, Clone)]

@@ -39,6 +39,12 @@ impl HeadTail {
         self.tail.extend(text.as_bytes());
     }
 
+    /// Adds a line, which it ends.
+    pub(crate) fn push_line(&mut self, line: &str) {
+        self.push(line);
+        self.push("\n");
+    }
+
     /// Whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty() && self.tail.is_empty()
@@ -80,7 +86,7 @@ fn ceil_char(text: &str, at: usize) -> usize {
 }
 
 /// The text without terminal colours, cursor movements and titles.
-pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+pub(crate) fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return Cow::Borrowed(text);
     }

@@ -62,17 +62,33 @@ async fn exit_code_2_refuses_the_call_and_the_model_reads_why() {
 }
 
 #[tokio::test]
-async fn a_hook_that_fails_or_hangs_is_noted_and_stops_nothing() {
-    let mut place = Place::new();
+async fn a_call_is_refused_while_the_hook_before_it_fails_or_hangs() {
     let hangs = Hook { timeout: Some(HumanDuration(Duration::from_millis(100))), ..hook(None, "sleep 1000") };
-    place.workplace.hooks.pre_tool = vec![hook(None, "echo oh >&2; exit 1"), hangs];
+    let broken = [
+        (
+            hook(None, "echo oh >&2; exit 7"),
+            "the pre_tool hook `echo oh >&2; exit 7` failed with exit code 7: oh",
+        ),
+        (hook(None, "kill -9 $$"), "the pre_tool hook `kill -9 $$` was killed"),
+        (hangs, "the pre_tool hook `sleep 1000` took too long"),
+    ];
+    for (hook, why) in broken {
+        let mut place = Place::new();
+        place.workplace.hooks.pre_tool = vec![hook];
+        let called = place.call("bash", json!({"command": "touch made"})).await;
+        assert_eq!((called.text, called.end), (format!("ERROR: {why}"), CallEnd::Denied));
+        assert!(!place.root.join("made").exists());
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_fails_after_a_call_is_noted() {
+    let mut place = Place::new();
     place.workplace.hooks.post_tool = vec![hook(None, "exit 3")];
     let called = place.call("bash", json!({"command": "echo fine"})).await;
     assert_eq!(called.end, CallEnd::Done);
     assert_snapshot!(called.text, @"
     fine
-    [the pre_tool hook `echo oh >&2; exit 1` failed with exit code 1: oh]
-    [the pre_tool hook `sleep 1000` took too long]
     [the post_tool hook `exit 3` failed with exit code 3]
     ");
 }

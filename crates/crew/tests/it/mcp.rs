@@ -15,7 +15,6 @@ const SERVER: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { answer '{"content":[{"type":"text","text":"'"$1"'"}],"isError":'"$2"'}'; }
 sleep 1000 &
-echo $! > child.pid
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   [ -n "$id" ] || continue
@@ -28,7 +27,7 @@ while read -r line; do
       {"name":"hang","inputSchema":{"type":"object"}},
       {"name":"bad name","inputSchema":{"type":"object"}},
       {"name":"bad_schema","inputSchema":{"type":"nonsense"}}]}' ;;
-    *'"name":"look"'*) text "looked" false ;;
+    *'"name":"look"'*) echo x > looked.txt; text "looked" false ;;
     *'"name":"env"'*) text "key=$ANTHROPIC_API_KEY own=$OWN" false ;;
     *'"name":"break"'*) text "it broke" true ;;
     *'"name":"hang"'*) ;;
@@ -45,6 +44,7 @@ fn server(script: &str) -> McpServer {
         env: [("OWN".to_owned(), "mine".to_owned())].into(),
         start_timeout: None,
         trust_annotations: false,
+        allow_network: false,
     }
 }
 
@@ -91,6 +91,32 @@ async fn a_server_is_believed_to_read_only_if_it_is_trusted() {
 }
 
 #[tokio::test]
+async fn a_server_of_a_role_that_may_not_write_changes_nothing_whatever_it_says_of_itself() {
+    let mut place = place().may(Permissions { write: false, execute: false, ..ALL });
+    let at_start = format!("echo x > started.txt; echo x > {}/started.txt\n{SERVER}", place.outside);
+    let lies = McpServer { trust_annotations: true, ..server(&at_start) };
+    place.workplace.mcp.insert("shell".into(), lies);
+    assert_eq!(place.text("mcp__shell__look", json!({"at": "it"})).await, "looked\n");
+    for file in ["started.txt", "looked.txt"] {
+        assert!(!place.root.join(file).exists(), "{file} was written");
+    }
+    place.assert_outside_is_untouched();
+}
+
+#[tokio::test]
+async fn a_server_reaches_the_network_only_if_its_role_or_its_entry_says_so() {
+    let network = r#"readlink /proc/self/ns/net"#;
+    let here = std::fs::read_link("/proc/self/ns/net").unwrap().display().to_string();
+    let script = SERVER.replace(r#"text "looked" false"#, &format!(r#"text "$({network})" false"#));
+    for allow_network in [false, true] {
+        let mut place = place();
+        place.workplace.mcp.insert("shell".into(), McpServer { allow_network, ..server(&script) });
+        let seen = place.text("mcp__shell__look", json!({"at": "it"})).await;
+        assert_eq!(seen.trim() == here, allow_network, "{seen}");
+    }
+}
+
+#[tokio::test]
 async fn servers_that_are_missing_broken_or_silent_are_told_and_the_rest_goes_on() {
     let mut place = Place::new().file("a", "a\n");
     let silent =
@@ -102,7 +128,7 @@ async fn servers_that_are_missing_broken_or_silent_are_told_and_the_rest_goes_on
     let toolbox = place.toolbox().await;
     assert_snapshot!(toolbox.notes().join("\n"), @"
     the MCP server `broken` is not there: it ended, or does not speak the protocol
-    the MCP server `missing` is not there: it cannot be started: cannot execute `no-such-program`
+    the MCP server `missing` is not there: it cannot be started: cannot execute `no-such-program`: No such file or directory (os error 2)
     the MCP server `silent` is not there: it has not said for 300ms what it has
     ");
     let called = toolbox.call(&call("read_file", &json!({"path": "a"})), &CancellationToken::new()).await;
@@ -117,11 +143,9 @@ async fn a_call_that_hangs_can_be_stopped_and_the_server_ends_with_its_toolbox()
     let (hanging, request) = (cancel.clone(), call("mcp__shell__hang", &json!({})));
     let (called, ()) = tokio::join!(toolbox.call(&request, &hanging), async { cancel.cancel() });
     assert_eq!(called.text, "ERROR: stopped, since the run was cancelled");
-    let child: i32 = place.read("child.pid").trim().parse().unwrap();
-    let child = rustix::process::Pid::from_raw(child).unwrap();
-    rustix::process::test_kill_process(child).unwrap();
+    assert!(place.processes() > 0, "its child is at work");
     drop(toolbox);
-    let is_gone = || rustix::process::test_kill_process(child).is_err();
+    let is_gone = || place.processes() == 0;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while !is_gone() {
         assert!(tokio::time::Instant::now() < deadline, "the child of the server is still there");

@@ -3,71 +3,72 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 
 use super::{Diagnostic, DiagnosticParser, Severity, Take};
 use crate::Stream;
-use crate::parse::json_elements::{JsonElements, Layout};
+use crate::parse::json::elements;
 
-/// Reads one kind of document.
+/// A larger document is not read to its end.
+const LARGEST: usize = 64 << 20;
+
+/// Reads one kind of document, once it is complete.
 pub(super) struct Json {
     tool: &'static str,
-    elements: JsonElements,
-    read: fn(&'static str, &str, Take<'_>),
+    paths: &'static [&'static str],
+    read: fn(Value, Take<'_>),
+    bytes: Vec<u8>,
 }
 
 impl Json {
+    fn new(tool: &'static str, paths: &'static [&'static str], read: fn(Value, Take<'_>)) -> Self {
+        Self { tool, paths, read, bytes: Vec::new() }
+    }
+
     /// `ESLint`: `[{"filePath":…,"messages":[…]}]`.
     pub(super) fn eslint() -> Self {
-        Self {
-            tool: "eslint",
-            elements: elements(&["[]"]),
-            read: |_, json, take| each::<EslintFile>(json, take),
-        }
+        Self::new("eslint", &["[]"], each::<EslintFile>)
     }
 
-    /// Ruff, and `ShellCheck` in both of its forms: `[{…}]`, `{"comments":[{…}]}`.
+    /// Ruff: `[{…}]`.
     pub(super) fn ruff() -> Self {
-        Self { tool: "ruff", elements: elements(&["[]"]), read: |_, json, take| each::<Ruff>(json, take) }
+        Self::new("ruff", &["[]"], each::<Ruff>)
     }
 
+    /// `ShellCheck` in both of its forms: `[{…}]`, `{"comments":[{…}]}`.
     pub(super) fn shellcheck() -> Self {
-        let read: fn(&'static str, &str, Take<'_>) = |_, json, take| each::<ShellCheck>(json, take);
-        Self { tool: "shellcheck", elements: elements(&["[]", "comments[]"]), read }
+        Self::new("shellcheck", &["[]", "comments[]"], each::<ShellCheck>)
     }
 
     /// Pyright: `{"generalDiagnostics":[{…}]}`.
     pub(super) fn pyright() -> Self {
-        let read: fn(&'static str, &str, Take<'_>) = |_, json, take| each::<Pyright>(json, take);
-        Self { tool: "pyright", elements: elements(&["generalDiagnostics[]"]), read }
+        Self::new("pyright", &["generalDiagnostics[]"], each::<Pyright>)
     }
 
     /// `RuboCop`: `{"files":[{"path":…,"offenses":[…]}]}`.
     pub(super) fn rubocop() -> Self {
-        let read: fn(&'static str, &str, Take<'_>) = |_, json, take| each::<RubocopFile>(json, take);
-        Self { tool: "rubocop", elements: elements(&["files[]"]), read }
+        Self::new("rubocop", &["files[]"], each::<RubocopFile>)
     }
 
     /// `PHPStan`: `{"files":{"a.php":{"messages":[…]}}}`.
     pub(super) fn phpstan() -> Self {
-        let read: fn(&'static str, &str, Take<'_>) = |_, json, take| each::<PhpstanFiles>(json, take);
-        Self { tool: "phpstan", elements: elements(&["files"]), read }
+        Self::new("phpstan", &["files"], each::<PhpstanFiles>)
     }
-}
-
-fn elements(paths: &[&'static str]) -> JsonElements {
-    JsonElements::new(Layout::Document, paths)
 }
 
 impl DiagnosticParser for Json {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], take: Take<'_>) {
+    fn feed(&mut self, stream: Stream, bytes: &[u8], _: Take<'_>) {
         if stream == Stream::Out {
-            let Self { tool, elements, read } = self;
-            elements.feed(bytes, &mut |path, json| read(path, json, &mut super::named(tool, take)));
+            let room = LARGEST.saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
     }
 
-    fn finish(&mut self, _: Take<'_>) {}
+    fn finish(&mut self, take: Take<'_>) {
+        let text = String::from_utf8_lossy(&self.bytes);
+        elements(&text, self.paths, &mut |_, value| (self.read)(value, &mut super::named(self.tool, take)));
+    }
 }
 
 /// What becomes diagnostics.
@@ -75,8 +76,8 @@ trait Findings {
     fn tell(self, take: Take<'_>);
 }
 
-fn each<'a, T: Findings + Deserialize<'a>>(json: &'a str, take: Take<'_>) {
-    if let Ok(findings) = serde_json::from_str::<T>(json) {
+fn each<T: Findings + DeserializeOwned>(value: Value, take: Take<'_>) {
+    if let Ok(findings) = serde_json::from_value::<T>(value) {
         findings.tell(take);
     }
 }

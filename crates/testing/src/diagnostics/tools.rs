@@ -156,7 +156,7 @@ const fn named_linter(name: &'static str, also: &'static [&'static str]) -> Tool
 }
 
 /// A parser of what this tool prints; of an unknown one, whatever has a place and a message.
-pub fn parser_for(tool: &str) -> Box<dyn DiagnosticParser> {
+pub(crate) fn parser_for(tool: &str) -> Box<dyn DiagnosticParser> {
     let known = TOOLS.iter().find(|known| known.name == tool || known.also.contains(&tool));
     let known = known.unwrap_or(&TOOLS[TOOLS.len() - 1]);
     (known.parser)(known.also.iter().find(|name| **name == tool).unwrap_or(&known.name))
@@ -173,6 +173,6 @@ pub fn known_tools() -> impl Iterator<Item = &'static str> {
 }
 
 /// The tool that prints a text which begins like this.
-pub fn tool_of(text: &str) -> &'static str {
+pub(crate) fn tool_of(text: &str) -> &'static str {
     TOOLS.iter().find(|tool| (tool.looks_like)(text)).map_or("generic", |tool| tool.name)
 }

@@ -192,8 +192,7 @@ impl Case {
         } else if line.is_empty() {
             self.in_failure = false;
         } else if self.in_failure {
-            self.text.push(line);
-            self.text.push("\n");
+            self.text.push_line(line);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::Head;
 use super::wording::kind_of;
-use super::xml::{Attributes, Text};
-use super::xml_report::XmlReader;
+use super::xml::{Attributes, XmlReader};
 use crate::{Event, Failure, FailureKind, Finished, HeadTail, Place, Sink, TestId, TestStatus};
 
 const ROOM: usize = 4 << 10;
@@ -79,9 +78,9 @@ impl XmlReader for Catch2Xml {
         }
     }
 
-    fn text(&mut self, text: Text<'_>) {
+    fn text(&mut self, text: &str) {
         if let Some(kept) = &mut self.text {
-            kept.push(&text.decoded());
+            kept.push(text);
         }
     }
 }

@@ -121,11 +121,9 @@ impl Ctest {
         if let Some((number, text)) = line.split_once(": ")
             && let Some(running) = number.parse().ok().and_then(|number| self.running.get_mut(&number))
         {
-            running.output.push(text);
-            running.output.push("\n");
+            running.output.push_line(text);
         } else if let Some((.., output)) = &mut self.ended {
-            output.push(line);
-            output.push("\n");
+            output.push_line(line);
         }
     }
 

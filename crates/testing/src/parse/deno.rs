@@ -149,8 +149,7 @@ impl Deno {
             self.end_entry(sink);
             self.entry = Some((line.to_owned(), HeadTail::new(DETAILS)));
         } else if let Some((_, text)) = &mut self.entry {
-            text.push(line);
-            text.push("\n");
+            text.push_line(line);
         }
     }
 
@@ -206,8 +205,7 @@ impl Deno {
             return self.end_complaint(sink);
         }
         if let Some(text) = &mut self.complaint {
-            text.push(line);
-            text.push("\n");
+            text.push_line(line);
         }
     }
 

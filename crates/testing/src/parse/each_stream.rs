@@ -7,7 +7,7 @@ use crate::{Event, Sink};
 
 /// A parser made of two readers of lines.
 #[derive(Debug, Default)]
-pub(super) struct EachStream<R> {
+pub(super) struct EachStream<R: LineReader> {
     out: ByLine<R>,
     err: ByLine<R>,
     /// What each has said of the end, for which there is one event: what both counted is one count.
@@ -18,6 +18,12 @@ pub(super) struct EachStream<R> {
 struct End {
     reached: bool,
     counted: Option<u64>,
+}
+
+impl<R: LineReader> EachStream<R> {
+    pub(super) fn of(out: R, err: R) -> Self {
+        Self { out: ByLine::of(out), err: ByLine::of(err), ends: Default::default() }
+    }
 }
 
 impl<R: LineReader> Parser for EachStream<R> {

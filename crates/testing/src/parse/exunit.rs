@@ -53,8 +53,7 @@ impl LineReader for ExUnit {
             return;
         }
         if let Some((_, text)) = &mut self.compile {
-            text.push(line);
-            return text.push("\n");
+            return text.push_line(line);
         }
         if after_finished && let Some(counts) = counts(line) {
             self.counts = Some(counts);
@@ -98,8 +97,7 @@ impl ExUnit {
     fn other_line(&mut self, line: &str, sink: &mut dyn Sink) {
         if let Some(entry) = &mut self.entry {
             if line.is_empty() || line.starts_with("     ") {
-                entry.text.push(line.strip_prefix("     ").unwrap_or(line));
-                return entry.text.push("\n");
+                return entry.text.push_line(line.strip_prefix("     ").unwrap_or(line));
             }
             self.end_entry(sink);
         }

@@ -3,12 +3,13 @@
 use super::Trust::{self, ExitStatus, Interchange, Report, Stream, Text};
 use super::by_line::ByLine;
 use super::each_stream::EachStream;
-use super::xml_report::XmlReport;
+use super::text_spec::TextFormat;
+use super::xml::XmlReport;
 use super::{
-    Format, Head, Parser, ava, bats, bun, busted, cargo, catch2_text, catch2_xml, ctest, deno, exunit,
-    generic, go, gradle, gtest, jest_json, jest_text, junit, junit_console, libtest_json, maven, minitest,
-    mocha, nextest, node_dot, node_spec, phpunit, pytest_json, pytest_log, pytest_text, reporter, rspec, tap,
-    teamcity, test_unit, trx, unittest_text, vitest_text,
+    Format, Head, Parser, Reader, ava, bats, bun, busted, cargo, catch2_text, catch2_xml, ctest, deno,
+    exunit, generic, go, gradle, gtest, jest_json, jest_text, junit, junit_console, libtest_json, maven,
+    minitest, mocha, nextest, node_dot, node_spec, phpunit, pytest_json, pytest_log, pytest_text, reporter,
+    rspec, tap, teamcity, test_unit, trx, unittest_text, vitest_text,
 };
 use crate::Framework::{
     self, Ava, Bats, Bun, Busted, CargoTest, Catch2, Ctest, Deno, Dotnet, Exunit, Generic, Go, Gradle, Gtest,
@@ -37,26 +38,32 @@ pub(super) static FORMATS: &[Format] = &[
         libtest_json::looks_like_nextest,
     ),
     format::<ByLine<cargo::CargoTest>>("libtest-json", CargoTest, Stream, libtest_json::looks_like),
-    format::<mocha::MochaStream>("mocha-json-stream", Mocha, Stream, mocha::looks_like_stream),
+    format::<ByLine<mocha::MochaStream>>("mocha-json-stream", Mocha, Stream, mocha::looks_like_stream),
     format::<mocha::MochaJson>("mocha-json", Mocha, Report, mocha::looks_like_json),
     format::<rspec::RspecJson>("rspec-json", Rspec, Report, rspec::looks_like_json),
     format::<EachStream<nextest::NextestText>>("nextest-text", Nextest, Text, nextest::looks_like),
     format::<ByLine<cargo::CargoTest>>("cargo-test", CargoTest, Text, cargo::looks_like),
-    format::<EachStream<bun::Bun>>("bun", Bun, Text, bun::looks_like),
+    text("bun", Bun, &bun::BUN),
     format::<EachStream<deno::Deno>>("deno", Deno, Text, deno::looks_like),
     format::<EachStream<mocha::MochaText>>("mocha", Mocha, Text, mocha::looks_like_text),
     format::<EachStream<node_dot::NodeDot>>("node-dot", NodeTest, Text, node_dot::looks_like),
     format::<EachStream<node_spec::NodeSpec>>("node-spec", NodeTest, Text, node_spec::looks_like),
-    format::<EachStream<busted::Busted>>("busted", Busted, Text, busted::looks_like),
+    text("busted", Busted, &busted::BUSTED),
     format::<EachStream<rspec::RspecText>>("rspec", Rspec, Text, rspec::looks_like_text),
-    format::<EachStream<test_unit::TestUnit>>("test-unit", Minitest, Text, test_unit::looks_like),
-    format::<EachStream<minitest::Minitest>>("minitest", Minitest, Text, minitest::looks_like),
+    text("test-unit", Minitest, &test_unit::TEST_UNIT),
+    text("minitest", Minitest, &minitest::MINITEST),
     format::<EachStream<exunit::ExUnit>>("exunit", Exunit, Text, exunit::looks_like),
-    format::<reporter::Reporter>("pytest-events", Pytest, Stream, |head| reporter::is_of("pytest", head)),
-    format::<reporter::Reporter>("jest-events", Jest, Stream, |head| reporter::is_of("jest", head)),
-    format::<reporter::Reporter>("vitest-events", Vitest, Stream, |head| reporter::is_of("vitest", head)),
-    format::<reporter::Reporter>("rspec-events", Rspec, Stream, |head| reporter::is_of("rspec", head)),
-    format::<pytest_log::PytestLog>("pytest-reportlog", Pytest, Stream, pytest_log::looks_like),
+    format::<ByLine<reporter::Reporter>>("pytest-events", Pytest, Stream, |head| {
+        reporter::is_of("pytest", head)
+    }),
+    format::<ByLine<reporter::Reporter>>("jest-events", Jest, Stream, |head| reporter::is_of("jest", head)),
+    format::<ByLine<reporter::Reporter>>("vitest-events", Vitest, Stream, |head| {
+        reporter::is_of("vitest", head)
+    }),
+    format::<ByLine<reporter::Reporter>>("rspec-events", Rspec, Stream, |head| {
+        reporter::is_of("rspec", head)
+    }),
+    format::<ByLine<pytest_log::PytestLog>>("pytest-reportlog", Pytest, Stream, pytest_log::looks_like),
     format::<pytest_json::PytestJson>("pytest-json-report", Pytest, Report, pytest_json::looks_like),
     format::<jest_json::JestJson>("jest-json", Jest, Report, jest_json::is_jest),
     format::<jest_json::JestJson>("vitest-json", Vitest, Report, jest_json::is_vitest),
@@ -69,8 +76,8 @@ pub(super) static FORMATS: &[Format] = &[
         Text,
         unittest_text::looks_like,
     ),
-    format::<bats::Bats>("bats-text", Bats, Text, bats::looks_like),
-    format::<ava::Ava>("ava-text", Ava, Text, ava::looks_like),
+    text("bats-text", Bats, &bats::BATS),
+    text("ava-text", Ava, &ava::AVA),
     format::<tap::Prove>("prove", Tap, Text, tap::looks_like_prove),
     tap_of("node-test-tap", NodeTest, tap_dialect!(NodeTest)),
     tap_of("vitest-tap", Vitest, tap_dialect!(Vitest)),
@@ -93,12 +100,18 @@ const fn format<P: Parser + Default + 'static>(
     trust: Trust,
     looks_like: LooksLike,
 ) -> Format {
-    Format { name, framework, trust, looks_like, parser: || Box::<P>::default() }
+    let reader = Reader::Own { looks_like, parser: || Box::<P>::default() };
+    Format { name, framework, trust, reader }
+}
+
+/// What a runner prints for people, read by rules.
+const fn text(name: &'static str, framework: Framework, spec: &'static TextFormat) -> Format {
+    Format { name, framework, trust: Text, reader: Reader::Spec(spec) }
 }
 
 /// TAP as one runner writes it.
 const fn tap_of(name: &'static str, framework: Framework, (looks_like, parser): (LooksLike, Make)) -> Format {
-    Format { name, framework, trust: Interchange, looks_like, parser }
+    Format { name, framework, trust: Interchange, reader: Reader::Own { looks_like, parser } }
 }
 
 /// How one dialect of TAP is recognised and read. A macro, since a function pointer cannot hold the dialect.

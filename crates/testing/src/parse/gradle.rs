@@ -43,8 +43,7 @@ impl LineReader for Gradle {
     fn line(&mut self, _: Stream, line: &str, sink: &mut dyn Sink) {
         if let Some(test) = &mut self.test {
             if line.starts_with("    ") || line.is_empty() {
-                test.trace.push(line.trim_start());
-                test.trace.push("\n");
+                test.trace.push_line(line.trim_start());
                 return;
             }
             self.end_test(sink);
@@ -141,8 +140,7 @@ impl Gradle {
         } else if line.starts_with("* ") {
             self.tell_reason(sink);
         } else if let Some(reason) = &mut self.reason {
-            reason.push(line);
-            reason.push("\n");
+            reason.push_line(line);
         }
     }
 

@@ -60,8 +60,7 @@ impl LineReader for Gtest {
             self.running = Some(name.to_owned());
             sink.event(Event::Started { test: id(name), at: Place::default() });
         } else if !self.ended(line, sink) {
-            self.text.push(line);
-            self.text.push("\n");
+            self.text.push_line(line);
         }
     }
 

@@ -1,16 +1,12 @@
 //! Jest's `--json`, and Vitest's JSON reporter, which took over its shape: one document at the end, file by file.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::jest_block::Block;
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
+use super::json::{JsonReader, JsonReport};
 use super::{Head, js_failure, milliseconds};
 use crate::{Event, Failure, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus, strip_ansi};
-
-/// The name of a file stands after its tests; so many bytes of them wait for it. Those of a larger file are told
-/// without it.
-const WAITING: usize = 4 << 20;
 
 pub(super) fn is_jest(head: &Head<'_>) -> bool {
     head.text.contains("\"numRuntimeErrorTestSuites\":") && head.text.contains("\"numTotalTests\":")
@@ -24,8 +20,8 @@ pub(super) type JestJson = JsonReport<Reading>;
 
 #[derive(Debug, Default)]
 pub(super) struct Reading {
+    /// The name of a file stands after its tests.
     waiting: Vec<Test>,
-    size: usize,
     /// Whether a test of the file at hand failed.
     failed: bool,
     /// Several runs may have printed to one place.
@@ -71,8 +67,8 @@ struct Details {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Compared {
-    expected: Option<serde_json::Value>,
-    actual: Option<serde_json::Value>,
+    expected: Option<Value>,
+    actual: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,27 +77,21 @@ struct Location {
 }
 
 impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Document;
     const PATHS: &'static [&'static str] = &["", "testResults[]", "testResults[].assertionResults[]"];
-    const TOO_LARGE: &'static str = "a part of the report was too large to be read";
 
-    fn element(&mut self, path: &str, text: &str, sink: &mut dyn Sink) {
+    fn element(&mut self, path: &str, element: Value, sink: &mut dyn Sink) {
         match path {
             "testResults[].assertionResults[]" => {
-                let Ok(test) = serde_json::from_str::<Test>(text) else { return };
+                let Ok(test) = serde_json::from_value::<Test>(element) else { return };
                 self.failed |= test.status == "failed";
-                self.size += text.len();
                 self.waiting.push(test);
-                if self.size > WAITING {
-                    self.flush("", sink);
-                }
             }
             "testResults[]" => {
-                let Ok(file) = serde_json::from_str::<File>(text) else { return };
+                let Ok(file) = serde_json::from_value::<File>(element) else { return };
                 self.flush(&file.name, sink);
                 self.end_file(&file, sink);
             }
-            _ => self.end_run(text, sink),
+            _ => self.end_run(element, sink),
         }
     }
 
@@ -113,7 +103,6 @@ impl JsonReader for Reading {
 
 impl Reading {
     fn flush(&mut self, suite: &str, sink: &mut dyn Sink) {
-        self.size = 0;
         for test in self.waiting.drain(..) {
             test.tell(suite, sink);
         }
@@ -129,8 +118,8 @@ impl Reading {
         }
     }
 
-    fn end_run(&mut self, text: &str, sink: &mut dyn Sink) {
-        let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_str(text) else {
+    fn end_run(&mut self, root: Value, sink: &mut dyn Sink) {
+        let Ok(Root { num_total_tests: Some(total), was_interrupted }) = serde_json::from_value(root) else {
             return;
         };
         self.counted = self.counted.saturating_add(total);
@@ -179,7 +168,7 @@ impl Test {
         };
         let text = messages.join("\n\n");
         let text = strip_ansi(&text);
-        let side = |of: fn(&Compared) -> Option<&serde_json::Value>| {
+        let side = |of: fn(&Compared) -> Option<&Value>| {
             self.failure_details.iter().find_map(|it| it.matcher_result.as_ref()).and_then(of).map(as_text)
         };
         let (expected, actual) = (side(|it| it.expected.as_ref()), side(|it| it.actual.as_ref()));
@@ -199,27 +188,19 @@ impl Test {
     }
 }
 
-fn as_text(value: &serde_json::Value) -> String {
+fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::parse::{Parser, Stream};
-    use crate::{Collector, Ending, FailureKind, Limits};
-
-    fn read(text: &str) -> crate::Collected {
-        let mut collector = Collector::new(None, Limits::default());
-        let mut parser = JestJson::default();
-        parser.feed(Stream::Out, text.as_bytes(), &mut collector);
-        parser.finish(&mut collector);
-        collector.finish(&Ending::of_status(1))
-    }
+    use crate::FailureKind;
+    use crate::parse::tests::read;
 
     #[test]
     fn a_report_is_found_in_what_was_printed() {
         let run = read(
+            "jest-json",
             "> jest --json\n{ a: 1 }\nno newline{\"numTotalTests\":1,\"testResults\":[{\"assertionResults\":[{\"fullName\":\"a b\",\"status\":\"passed\",\"failureMessages\":[]}],\"name\":\"/p/a.test.js\",\"status\":\"passed\",\"message\":\"\"}]}\nDone in 1s.\n",
         );
         assert_eq!((run.ended, run.counted, run.summary.passed), (true, Some(1), 1));
@@ -229,6 +210,7 @@ mod tests {
     #[test]
     fn a_file_whose_last_hook_failed_is_a_problem_though_its_tests_passed() {
         let run = read(
+            "jest-json",
             r#"{"numTotalTests":1,"testResults":[{"assertionResults":[{"fullName":"a","status":"passed"}],"name":"/p/a.test.js","status":"failed","message":"  ● Test suite failed to run\n\n    boom\n\n      at Object.<anonymous> (test/a.test.js:9:11)\n"}]}"#,
         );
         let problem = &run.problems[0];
@@ -240,6 +222,6 @@ mod tests {
 
     #[test]
     fn a_run_that_was_interrupted_did_not_end() {
-        assert!(!read(r#"{"numTotalTests":0,"testResults":[],"wasInterrupted":true}"#).ended);
+        assert!(!read("jest-json", r#"{"numTotalTests":0,"testResults":[],"wasInterrupted":true}"#).ended);
     }
 }

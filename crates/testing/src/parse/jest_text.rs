@@ -65,8 +65,7 @@ impl LineReader for JestText {
 impl JestText {
     fn indented(&mut self, line: &str, sink: &mut dyn Sink) {
         if let Some((_, text)) = &mut self.block {
-            text.push(line);
-            text.push("\n");
+            text.push_line(line);
         } else if let Some(tree) = &mut self.tree
             && let Some((name, status)) = tree.line(line)
         {

@@ -9,8 +9,7 @@ mod dialect;
 use std::collections::HashSet;
 
 use super::Head;
-use super::xml::{Attributes, Text};
-use super::xml_report::XmlReader;
+use super::xml::{Attributes, XmlReader};
 use crate::{
     Attempt, Event, Failure, FailureKind, Finished, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -153,12 +152,12 @@ impl XmlReader for Junit {
         }
     }
 
-    fn text(&mut self, text: Text<'_>) {
+    fn text(&mut self, text: &str) {
         match self.part {
             Part::Nowhere => {}
-            Part::Body => self.case.body.push(&text.decoded()),
-            Part::Output => self.case.printed(text),
-            Part::Rerun => self.case.rerun_body.push(&text.decoded()),
+            Part::Body => self.case.body.push(text),
+            Part::Output => self.case.output.push(text),
+            Part::Rerun => self.case.rerun_body.push(text),
         }
     }
 
@@ -186,13 +185,12 @@ impl Junit {
             return;
         }
         let mut suite = Suite::default();
-        for (name, value) in attributes.raw() {
+        for (name, value) in attributes.all() {
             match name {
                 "name" => {
-                    let name = super::xml::unescape(value);
-                    suite.name.push_str(&name[..name.floor_char_boundary(16 * LONGEST_NAME)]);
+                    suite.name.push_str(&value[..value.floor_char_boundary(16 * LONGEST_NAME)]);
                 }
-                "file" | "filepath" => suite.file = Some(super::xml::unescape(value).into_owned()),
+                "file" | "filepath" => suite.file = Some(value.into_owned()),
                 "failures" | "errors" => {
                     suite.says_failed |= value.parse::<u64>().is_ok_and(|count| count > 0)
                 }
@@ -357,7 +355,7 @@ impl Junit {
     }
 
     fn tell_output(&mut self, identity: &Identity, sink: &mut dyn Sink) {
-        let text = self.case.output();
+        let text = self.case.output.clone().into_text();
         if !text.trim().is_empty() {
             self.turn_to(identity, sink);
             let test = TestId { suite: &identity.suite, name: &identity.name };

@@ -161,8 +161,7 @@ impl JunitConsole {
         } else if line.starts_with("  ") && !line.starts_with("   ") {
             line.trim().clone_into(&mut self.header);
         } else if let Some(item) = &mut self.item {
-            item.text.push(line.trim_start().strip_prefix("=> ").unwrap_or(line));
-            item.text.push("\n");
+            item.text.push_line(line.trim_start().strip_prefix("=> ").unwrap_or(line));
         }
     }
 

@@ -143,8 +143,7 @@ impl Maven {
         }
         let Some(test) = &mut self.test else { return false };
         // A trace ends with an empty line, but a message may hold one.
-        test.trace.push(line);
-        test.trace.push("\n");
+        test.trace.push_line(line);
         true
     }
 

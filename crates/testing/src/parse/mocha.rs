@@ -5,11 +5,12 @@ mod text;
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
-use super::{Head, Parser, Stream, js_failure, milliseconds};
-use crate::{Attempt, Event, Failure, FailureKind, Finished, Lines, Place, Sink, TestId, TestStatus};
+use super::by_line::LineReader;
+use super::json::{JsonReader, JsonReport};
+use super::{Head, Stream, js_failure, milliseconds};
+use crate::{Attempt, Event, Failure, FailureKind, Finished, Place, Sink, TestId, TestStatus};
 pub(super) use text::{MochaText, looks_like as looks_like_text};
 
 /// Attempts of one test that are told one by one.
@@ -115,22 +116,20 @@ pub(super) struct Reading {
 }
 
 impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Document;
     const PATHS: &'static [&'static str] = &["stats", "pending[]", "failures[]", "passes[]", ""];
-    const TOO_LARGE: &'static str = "a result in the report is too large to be read";
 
-    fn element(&mut self, path: &str, json: &str, sink: &mut dyn Sink) {
+    fn element(&mut self, path: &str, element: Value, sink: &mut dyn Sink) {
         match path {
             "stats" => {
-                self.stats = serde_json::from_str(json).ok();
+                self.stats = serde_json::from_value(element).ok();
                 self.reports += u64::from(self.stats.is_some());
             }
             "" => end_report(self.stats.take(), self.reports, sink),
             // What a test prints can be JSON too: only what follows `stats` is the report.
             _ if self.stats.is_none() => {}
-            "passes[]" => tell(json, TestStatus::Pass, sink),
-            "pending[]" => tell(json, TestStatus::Skip, sink),
-            _ => tell(json, TestStatus::Fail, sink),
+            "passes[]" => tell(&element, TestStatus::Pass, sink),
+            "pending[]" => tell(&element, TestStatus::Skip, sink),
+            _ => tell(&element, TestStatus::Fail, sink),
         }
     }
 
@@ -148,8 +147,8 @@ fn end_report(stats: Option<Stats>, reports: u64, sink: &mut dyn Sink) {
     sink.event(Event::Ended { counted: Some(counted) });
 }
 
-fn tell(json: &str, status: TestStatus, sink: &mut dyn Sink) {
-    if let Ok(test) = serde_json::from_str::<Test<'_>>(json) {
+fn tell(element: &Value, status: TestStatus, sink: &mut dyn Sink) {
+    if let Ok(test) = Test::deserialize(element) {
         test.tell(status, sink);
     }
 }
@@ -208,59 +207,41 @@ fn hook_of(title: &str) -> Option<FailureKind> {
 /// The stream: one array a line, `["pass",{…}]`.
 #[derive(Debug, Default)]
 pub(super) struct MochaStream {
-    lines: Lines,
     over: bool,
 }
 
-impl Parser for MochaStream {
-    fn feed(&mut self, stream: Stream, bytes: &[u8], sink: &mut dyn Sink) {
-        let Self { lines, over } = self;
-        if stream == Stream::Out {
-            lines.feed(bytes, |line| stream_line(&line.text(), over, sink));
+impl LineReader for MochaStream {
+    fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
+        if self.over || stream == Stream::Err || !line.ends_with("}]") {
+            return;
         }
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        let Self { lines, over } = self;
-        lines.finish(|line| stream_line(&line.text(), over, sink));
-    }
-}
-
-#[derive(Deserialize)]
-struct Start {
-    total: u64,
-}
-
-fn stream_line(line: &str, over: &mut bool, sink: &mut dyn Sink) {
-    if *over || !line.ends_with("}]") {
-        return;
-    }
-    for (event, beginning) in
-        [("pass", "[\"pass\",{"), ("fail", "[\"fail\",{"), ("start", "[\"start\",{"), ("end", "[\"end\",{")]
-    {
         // What a test printed without a line end stands before.
-        let Some(at) = line.find(beginning) else { continue };
-        let Some(json) = line.get(at + beginning.len() - 1..line.len() - 1) else { continue };
-        match event {
-            "pass" => tell(json, TestStatus::Pass, sink),
-            "fail" => tell(json, TestStatus::Fail, sink),
+        let event = line.match_indices("[\"").find_map(|(at, _)| {
+            serde_json::from_str::<(String, Value)>(&line[at..]).ok().filter(|(_, value)| value.is_object())
+        });
+        let Some((event, value)) = event else { return };
+        match event.as_str() {
+            "pass" => tell(&value, TestStatus::Pass, sink),
+            "fail" => tell(&value, TestStatus::Fail, sink),
             "start" => {
-                if let Ok(start) = serde_json::from_str::<Start>(json) {
-                    sink.event(Event::Declared(start.total));
+                if let Some(total) = value["total"].as_u64() {
+                    sink.event(Event::Declared(total));
                 }
             }
-            _ => {
-                *over = true;
-                end_stream(json, sink);
+            "end" => {
+                self.over = true;
+                end_stream(value, sink);
             }
+            _ => {}
         }
-        return;
     }
+
+    fn end(&mut self, _: &mut dyn Sink) {}
 }
 
 /// Pending tests are only counted, and only here.
-fn end_stream(json: &str, sink: &mut dyn Sink) {
-    let Ok(stats) = serde_json::from_str::<Stats>(json) else { return };
+fn end_stream(stats: Value, sink: &mut dyn Sink) {
+    let Ok(stats) = serde_json::from_value::<Stats>(stats) else { return };
     if stats.pending > 0 {
         sink.event(Event::Counted { status: TestStatus::Skip, count: stats.pending });
     }

@@ -85,8 +85,7 @@ impl LineReader for NextestText {
         let ruler = !line.is_empty() && line.chars().all(|c| c == '─');
         if ruler {
         } else if let Some((_, output)) = &mut self.running {
-            output.push(line);
-            output.push("\n");
+            output.push_line(line);
         } else if let Some(failed) = &mut self.failed {
             failed.push(line);
         }
@@ -238,8 +237,7 @@ impl FailedTest {
             return;
         }
         let line = if self.indented { line.strip_prefix("    ").unwrap_or(line) } else { line };
-        self.output.push(line);
-        self.output.push("\n");
+        self.output.push_line(line);
     }
 }
 

@@ -33,8 +33,7 @@ impl LineReader for NodeDot {
             self.end_entry(sink);
             self.entry = Some((title.to_owned(), HeadTail::new(DETAILS)));
         } else if let Some((_, text)) = &mut self.entry {
-            text.push(line.strip_prefix("  ").unwrap_or(line));
-            text.push("\n");
+            text.push_line(line.strip_prefix("  ").unwrap_or(line));
         }
     }
 

@@ -177,8 +177,7 @@ impl NodeSpec {
         if let Some(pending) = &mut self.pending {
             let inside = pending.indent + 2;
             if line.len() >= inside && line.as_bytes()[..inside].iter().all(|byte| *byte == b' ') {
-                pending.text.push(&line[inside..]);
-                pending.text.push("\n");
+                pending.text.push_line(&line[inside..]);
                 return;
             }
             if line.is_empty() && pending.container.is_some() && pending.text.is_empty() {
@@ -187,8 +186,7 @@ impl NodeSpec {
             return self.settle(sink);
         }
         let printed = self.printed.get_or_insert_with(|| HeadTail::new(DETAILS));
-        printed.push(line);
-        printed.push("\n");
+        printed.push_line(line);
     }
 
     fn ended(&mut self, mark: &Mark<'_>, status: TestStatus, is_container: bool, sink: &mut dyn Sink) {

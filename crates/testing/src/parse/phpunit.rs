@@ -147,8 +147,7 @@ impl Phpunit {
     fn progress(&mut self, line: &str, sink: &mut dyn Sink) {
         let (marks, total) = marks(line);
         if marks.is_empty() {
-            self.text.push(line);
-            self.text.push("\n");
+            self.text.push_line(line);
             return;
         }
         for mark in marks.bytes() {
@@ -171,8 +170,7 @@ impl Phpunit {
         } else if is_end(line) {
             self.end_item(sink);
         } else if let Some(item) = &mut self.item {
-            item.text.push(line);
-            item.text.push("\n");
+            item.text.push_line(line);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The report of `pytest-json-report`: one JSON document, written at the end of the run.
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
+use super::json::{JsonReader, JsonReport};
 use super::pytest_phases::{Phase, Phases, test_id};
 use super::{Head, python_failure};
 use crate::{Event, Place, Sink};
@@ -76,26 +76,24 @@ struct Collected {
 }
 
 impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Document;
     const PATHS: &'static [&'static str] = &["", "tests[]", "collectors[]"];
-    const TOO_LARGE: &'static str = "a part of the report was too large to be read";
 
-    fn element(&mut self, path: &str, text: &str, sink: &mut dyn Sink) {
+    fn element(&mut self, path: &str, element: Value, sink: &mut dyn Sink) {
         match path {
             "tests[]" => {
-                if let Ok(test) = serde_json::from_str::<Test>(text) {
+                if let Ok(test) = serde_json::from_value::<Test>(element) {
                     test.tell(&mut self.phases, sink);
                 }
             }
             "collectors[]" => {
-                if let Ok(node) = serde_json::from_str::<Collected>(text)
+                if let Ok(node) = serde_json::from_value::<Collected>(element)
                     && node.outcome == "failed"
                 {
                     let problem = python_failure::collection_problem(&node.nodeid, &node.longrepr);
                     sink.event(Event::Problem(problem));
                 }
             }
-            _ => end(text, sink),
+            _ => end(element, sink),
         }
     }
 
@@ -105,8 +103,8 @@ impl JsonReader for Reading {
     }
 }
 
-fn end(text: &str, sink: &mut dyn Sink) {
-    if let Ok(root) = serde_json::from_str::<Root>(text)
+fn end(root: Value, sink: &mut dyn Sink) {
+    if let Ok(root) = serde_json::from_value::<Root>(root)
         && root.exitcode.is_some()
     {
         sink.event(Event::Ended { counted: root.summary.total });

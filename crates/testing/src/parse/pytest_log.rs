@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
+use super::by_line::LineReader;
+use super::json;
 use super::pytest_phases::{Phase, Phases, test_id};
-use super::{Head, python_failure};
+use super::{Head, Stream, python_failure};
 use crate::{Event, Place, Sink};
 
 pub(super) fn looks_like(head: &Head<'_>) -> bool {
@@ -17,10 +17,8 @@ pub(super) fn looks_like(head: &Head<'_>) -> bool {
         .is_some_and(|line| line.starts_with('{') && line.contains("\"$report_type\""))
 }
 
-pub(super) type PytestLog = JsonReport<Reading>;
-
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct PytestLog {
     phases: Phases,
 }
 
@@ -78,20 +76,17 @@ struct EntryData {
     reprfileloc: Option<Crash>,
 }
 
-impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Lines;
-    const PATHS: &'static [&'static str] = &[""];
-    const TOO_LARGE: &'static str = "a report was too large to be read";
+impl LineReader for PytestLog {
+    const LONGEST_LINE: usize = json::LONGEST_LINE;
 
-    fn element(&mut self, _: &str, line: &str, sink: &mut dyn Sink) {
-        if let Ok(line) = serde_json::from_str::<Line>(line) {
+    fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
+        if let Some(line) = json::event::<Line>(line).filter(|_| stream == Stream::Out) {
             line.tell(&mut self.phases, sink);
         }
     }
 
-    fn end_of_input(&mut self, _: bool, sink: &mut dyn Sink) -> bool {
+    fn end(&mut self, sink: &mut dyn Sink) {
         self.phases.finish(sink);
-        false
     }
 }
 
@@ -174,21 +169,12 @@ impl Traceback {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::parse::{Parser, Stream};
-    use crate::{Collector, Ending, Limits};
-
-    fn read(text: &str) -> crate::Collected {
-        let mut collector = Collector::new(None, Limits::default());
-        let mut parser = PytestLog::default();
-        parser.feed(Stream::Out, text.as_bytes(), &mut collector);
-        parser.finish(&mut collector);
-        collector.finish(&Ending::of_status(1))
-    }
+    use crate::parse::tests::read;
 
     #[test]
     fn a_subtest_can_only_make_its_test_fail() {
         let run = read(
+            "pytest-reportlog",
             r#"{"$report_type": "TestReport", "nodeid": "a.py::t", "when": "setup", "outcome": "passed"}
 {"$report_type": "SubTestReport", "nodeid": "a.py::t", "when": "call", "outcome": "passed"}
 {"$report_type": "SubTestReport", "nodeid": "a.py::t", "when": "call", "outcome": "failed", "longrepr": "assert 1 == 2"}
@@ -203,6 +189,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_do_not_cost_the_report() {
         let run = read(
+            "pytest-reportlog",
             r#"{"$report_type": "TestReport", "nodeid": "a.py::t", "when": "call", "outcome": "failed", "longrepr": "x", "sections": [["Captured stdout call", "\udcff\n"]]}
 {"$report_type": "TestReport", "nodeid": "a.py::t", "when": "teardown", "outcome": "passed", "duration": 0.5}
 "#,

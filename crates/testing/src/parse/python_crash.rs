@@ -66,8 +66,7 @@ impl PythonCrash {
             let part = line.starts_with("    ") || line.is_empty() || line.starts_with("~~");
             return part || self.reading == Reading::Header;
         }
-        self.stack.push(line);
-        self.stack.push("\n");
+        self.stack.push_line(line);
         true
     }
 

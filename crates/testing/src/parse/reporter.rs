@@ -4,13 +4,10 @@
 //! `start` and `end` a test, `problem` tells what is wrong outside of tests, and `finish` that the runner came to its
 //! end. Fields are those of [`Event`] below.
 
-mod early;
-
 use serde::Deserialize;
 
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
-use super::{Head, jest_json, js_failure, milliseconds, place, python_failure};
+use super::by_line::LineReader;
+use super::{Head, Stream, jest_json, js_failure, json, milliseconds, place, python_failure};
 use crate::event::Event as Told;
 use crate::{
     Attempt, Failure, FailureKind, Finished, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
@@ -19,16 +16,12 @@ use crate::{
 /// Whether a text is written by our reporter in this runner.
 pub(super) fn is_of(runner: &str, head: &Head<'_>) -> bool {
     let Some(first) = head.text.lines().find(|line| !line.trim().is_empty()) else { return false };
-    let Ok(event) = serde_json::from_str::<Event>(first) else { return early::is_of(runner, head.text) };
-    event.ev == "run" && event.runner == runner || early::is_of(runner, head.text)
+    serde_json::from_str::<Event>(first).is_ok_and(|event| event.ev == "run" && event.runner == runner)
 }
 
-pub(super) type Reporter = JsonReport<Reading>;
-
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct Reporter {
     runner: String,
-    early: early::Early,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -73,27 +66,20 @@ enum Status {
     Crash,
 }
 
-impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Lines;
-    const PATHS: &'static [&'static str] = &[""];
-    const TOO_LARGE: &'static str = "an event was too large to be read";
+impl LineReader for Reporter {
+    const LONGEST_LINE: usize = json::LONGEST_LINE;
 
-    fn element(&mut self, _: &str, line: &str, sink: &mut dyn Sink) {
-        match serde_json::from_str::<Event>(line) {
-            Ok(event) if self.event(&event, sink) => {}
-            _ => self.early.line(line, sink),
+    fn line(&mut self, stream: Stream, line: &str, sink: &mut dyn Sink) {
+        if let Some(event) = json::event::<Event>(line).filter(|_| stream == Stream::Out) {
+            self.event(&event, sink);
         }
     }
 
-    fn end_of_input(&mut self, _: bool, sink: &mut dyn Sink) -> bool {
-        self.early.finish(sink);
-        false
-    }
+    fn end(&mut self, _: &mut dyn Sink) {}
 }
 
-impl Reading {
-    /// Tells an event; false if it is none of ours.
-    fn event(&mut self, event: &Event, sink: &mut dyn Sink) -> bool {
+impl Reporter {
+    fn event(&mut self, event: &Event, sink: &mut dyn Sink) {
         let test = TestId { suite: &event.suite, name: &event.test };
         match event.ev.as_str() {
             "run" => {
@@ -111,15 +97,14 @@ impl Reading {
                     at: Place { file: event.file.as_deref(), line: event.line },
                 });
             }
-            "end" => self.end(event, test, sink),
+            "end" => self.end_of_test(event, test, sink),
             "problem" => sink.event(Told::Problem(self.problem(event))),
             "finish" => sink.event(Told::Ended { counted: event.count }),
-            _ => return false,
+            _ => {}
         }
-        true
     }
 
-    fn end(&self, event: &Event, test: TestId<'_>, sink: &mut dyn Sink) {
+    fn end_of_test(&self, event: &Event, test: TestId<'_>, sink: &mut dyn Sink) {
         let status = match event.status {
             Some(Status::Pass) if event.attempts.is_some_and(|attempts| attempts > 1) => TestStatus::Flaky,
             Some(Status::Pass) | None => TestStatus::Pass,

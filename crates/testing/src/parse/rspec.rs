@@ -3,9 +3,9 @@
 mod text;
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::json_elements::Layout;
-use super::json_report::{JsonReader, JsonReport};
+use super::json::{JsonReader, JsonReport};
 use super::{Head, milliseconds, ruby_failure};
 use crate::{Event, Failure, FailureKind, Finished, Place, Sink, TestId, TestStatus};
 pub(super) use text::{RspecText, looks_like as looks_like_text};
@@ -55,30 +55,28 @@ pub(super) struct Reading {
 }
 
 impl JsonReader for Reading {
-    const LAYOUT: Layout = Layout::Document;
     const PATHS: &'static [&'static str] = &["version", "messages[]", "examples[]", "summary", ""];
-    const TOO_LARGE: &'static str = "a result in the report is too large to be read";
 
-    fn element(&mut self, path: &str, json: &str, sink: &mut dyn Sink) {
+    fn element(&mut self, path: &str, element: Value, sink: &mut dyn Sink) {
         match path {
             "version" => {
-                if let Ok(version) = serde_json::from_str::<String>(json) {
-                    sink.event(Event::Version(&version));
+                if let Some(version) = element.as_str() {
+                    sink.event(Event::Version(version));
                 }
             }
             "messages[]" => {
-                if let Ok(message) = serde_json::from_str::<String>(json)
-                    && let Some(problem) = text::outside_error(&message)
+                if let Some(message) = element.as_str()
+                    && let Some(problem) = text::outside_error(message)
                 {
                     sink.event(Event::Problem(problem));
                 }
             }
             "examples[]" => {
-                if let Ok(example) = serde_json::from_str::<Example>(json) {
+                if let Ok(example) = serde_json::from_value::<Example>(element) {
                     example.tell(sink);
                 }
             }
-            "summary" => self.summary = serde_json::from_str(json).ok(),
+            "summary" => self.summary = serde_json::from_value(element).ok(),
             _ => {
                 if let Some(summary) = self.summary.take() {
                     sink.event(Event::Ended { counted: Some(summary.example_count) });

@@ -3,8 +3,7 @@
 use super::Head;
 use super::frames::{self, Deepest};
 use super::wording::{compared, kind_of};
-use super::xml::{Attributes, Text};
-use super::xml_report::XmlReader;
+use super::xml::{Attributes, XmlReader};
 use crate::{
     Event, Failure, FailureKind, Finished, HeadTail, Place, Problem, ProblemScope, Sink, TestId, TestStatus,
 };
@@ -93,11 +92,10 @@ impl XmlReader for Trx {
             _ => {}
         }
     }
-    fn text(&mut self, text: Text<'_>) {
+    fn text(&mut self, text: &str) {
         if self.part.is_none() {
             return;
         }
-        let text = &text.decoded();
         let result = self.results.last_mut();
         match (self.part, result) {
             (Some(Part::RunError), _) => {

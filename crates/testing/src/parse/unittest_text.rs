@@ -224,8 +224,7 @@ impl UnittestText {
             block.in_output = true;
         } else if line != RULE {
             let text = if block.in_output { &mut block.output } else { &mut block.body };
-            text.push(line);
-            text.push("\n");
+            text.push_line(line);
         }
         self.part = Part::Body(block);
     }

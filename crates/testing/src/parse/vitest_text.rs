@@ -124,8 +124,7 @@ impl Page {
             self.close(seen, sink);
             self.section = Section::Progress;
         } else if let Some(block) = &mut self.block {
-            block.push(line);
-            block.push("\n");
+            block.push_line(line);
         } else if self.section == Section::Progress {
             self.progress(line, seen, sink);
         }

@@ -1,298 +1,165 @@
-//! Cutting XML into tokens as its bytes come, in bounded memory.
+//! Reports in XML: what they share, whoever wrote them.
 //!
-//! Only what reports need: tags with their attributes, and text. Text of any length is handed on in pieces, a tag is
-//! held until its end. Nothing is ever expanded but the five entities of XML and numbers: a document that declares
-//! its own is told as such.
+//! Read leniently: a document that breaks off keeps what stands before. Nothing is ever expanded but the five entities
+//! of XML and numbers.
 
-mod decode;
+use std::borrow::Cow;
 
-use memchr::{memchr, memchr3, memmem};
+use quick_xml::Reader;
+use quick_xml::errors::Error;
+use quick_xml::escape::{resolve_predefined_entity, unescape};
+use quick_xml::events::{BytesRef, BytesStart, Event as Token};
 
-pub(super) use decode::{Attributes, Text, unescape};
+use super::whole::{Document, Whole};
+use crate::{Event, Sink};
 
-/// A tag longer than this is cut: what follows in it passes by.
-const LONGEST_TAG: usize = 1 << 20;
-/// Enough to tell what begins with `<`.
-const LEAD: &[u8] = b"<![CDATA[";
-/// The longest entity that is resolved: `&#x10FFFF;`.
-const LONGEST_ENTITY: usize = 12;
+/// Reads the elements of one report.
+pub(super) trait XmlReader: Default + Send {
+    /// An element begins.
+    fn open(&mut self, name: &str, attributes: Attributes<'_>, sink: &mut dyn Sink);
 
-#[derive(Debug)]
-pub(super) enum Token<'a> {
-    /// A tag opens; an empty one is not followed by its end.
-    Open { name: &'a str, attributes: Attributes<'a>, empty: bool },
-    /// A tag ends.
-    Close { name: &'a str },
-    /// Text, whole or in pieces.
-    Text(Text<'a>),
-    /// The document brings entities of its own, as bombs do.
-    Declares,
+    /// An element ends.
+    fn close(&mut self, name: &str, sink: &mut dyn Sink);
+
+    /// What stands between two tags, in pieces.
+    fn text(&mut self, text: &str);
+
+    /// There is no more, whether the document is whole or not.
+    fn end(&mut self, _: &mut dyn Sink) {}
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Mode {
-    #[default]
-    Text,
-    /// After a `<` that has not yet told what it is.
-    Lead,
-    /// Inside a tag, perhaps inside quotes.
-    Tag {
-        quote: u8,
-    },
-    CData,
-    /// Comments and instructions, up to their end.
-    Until(&'static [u8]),
-    /// A declaration: so many brackets deep, perhaps inside quotes.
-    Declaration {
-        depth: u32,
-        quote: u8,
-    },
-}
+/// A parser made of a reader of elements.
+pub(super) type XmlReport<R> = Whole<Elements<R>>;
 
-/// Takes bytes, hands on tokens.
 #[derive(Debug, Default)]
-pub(super) struct Tokens {
-    mode: Mode,
-    /// What of the current token came in earlier pieces.
-    held: Vec<u8>,
-}
+pub(super) struct Elements<R>(R);
 
-impl Tokens {
-    pub(super) fn feed(&mut self, mut bytes: &[u8], each: &mut impl FnMut(Token<'_>)) {
-        while !bytes.is_empty() {
-            bytes = match self.mode {
-                Mode::Text => self.text(bytes, each),
-                Mode::Lead => self.lead(bytes),
-                Mode::Tag { quote } => self.tag(bytes, quote, each),
-                Mode::CData => self.cdata(bytes, each),
-                Mode::Until(end) => self.skip(bytes, end),
-                Mode::Declaration { depth, quote } => self.declaration(bytes, depth, quote, each),
-            };
-        }
-    }
-
-    fn text<'a>(&mut self, bytes: &'a [u8], each: &mut impl FnMut(Token<'_>)) -> &'a [u8] {
-        let end = memchr(b'<', bytes);
-        if self.held.is_empty() {
-            let text = &bytes[..end.unwrap_or(bytes.len())];
-            let whole = if end.is_some() { text.len() } else { whole_text(text) };
-            decode::escaped(&text[..whole], each);
-            self.held.extend_from_slice(&text[whole..]);
-        } else {
-            // Only a few bytes are held; they need only a few more.
-            let more = end.unwrap_or(bytes.len()).min(4 * LONGEST_ENTITY);
-            self.held.extend_from_slice(&bytes[..more]);
-            let whole = if end == Some(more) { self.held.len() } else { whole_text(&self.held) };
-            decode::escaped(&self.held[..whole], each);
-            self.held.drain(..whole);
-            if end != Some(more) {
-                return &bytes[more..];
-            }
-        }
-        match end {
-            Some(end) => {
-                self.mode = Mode::Lead;
-                &bytes[end..]
-            }
-            None => &[],
-        }
-    }
-
-    fn lead<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        if self.held.is_empty()
-            && let Some(mode) = kind(bytes)
-        {
-            self.mode = mode;
-            return &bytes[consumed(mode)..];
-        }
-        self.held.push(bytes[0]);
-        let Some(mode) = kind(&self.held) else { return &bytes[1..] };
-        self.mode = mode;
-        if consumed(mode) > 0 {
-            self.held.clear();
-            &bytes[1..]
-        } else {
-            // What a tag or a declaration begins with is held, but for the byte that told which it is.
-            self.held.pop();
-            bytes
-        }
-    }
-
-    fn tag<'a>(&mut self, bytes: &'a [u8], quote: u8, each: &mut impl FnMut(Token<'_>)) -> &'a [u8] {
-        let mut quote = quote;
-        let Some(end) = tag_end(bytes, &mut quote) else {
-            self.mode = Mode::Tag { quote };
-            self.hold(bytes);
-            return &[];
-        };
-        if self.held.is_empty() {
-            decode::tag(&bytes[..end], each);
-        } else {
-            self.hold(&bytes[..end]);
-            decode::tag(&self.held, each);
-            self.held.clear();
-        }
-        self.mode = Mode::Text;
-        &bytes[end + 1..]
-    }
-
-    fn cdata<'a>(&mut self, bytes: &'a [u8], each: &mut impl FnMut(Token<'_>)) -> &'a [u8] {
-        if !self.held.is_empty() {
-            // At most a broken character or two brackets are held: go on byte by byte until that is settled.
-            self.held.push(bytes[0]);
-            if self.held.ends_with(b"]]>") {
-                decode::plain(&self.held[..self.held.len() - 3], each);
-                self.held.clear();
-                self.mode = Mode::Text;
-            } else {
-                let whole = whole_cdata(&self.held);
-                decode::plain(&self.held[..whole], each);
-                self.held.drain(..whole);
-            }
-            return &bytes[1..];
-        }
-        if let Some(end) = memmem::find(bytes, b"]]>") {
-            decode::plain(&bytes[..end], each);
-            self.mode = Mode::Text;
-            return &bytes[end + 3..];
-        }
-        let whole = whole_cdata(bytes);
-        decode::plain(&bytes[..whole], each);
-        self.held.extend_from_slice(&bytes[whole..]);
-        &[]
-    }
-
-    fn skip<'a>(&mut self, bytes: &'a [u8], end: &'static [u8]) -> &'a [u8] {
-        if self.held.is_empty()
-            && let Some(at) = memmem::find(bytes, end)
-        {
-            self.mode = Mode::Text;
-            return &bytes[at + end.len()..];
-        }
-        let step = if self.held.is_empty() { bytes.len() } else { 1 };
-        self.held.extend_from_slice(&bytes[bytes.len().min(step).saturating_sub(end.len())..step]);
-        if self.held.ends_with(end) {
-            self.held.clear();
-            self.mode = Mode::Text;
-        } else {
-            let kept = (0..end.len()).rev().find(|kept| self.held.ends_with(&end[..*kept])).unwrap_or(0);
-            self.held.drain(..self.held.len() - kept);
-        }
-        &bytes[step..]
-    }
-
-    fn declaration<'a>(
-        &mut self,
-        bytes: &'a [u8],
-        mut depth: u32,
-        mut quote: u8,
-        each: &mut impl FnMut(Token<'_>),
-    ) -> &'a [u8] {
-        let held = std::mem::take(&mut self.held);
-        for (at, byte) in held.iter().chain(bytes).enumerate() {
-            match byte {
-                _ if quote != 0 => quote = if *byte == quote { 0 } else { quote },
-                b'"' | b'\'' => quote = *byte,
-                b'[' => {
-                    depth += 1;
-                    each(Token::Declares);
+impl<R: XmlReader> Document for Elements<R> {
+    fn read(&mut self, text: &str, sink: &mut dyn Sink) {
+        let reader = &mut self.0;
+        let mut xml = Reader::from_str(text);
+        let config = xml.config_mut();
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
+        config.allow_dangling_amp = true;
+        config.expand_empty_elements = true;
+        loop {
+            match xml.read_event() {
+                Ok(Token::Start(tag)) => reader.open(tag.local_name().as_ref(), Attributes(&tag), sink),
+                Ok(Token::End(tag)) => reader.close(tag.local_name().as_ref(), sink),
+                Ok(Token::Text(text)) => reader.text(&text),
+                Ok(Token::CData(text)) => reader.text(&text),
+                Ok(Token::GeneralRef(entity)) => reader.text(&resolved(&entity)),
+                Ok(Token::DocType(text)) if text.contains('[') => {
+                    sink.event(Event::Complaint("the report declares entities, which are not expanded"));
                 }
-                b']' => depth = depth.saturating_sub(1),
-                // What is held never ends a declaration.
-                b'>' if depth == 0 => {
-                    self.mode = Mode::Text;
-                    return &bytes[at + 1 - held.len()..];
-                }
-                _ => {}
+                Ok(Token::Eof) => break,
+                Ok(_) | Err(Error::IllFormed(_)) => {}
+                Err(_) => break,
             }
         }
-        self.mode = Mode::Declaration { depth, quote };
-        &[]
-    }
-
-    fn hold(&mut self, bytes: &[u8]) {
-        let room = LONGEST_TAG.saturating_sub(self.held.len());
-        self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        reader.end(sink);
     }
 }
 
-/// What begins here, if that can be told yet.
-fn kind(lead: &[u8]) -> Option<Mode> {
-    match lead {
-        [_, b'?', ..] => Some(Mode::Until(b"?>")),
-        [_, b'!', b'-', b'-', ..] => Some(Mode::Until(b"-->")),
-        [_, b'!', ..] if lead.starts_with(LEAD) => Some(Mode::CData),
-        [_, b'!', ..] if LEAD.starts_with(lead) || b"<!--".starts_with(lead) => None,
-        [_, b'!', ..] => Some(Mode::Declaration { depth: 0, quote: 0 }),
-        [_, _, ..] => Some(Mode::Tag { quote: 0 }),
-        _ => None,
-    }
+/// What an entity stands for; one that is none of XML's own stays as it stands.
+fn resolved(entity: &BytesRef<'_>) -> String {
+    let character = entity.resolve_char_ref().ok().flatten().map(String::from);
+    let named = || resolve_predefined_entity(entity).map(str::to_owned);
+    character.or_else(named).unwrap_or_else(|| format!("&{};", &**entity))
 }
 
-/// How much of the beginning is no more than that.
-fn consumed(mode: Mode) -> usize {
-    match mode {
-        Mode::Until(b"?>") => 2,
-        Mode::Until(_) => 4,
-        Mode::CData => LEAD.len(),
-        _ => 0,
-    }
-}
+/// The attributes of an element.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attributes<'a>(&'a BytesStart<'a>);
 
-fn tag_end(bytes: &[u8], quote: &mut u8) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let rest = bytes.get(at..)?;
-        if *quote == 0 {
-            let next = at + memchr3(b'>', b'"', b'\'', rest)?;
-            match bytes[next] {
-                b'>' => return Some(next),
-                opened => *quote = opened,
-            }
-            at = next + 1;
-        } else {
-            at += memchr(*quote, rest)? + 1;
-            *quote = 0;
-        }
+impl<'a> Attributes<'a> {
+    /// Names with their values.
+    pub(super) fn all(self) -> impl Iterator<Item = (&'a str, Cow<'a, str>)> {
+        let mut attributes = self.0.attributes();
+        attributes.with_checks(false);
+        attributes.flatten().map(|it| {
+            let plain = unescape(&it.value).map(Cow::into_owned);
+            (it.key.into_inner(), plain.map_or(it.value, Cow::Owned))
+        })
     }
-}
 
-/// How much of a text may be handed on: no character and no entity is cut.
-fn whole_text(text: &[u8]) -> usize {
-    let near = text.len().saturating_sub(LONGEST_ENTITY);
-    let open = text[near..].iter().rposition(|byte| *byte == b'&');
-    match open {
-        Some(at) if memchr(b';', &text[near + at..]).is_none() => near + at,
-        _ => whole_characters(text),
+    /// The value of one.
+    pub(super) fn get(self, name: &str) -> Option<Cow<'a, str>> {
+        self.all().find(|(it, _)| *it == name).map(|(_, value)| value)
     }
-}
 
-fn whole_cdata(text: &[u8]) -> usize {
-    let brackets = text.iter().rev().take_while(|byte| **byte == b']').take(2).count();
-    if brackets > 0 { text.len() - brackets } else { whole_characters(text) }
-}
-
-/// Without the beginning of a character whose rest has not come.
-fn whole_characters(text: &[u8]) -> usize {
-    for back in 1..=text.len().min(3) {
-        let at = text.len() - back;
-        match text[at] {
-            0x80..=0xBF => {}
-            lead @ 0xC0..=0xFF => {
-                let length = if lead >= 0xF0 {
-                    4
-                } else if lead >= 0xE0 {
-                    3
-                } else {
-                    2
-                };
-                return if length > back { at } else { text.len() };
-            }
-            _ => return text.len(),
-        }
+    /// Whether there are none.
+    pub(super) fn is_empty(self) -> bool {
+        self.all().next().is_none()
     }
-    text.len()
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::parse::{Parser, Stream};
+    use proptest::prelude::*;
+
+    #[derive(Debug, Default)]
+    struct Spelled(String);
+
+    impl XmlReader for Spelled {
+        fn open(&mut self, name: &str, attributes: Attributes<'_>, _: &mut dyn Sink) {
+            let list: Vec<String> =
+                attributes.all().map(|(name, value)| format!(" {name}={value}")).collect();
+            self.0 += &format!("<{name}{}>", list.concat());
+        }
+
+        fn close(&mut self, name: &str, _: &mut dyn Sink) {
+            self.0 += &format!("</{name}>");
+        }
+
+        fn text(&mut self, text: &str) {
+            self.0 += text;
+        }
+    }
+
+    #[derive(Default)]
+    struct Complaints(Vec<String>);
+
+    impl Sink for Complaints {
+        fn event(&mut self, event: Event<'_>) {
+            if let Event::Complaint(complaint) = event {
+                self.0.push(complaint.to_owned());
+            }
+        }
+    }
+
+    fn spelled(bytes: &[u8]) -> (String, usize) {
+        let (mut parser, mut complaints) = (XmlReport::<Spelled>::default(), Complaints::default());
+        parser.feed(Stream::Out, bytes, &mut complaints);
+        parser.finish(&mut complaints);
+        (parser.document().0.0.clone(), complaints.0.len())
+    }
+
+    #[test]
+    fn tags_text_and_sections_are_told_apart() {
+        let text = "<?xml version='1.0'?><!-- a > b --><a x=\"1 > 0\" y = '&lt;&#x41;'>t&amp;u<![CDATA[<b>]]]]><c:d/></a >";
+        assert_eq!(spelled(text.as_bytes()), ("<a x=1 > 0 y=<A>t&u<b>]]<d></d></a>".to_owned(), 0));
+    }
+
+    #[test]
+    fn entities_of_the_documents_own_are_not_expanded_but_complained_about() {
+        let bomb = "<!DOCTYPE a [<!ENTITY b \"&c;&c;\"> ]><a>&b;&unknown; & &#xFFFFFFFF;</a>";
+        let expected = "<a>&b;&unknown; & &#xFFFFFFFF;</a>";
+        assert_eq!(spelled(bomb.as_bytes()), (expected.to_owned(), 1));
+    }
+
+    #[test]
+    fn a_document_that_breaks_off_keeps_what_stands_before() {
+        assert_eq!(spelled(b"<a><b>x</b><b y='1").0, "<a><b>x</b>");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            spelled(&bytes);
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use tokio_util::sync::CancellationToken;
 
+use super::spawn::{Launch, Spawned};
 use super::*;
 use crate::TestStatus;
 

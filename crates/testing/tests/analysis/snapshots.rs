@@ -136,7 +136,7 @@ fn a_run_of_pytest_that_was_killed_names_the_test_that_hung() {
 
     CRASHED  pytest  3 tests: 1 passed, 1 failed, 1 stopped in 2ms
         why: signal 9 ended the runner
-        why: 3 of 4 declared tests were seen
+        why: the output ends without the runner's own end
         why: the run did not come to its own end: tests may be missing
        next: pytest tests/test_slow.py::test_quick_fail tests/test_slow.py::test_hangs
     ");

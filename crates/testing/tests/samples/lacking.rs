@@ -189,8 +189,6 @@ const GAPS: &[Gap] = &[
     ),
     gap("vitest/fail_default", "fail_default.txt", "cart flaky", "the tree leaves out the names of groups"),
     gap("vitest/fail_default", "fail_default.txt", "`cart ", "the names of groups stand in the other stream"),
-    gap("vitest/fail_stream", "all files", "`cart unicode", "the message has other words in this version"),
-    gap("vitest/fail_stream", "all files", "suite error", "this stream leaves out what fails in a hook"),
     gap(
         "vitest/fail_vitest034",
         "all files",

@@ -278,8 +278,7 @@ impl Libtest {
             self.phase = Phase::List;
             "failures:\n".clone_into(&mut self.doubtful);
         } else if let Some((_, text)) = &mut self.section {
-            text.push(line);
-            text.push("\n");
+            text.push_line(line);
         }
     }
 

@@ -29,7 +29,6 @@ struct State {
     /// A package that could not be built.
     not_built: Option<String>,
     first_line_seen: bool,
-    scratch: [String; 3],
 }
 
 impl Parser for GoJson {
@@ -68,19 +67,14 @@ impl State {
     }
 
     fn event(&mut self, event: &GoEvent<'_>, sink: &mut dyn Sink) {
-        let [package, test, output] = &mut self.scratch;
-        let package = event.package.text(package);
         let packages = &mut self.packages;
-        let test = TestId { suite: package, name: event.test.text(test) };
+        let test = TestId { suite: &event.package, name: &event.test };
         if test.name.is_empty() {
             self.package_event(event, sink);
             return;
         }
-        match event.action {
-            "output" => {
-                let text = event.output.text(output);
-                packages.output(test, text, mark(event.output_type), sink);
-            }
+        match &*event.action {
+            "output" => packages.output(test, &event.output, mark(&event.output_type), sink),
             "run" => packages.run(test, sink),
             "pause" => packages.pause(test, true),
             "cont" => packages.pause(test, false),
@@ -92,14 +86,10 @@ impl State {
     }
 
     fn package_event(&mut self, event: &GoEvent<'_>, sink: &mut dyn Sink) {
-        let [package, path, output] = &mut self.scratch;
-        let package = event.package.text(package);
-        match event.action {
+        let package = &*event.package;
+        match &*event.action {
             "start" => self.packages.start(package, sink),
-            "output" => {
-                let text = event.output.text(output);
-                self.packages.package_output(package, text, mark(event.output_type));
-            }
+            "output" => self.packages.package_output(package, &event.output, mark(&event.output_type)),
             "pass" | "skip" => self.packages.end(package, PackageEnd::Good, sink),
             "fail" => {
                 let mut end = PackageEnd::Bad;
@@ -110,14 +100,13 @@ impl State {
                 self.packages.end(package, end, sink);
             }
             "build-output" => {
-                let text = event.output.text(output);
-                for line in text.lines() {
+                for line in event.output.lines() {
                     self.build.line(line, &mut self.packages.modules);
                 }
             }
             "build-fail" => {
                 self.build.end_package();
-                self.not_built = Some(event.import_path.text(path).to_owned());
+                self.not_built = Some(event.import_path.clone().into_owned());
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 use crate::parse::frames::{self, Deepest};
 use crate::parse::java;
 use crate::parse::wording::{compared, kind_of};
-use crate::parse::xml::{Attributes, Text, unescape};
+use crate::parse::xml::Attributes;
 use crate::{Failure, FailureKind, HeadTail, Place, TestStatus};
 
 use super::dialect::Dialect;
@@ -33,10 +33,7 @@ pub(super) struct Case {
     pub exception: String,
     pub message: String,
     pub body: HeadTail,
-    output: HeadTail,
-    /// The beginning of what it printed, as it stands there, while it is not known whether anyone will read it.
-    early_output: Vec<u8>,
-    is_early_escaped: bool,
+    pub output: HeadTail,
     /// How often it failed before.
     pub reruns: u32,
     pub rerun_message: String,
@@ -69,8 +66,6 @@ impl Default for Case {
             message: String::new(),
             body: HeadTail::new(ROOM_FOR_BODY),
             output: HeadTail::new(ROOM_FOR_OUTPUT),
-            early_output: Vec::new(),
-            is_early_escaped: false,
             reruns: 0,
             rerun_message: String::new(),
             rerun_body: HeadTail::new(ROOM_FOR_BODY),
@@ -82,20 +77,20 @@ impl Case {
     /// Begins anew.
     pub(super) fn begin(&mut self, attributes: Attributes<'_>) {
         self.clear();
-        for (name, value) in attributes.raw() {
+        for (name, value) in attributes.all() {
             match name {
-                "name" => set(&mut self.name, value),
-                "classname" => set(&mut self.class, value),
+                "name" => set(&mut self.name, &value),
+                "classname" => set(&mut self.class, &value),
                 "class" => {
                     self.has_class = true;
-                    set(&mut self.php_class, value);
+                    set(&mut self.php_class, &value);
                 }
-                "file" | "filepath" => set(&mut self.file, value),
+                "file" | "filepath" => set(&mut self.file, &value),
                 "line" | "lineno" => self.line = value.parse().ok(),
-                "status" => set(&mut self.status, value),
+                "status" => set(&mut self.status, &value),
                 // GoogleTest tells more here than in the status.
-                "result" if value == "suppressed" || value == "skipped" => set(&mut self.status, value),
-                "time" | "duration" => self.ms = milliseconds(value),
+                "result" if value == "suppressed" || value == "skipped" => set(&mut self.status, &value),
+                "time" | "duration" => self.ms = milliseconds(&value),
                 _ => {}
             }
         }
@@ -116,7 +111,6 @@ impl Case {
         }
         (self.has_class, self.skipped, self.line, self.ms, self.reruns) = (false, false, None, 0, 0);
         self.outcome = None;
-        self.early_output.clear();
         for (text, room) in [
             (&mut self.body, ROOM_FOR_BODY),
             (&mut self.output, ROOM_FOR_OUTPUT),
@@ -143,10 +137,10 @@ impl Case {
             if !self.body.is_empty() {
                 self.body = HeadTail::new(ROOM_FOR_BODY);
             }
-            for (name, value) in attributes.raw() {
+            for (name, value) in attributes.all() {
                 match name {
-                    "message" => set(&mut self.message, value),
-                    "type" => set(&mut self.exception, value),
+                    "message" => set(&mut self.message, &value),
+                    "type" => set(&mut self.exception, &value),
                     _ => {}
                 }
             }
@@ -164,27 +158,6 @@ impl Case {
             self.rerun_message.push_str(&message);
             shorten(&mut self.rerun_message);
         }
-    }
-
-    /// Takes what it printed. Of a test that is good so far, that is nearly all of a report and never read.
-    pub(super) fn printed(&mut self, text: Text<'_>) {
-        if self.outcome.is_some() {
-            return self.output.push(&text.decoded());
-        }
-        if self.early_output.is_empty() {
-            self.is_early_escaped = text.is_escaped;
-        }
-        if self.is_early_escaped == text.is_escaped {
-            let room = ROOM_FOR_OUTPUT.saturating_sub(self.early_output.len());
-            self.early_output.extend_from_slice(&text.bytes[..text.bytes.len().min(room)]);
-        }
-    }
-
-    pub(super) fn output(&self) -> String {
-        let early = Text { bytes: &self.early_output, is_escaped: self.is_early_escaped };
-        let mut text = early.decoded().into_owned();
-        text.push_str(&self.output.clone().into_text());
-        text
     }
 
     pub(super) fn status(&self, dialect: Dialect) -> TestStatus {
@@ -278,7 +251,11 @@ impl Case {
             told.line = Some(found.line);
             return;
         }
-        let output = if dialect == Dialect::Ctest && body.is_empty() { self.output() } else { String::new() };
+        let output = if dialect == Dialect::Ctest && body.is_empty() {
+            self.output.clone().into_text()
+        } else {
+            String::new()
+        };
         let found = frames::place_in(body, deepest)
             .or_else(|| frames::place_in(&told.message, deepest))
             .or_else(|| frames::place_in(&output, deepest));
@@ -359,9 +336,9 @@ impl Told {
     }
 }
 
-fn set(text: &mut String, raw: &str) {
+fn set(text: &mut String, value: &str) {
     text.clear();
-    text.push_str(&unescape(raw));
+    text.push_str(value);
 }
 
 fn shorten(text: &mut String) {

@@ -177,7 +177,7 @@ fn is_number(text: &str) -> bool {
 
 /// A suite of pytest may have any name; its attributes stand in an order of its own.
 fn is_pytests(attributes: Attributes<'_>) -> bool {
-    let names = attributes.raw().map(|(name, _)| name);
+    let names = attributes.all().map(|(name, _)| name);
     names.eq(["name", "errors", "failures", "skipped", "tests", "time", "timestamp", "hostname"])
 }
 

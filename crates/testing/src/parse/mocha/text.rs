@@ -181,8 +181,7 @@ impl MochaText {
         }
         let Some(entry) = &mut self.entry else { return };
         if entry.titled || entry.titles.len() > 50 {
-            entry.text.push(line);
-            entry.text.push("\n");
+            entry.text.push_line(line);
         } else {
             let title = line.trim();
             entry.titled = title.ends_with(':');
@@ -235,8 +234,7 @@ impl MochaText {
     /// What Mocha says if a file cannot be loaded; all that follows belongs to it.
     fn exception_line(&mut self, line: &str) -> bool {
         if let Some(text) = &mut self.exception {
-            text.push(line);
-            text.push("\n");
+            text.push_line(line);
             return true;
         }
         let begins = [" Exception during run: ", "Error: No test files found", "Error: Cannot find module "];
@@ -244,8 +242,7 @@ impl MochaText {
             return false;
         }
         let mut text = HeadTail::new(ENTRY);
-        text.push(line.strip_prefix(begins[0]).unwrap_or(line));
-        text.push("\n");
+        text.push_line(line.strip_prefix(begins[0]).unwrap_or(line));
         self.exception = Some(text);
         true
     }

@@ -67,8 +67,7 @@ impl Blocks {
             return;
         }
         let text = if writing.in_output { &mut writing.output } else { &mut writing.text };
-        text.push(line);
-        text.push("\n");
+        text.push_line(line);
     }
 
     /// The block at hand is over.

@@ -42,8 +42,7 @@ impl Outside {
         }
         if let Some(text) = line.strip_prefix("INTERNALERROR>") {
             let internal = self.internal.get_or_insert_with(|| HeadTail::new(ROOM));
-            internal.push(text.strip_prefix(' ').unwrap_or(text));
-            internal.push("\n");
+            internal.push_line(text.strip_prefix(' ').unwrap_or(text));
             return true;
         }
         self.problem(line)
@@ -72,8 +71,7 @@ impl Outside {
             return false;
         }
         reading.lines += 1;
-        reading.text.push(line);
-        reading.text.push("\n");
+        reading.text.push_line(line);
         true
     }
 

@@ -1,15 +1,8 @@
-use super::*;
-use crate::parse::{Parser, Stream};
-use crate::{Collected, Collector, Ending, Limits};
+use crate::Collected;
+use crate::parse::tests;
 
 fn read(lines: &[&str]) -> Collected {
-    let mut collector = Collector::new(None, Limits::default());
-    let mut parser = Reporter::default();
-    for line in lines {
-        parser.feed(Stream::Out, format!("{line}\n").as_bytes(), &mut collector);
-    }
-    parser.finish(&mut collector);
-    collector.finish(&Ending::of_status(1))
+    tests::read("pytest-events", &lines.join("\n"))
 }
 
 #[test]

@@ -128,8 +128,7 @@ impl RspecText {
             self.outside = Some(HeadTail::new(ENTRY));
         }
         if let Some(text) = &mut self.outside {
-            text.push(line);
-            return text.push("\n");
+            return text.push_line(line);
         }
         if !line.is_empty() && line.bytes().all(|byte| matches!(byte, b'.' | b'F' | b'*')) {
             for mark in line.bytes() {
@@ -181,8 +180,7 @@ impl RspecText {
             self.end_entry(sink);
             self.entry = Some(Entry { number, name: name.to_owned(), text: HeadTail::new(ENTRY) });
         } else if let Some(entry) = &mut self.entry {
-            entry.text.push(line.strip_prefix("     ").unwrap_or(line));
-            entry.text.push("\n");
+            entry.text.push_line(line.strip_prefix("     ").unwrap_or(line));
         }
     }
 

@@ -19,6 +19,7 @@ fn workplace(env: &TestEnv) -> Workplace {
         env: variables,
         start_timeout: None,
         trust_annotations: false,
+        allow_network: false,
     };
     Workplace {
         role: "qa".into(),

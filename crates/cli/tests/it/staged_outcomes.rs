@@ -70,9 +70,7 @@ fn outcome(cli: &'static str, directory: &str, fault: &str, patience: &Patience)
     };
     let stage = OpenStage::open(&stage_env, &turns);
     let url = stage.url().to_owned();
-    // Only who tries again says how long the vendor wants it to wait.
-    let retries = if fault.contains("retry_after") { "1" } else { "0" };
-    configure(&env, cli, directory, stage.setup(cli), retries);
+    configure(&env, cli, directory, stage.setup(cli));
     if fault.is_empty() {
         drop(stage.close());
     }
@@ -96,7 +94,7 @@ fn outcome(cli: &'static str, directory: &str, fault: &str, patience: &Patience)
     format!("{}{until}{tries}", text.trim_end())
 }
 
-fn configure(env: &TestEnv, cli: &str, directory: &str, setup: &Value, retries: &str) {
+fn configure(env: &TestEnv, cli: &str, directory: &str, setup: &Value) {
     if ["gemini", "opencode"].contains(&cli) {
         assert!(env.has_tool("node"));
     }
@@ -106,7 +104,7 @@ fn configure(env: &TestEnv, cli: &str, directory: &str, setup: &Value, retries: 
         .iter()
         .map(|pair| (pair[0].as_str().unwrap().to_owned(), pair[1].clone()))
         .collect();
-    variables.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), retries.into());
+    variables.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".into());
     let retries = |argument: &Value| {
         let argument = argument.as_str().unwrap();
         let fast = "wire_api=\"responses\",request_max_retries=0,stream_max_retries=0";
@@ -135,7 +133,7 @@ fn every_fault_of_a_vendor_has_its_outcome() {
     assert_snapshot!(table, @r"
     429                      claude    rate_limited (3 tries)
     429                      codex     rate_limited (3 tries)
-    429, retry after 10 min  claude    rate_limited, and says until when
+    429, retry after 10 min  claude    rate_limited (3 tries)
     429, retry after 10 min  codex     rate_limited (3 tries)
     529                      claude    overloaded (3 tries)
     529                      codex     overloaded (3 tries)

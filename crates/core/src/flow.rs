@@ -176,9 +176,12 @@ impl EdgeName {
             return Some(Self::TestsFailed);
         }
         Some(Self::Outcome(match self {
-            Self::Outcome(OutcomeName::TimedOut | OutcomeName::ProtocolError | OutcomeName::EmptyOutput) => {
-                OutcomeName::Crashed
-            }
+            Self::Outcome(
+                OutcomeName::Violated
+                | OutcomeName::TimedOut
+                | OutcomeName::ProtocolError
+                | OutcomeName::EmptyOutput,
+            ) => OutcomeName::Crashed,
             Self::Outcome(OutcomeName::BudgetReached | OutcomeName::NoChanges) => OutcomeName::Failed,
             Self::Outcome(OutcomeName::Continue) => OutcomeName::NeedsContinuation,
             _ => return None,

@@ -128,6 +128,12 @@ pub enum Outcome {
         /// Which limit.
         reason: String,
     },
+    /// It did what no run may do: a read-only run that wrote, commits of the user's that it dropped. It was undone as far as
+    /// possible.
+    Violated {
+        /// What it did.
+        rule: String,
+    },
     /// The process ended without a proper end of its work.
     Crashed {
         /// How it ended.
@@ -208,6 +214,7 @@ pub enum OutcomeName {
     Blocked,
     Failed,
     BudgetReached,
+    Violated,
     Crashed,
     TimedOut,
     ProtocolError,
@@ -226,7 +233,7 @@ pub enum OutcomeName {
 
 impl OutcomeName {
     /// Every outcome there is.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Done,
         Self::Approved,
         Self::Rejected,
@@ -236,6 +243,7 @@ impl OutcomeName {
         Self::Blocked,
         Self::Failed,
         Self::BudgetReached,
+        Self::Violated,
         Self::Crashed,
         Self::TimedOut,
         Self::ProtocolError,
@@ -264,6 +272,7 @@ impl OutcomeName {
             Self::Blocked => "blocked",
             Self::Failed => "failed",
             Self::BudgetReached => "budget_reached",
+            Self::Violated => "violated",
             Self::Crashed => "crashed",
             Self::TimedOut => "timed_out",
             Self::ProtocolError => "protocol_error",
@@ -291,7 +300,9 @@ impl OutcomeName {
             | Self::NoChanges
             | Self::NeedsContinuation => Blame::Nobody,
             Self::Blocked | Self::Failed | Self::BudgetReached => Blame::Task,
-            Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => Blame::Agent,
+            Self::Violated | Self::Crashed | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => {
+                Blame::Agent
+            }
             Self::RateLimited
             | Self::QuotaExhausted
             | Self::Overloaded
@@ -335,6 +346,7 @@ impl Outcome {
             Self::Blocked { .. } => OutcomeName::Blocked,
             Self::Failed { .. } => OutcomeName::Failed,
             Self::BudgetReached { .. } => OutcomeName::BudgetReached,
+            Self::Violated { .. } => OutcomeName::Violated,
             Self::Crashed { .. } => OutcomeName::Crashed,
             Self::TimedOut { .. } => OutcomeName::TimedOut,
             Self::ProtocolError { .. } => OutcomeName::ProtocolError,
@@ -374,6 +386,7 @@ impl Outcome {
             | Self::Blocked { reason: text }
             | Self::Failed { reason: text }
             | Self::BudgetReached { reason: text }
+            | Self::Violated { rule: text }
             | Self::ProtocolError { reason: text }
             | Self::Unreachable { reason: text }
             | Self::AuthFailed { reason: text }

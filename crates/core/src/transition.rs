@@ -443,12 +443,16 @@ fn outcome_feedback(outcome: &Outcome) -> Option<Feedback> {
 
 fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Refusal> {
     take_edge(task, &[outcome.name().into()], flow)?;
-    if let Standing::Waiting(wait) = &mut task.standing
-        && let Some(detail) = outcome.detail()
-    {
-        wait.reason = detail;
-    }
+    let why = outcome.detail().or_else(|| (outcome.blame() != Blame::Nobody).then(|| outcome.to_string()));
+    explain_wait(task, why);
     Ok(())
+}
+
+/// A state that waits for a human says why a task came there, where that is known.
+fn explain_wait(task: &mut Task, why: Option<String>) {
+    if let (Standing::Waiting(wait), Some(why)) = (&mut task.standing, why) {
+        wait.reason = why;
+    }
 }
 
 /// Takes the first of these edges that the state has.

@@ -14,6 +14,7 @@ mod clock;
 mod draws;
 mod findings;
 mod ledger;
+mod last_words;
 mod lock;
 mod outcome_file;
 pub mod prompt;
@@ -28,13 +29,14 @@ pub use checker::{CheckWanted, Checker};
 pub use clock::SystemClock;
 pub use draws::Draws;
 pub use findings::Finding;
+pub use last_words::last_words;
 pub use lock::{LockError, LoopLock};
 pub use stop::StopSwitch;
 
 pub use worker::{
-    Landing, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
+    Landing, LeftWork, LeftWorkError, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
     SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    Workspace, forget_dead_workers, is_in_checkout, left_runs, open_patiently,
+    Workspace, forget_dead_workers, is_in_checkout, left_runs, left_work, open_patiently,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

@@ -11,7 +11,7 @@ use rehearsal_core::{
 use rehearsal_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::worker::{Alive, Presence, WorkerKind, is_to_be_found};
+use crate::worker::{denied_in_last_run, Alive, Presence, WorkerKind, is_to_be_found};
 
 /// The answer: what holds the task, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,9 @@ pub async fn why(store: &dyn Store, task: &Task, around: &Surroundings<'_>) -> R
         Standing::Ready => ready::explain(store, task, &flow, around, &mut why).await?,
     }
     why.reasons.extend(next_step(task, &flow));
+    if !task.is_ended() {
+        why.reasons.extend(denied_in_last_run(store, task).await?);
+    }
     if let Some(outcome) = &task.last_outcome
         && *outcome != Outcome::Done
         && !task.is_ended()

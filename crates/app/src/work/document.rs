@@ -2,7 +2,7 @@
 
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
-use rehearsal_core::{FlowName, Oid, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor};
+use rehearsal_core::{FlowName, Notice, Oid, Outcome, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor};
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
 use rehearsal_store::{Scope, StatusFilter, TaskQuery};
@@ -27,6 +27,8 @@ pub struct WorkDocument {
     pub cost_usd: Option<f64>,
     /// Runs that did not tell.
     pub runs_without_cost: u32,
+    /// What a person has to know who did not watch.
+    pub notices: Vec<Notice>,
     /// Lanes that stand still.
     pub held: Vec<HeldLane>,
     /// How many tasks are not over, in the session or in all.
@@ -99,6 +101,9 @@ pub struct WorkedTask {
     /// Whether it has cost what it may.
     #[serde(skip)]
     pub is_spent: bool,
+    /// How its last run ended.
+    #[serde(skip)]
+    pub last_outcome: Option<Outcome>,
     #[serde(skip)]
     pub end: Option<End>,
     #[serde(skip)]
@@ -119,6 +124,7 @@ impl Worked {
         let stuck = self.stuck().await?;
         let counts = self.store.count_tasks(self.request.session.as_ref()).await?;
         let is_merged = tasks.iter().any(|task| task.merged.is_some());
+        let get_it = if is_merged { Some(command_line::line(&self.destination.pull().await)) } else { None };
         let held = summary.held.iter();
         Ok(WorkDocument {
             end: EndName::of(&summary.end),
@@ -126,12 +132,13 @@ impl Worked {
             runs: u32::try_from(summary.runs.len()).unwrap_or(u32::MAX),
             cost_usd: summary.cost_usd,
             runs_without_cost: summary.runs_without_cost,
+            notices: summary.notices.clone(),
             held: held.map(|(lane, hold)| HeldLane { lane: lane.clone(), hold: hold.clone() }).collect(),
             open: counts.open,
             blocked: counts.by_status.get("blocked").copied().unwrap_or(0),
             stuck,
             forge: self.destination.to_string(),
-            get_it: is_merged.then(|| command_line::line(&self.destination.pull())),
+            get_it,
             duration_ms: summary.duration_ms,
         })
     }
@@ -206,9 +213,17 @@ impl Worked {
             because: why.reasons.into_iter().next().filter(|_| !task.is_done()),
             until: why.until,
             next: why.next.first().map(command_line::line),
-            is_spent: !task.is_ended() && matches!(hindrance, Some(Hindrance::Spent { .. })),
+            is_spent: !task.is_ended()
+                && (matches!(hindrance, Some(Hindrance::Spent { .. })) || is_out_of_budget(task)),
+            last_outcome: task.last_outcome.clone(),
             end,
             waits_for,
         })
     }
+}
+
+/// Whether it waits for a person because its last run used up a budget.
+fn is_out_of_budget(task: &Task) -> bool {
+    matches!(&task.standing, Standing::Waiting(wait) if wait.wait_for == WaitFor::Human)
+        && matches!(task.last_outcome, Some(Outcome::BudgetReached { .. }))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rehearsal_core::{RunEnd, RunId, TaskId, Tokens};
+use rehearsal_core::{Notice, RunEnd, RunId, TaskId, Tokens};
 
 /// Sums. Unknown is not zero: a run that did not report its cost is counted apart.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Tally {
     pub(super) tokens: Option<Tokens>,
     /// In the order in which they were first touched.
     pub(super) touched: Vec<TaskId>,
+    /// What a person has to know who did not watch.
+    pub(super) notices: Vec<Notice>,
     /// Failures that only a person can fix, in a row, by who had them: an agent's name, or the engine's steps.
     pub(super) hard_setbacks: BTreeMap<String, u32>,
 }

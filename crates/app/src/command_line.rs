@@ -23,6 +23,7 @@ pub fn line(action: &NextAction) -> String {
         A::EnableAgent { agent } => {
             format!("rehearsal config show --origin   # then set `enabled: true` under `agents.{agent}`")
         }
+        A::Merge { commit } => format!("git merge --no-edit {commit:.10}"),
         // Whoever has committed to the base meanwhile gets a merge, whatever git is set to ask then.
         A::Pull { remote, base, switch } => {
             let switch = if *switch { format!("git switch {} && ", quote(base)) } else { String::new() };

@@ -245,6 +245,8 @@ pub enum NextAction {
     Resume { lane: Lane },
     /// Enable an agent in the settings.
     EnableAgent { agent: AgentName },
+    /// Merge a commit that is in no branch into the one that is checked out.
+    Merge { commit: Oid },
     /// Pull merged work into the base, after switching to it if that is said.
     Pull { remote: String, base: String, switch: bool },
 }

@@ -238,7 +238,12 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
     let mut next = task.clone();
     next.updated_at = now;
     match input {
-        TaskInput::Edit { edit } => apply_edit(&mut next, edit)?,
+        TaskInput::Edit { edit } => {
+            apply_edit(&mut next, edit)?;
+            if edit.budget.is_some() && waits_for_a_budget(task) {
+                unblock(&mut next, flow)?;
+            }
+        }
         TaskInput::Claim { worker, run } => claim(&mut next, worker, run, now)?,
         TaskInput::TakeOver { worker, run, stale } => {
             check_fence(task, *stale)?;
@@ -486,6 +491,12 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
     task.agent = flow.agent_for(to, task.author.as_ref()).cloned();
     task.pending = flow.steps_alone(to);
     task.standing = flow.standing_in(to);
+}
+
+/// Whether a greater budget is what it waits for.
+fn waits_for_a_budget(task: &Task) -> bool {
+    matches!(&task.standing, Standing::Waiting(wait) if wait.wait_for == WaitFor::Human)
+        && matches!(task.last_outcome, Some(Outcome::BudgetReached { .. }))
 }
 
 fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {

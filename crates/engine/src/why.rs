@@ -183,12 +183,15 @@ async fn explain_wait(
 ) -> Result<(), StoreError> {
     match wait.wait_for {
         WaitFor::Human if asks_for_a_decision(task, flow) => {
-            why.reasons.push("it waits for your decision".into());
             why.next.push(NextAction::Approve { task: task.id.clone() });
             why.next.push(NextAction::Reject { task: task.id.clone() });
         }
         WaitFor::Human => {
             why.reasons.push("it waits for a human".into());
+            let is_spent = matches!(task.last_outcome, Some(Outcome::BudgetReached { .. }));
+            if is_spent && task.budget.usd.is_some() {
+                why.next.push(NextAction::RaiseCostLimit { task: task.id.clone() });
+            }
             why.next.push(NextAction::Unblock { task: task.id.clone() });
         }
         WaitFor::System(name) => {

@@ -2,7 +2,7 @@
 
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
-use rehearsal_core::{FlowName, Notice, Oid, Outcome, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor};
+use rehearsal_core::{FlowName, NextAction, Notice, Oid, Outcome, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor};
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
 use rehearsal_store::{Scope, StatusFilter, TaskQuery};
@@ -88,6 +88,8 @@ pub struct WorkedTask {
     pub pull_request: Option<PullRequestRef>,
     /// The commit of the base that has the work.
     pub merged: Option<Oid>,
+    /// The commit that has the work of a task that is done, where its flow takes it no further than its worktree.
+    pub kept: Option<Oid>,
     /// How many runs it had in all.
     pub runs: u64,
     /// What they cost, where they told it.
@@ -199,6 +201,9 @@ impl Worked {
             _ => (None, None),
         };
         let delivery = &task.delivery;
+        let kept = kept(task);
+        let next = why.next.first().cloned();
+        let next = next.or(kept.clone().map(|commit| NextAction::Merge { commit }));
         Ok(WorkedTask {
             id: task.id.clone(),
             title: task.title.clone(),
@@ -208,11 +213,12 @@ impl Worked {
             branch: delivery.branch.clone(),
             pull_request: delivery.pull_request.clone(),
             merged: delivery.merged.clone(),
+            kept,
             runs: cost.runs,
             cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
             because: why.reasons.into_iter().next().filter(|_| !task.is_done()),
             until: why.until,
-            next: why.next.first().map(command_line::line),
+            next: next.as_ref().map(command_line::line),
             is_spent: !task.is_ended()
                 && (matches!(hindrance, Some(Hindrance::Spent { .. })) || is_out_of_budget(task)),
             last_outcome: task.last_outcome.clone(),
@@ -220,6 +226,14 @@ impl Worked {
             waits_for,
         })
     }
+}
+
+/// The newest commit of a task that is done, if nothing took it out of the worktree.
+fn kept(task: &Task) -> Option<Oid> {
+    let delivery = &task.delivery;
+    let is_out = delivery.merged.is_some() || delivery.pushed.is_some();
+    let has_work = delivery.head.is_some() && delivery.head != delivery.base;
+    delivery.head.clone().filter(|_| task.is_done() && !is_out && has_work)
 }
 
 /// Whether it waits for a person because its last run used up a budget.

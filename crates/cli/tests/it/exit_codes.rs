@@ -23,11 +23,12 @@ fn a_loop_in_which_every_iteration_timed_out_says_so() {
 
 #[test]
 fn a_budget_that_is_used_up_ends_with_its_own_code() {
-    let spends = "run: [{ usage: { input: 900, output: 200 } }, { say: more }, { sleep: 2s }, { say: more }]";
-    let env = one_task(spends).agent_setting("budget: { tokens: 1000 }");
+    let result = r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"num_turns":1,"session_id":"s"}"#;
+    let script = format!("run:\n  - stdout: |\n      {result}\n  - crash: {{ exit: 1 }}\n");
+    let env = one_task(&script);
     let output = env.run(&["run"]).ends_with(8);
     assert_eq!(env.outcomes(), ["budget_reached"], "{output}");
-    env.run(&["why", &env.task_id(1)]).says("token");
+    env.run(&["why", &env.task_id(1)]).says("budget limit was reached").says("task unblock");
 }
 
 #[test]
@@ -46,4 +47,17 @@ fn nothing_to_do_and_no_model_are_refused() {
     let env = one_task("runs: []").agent_setting("model: ''");
     env.run(&["run"]).ends_with(2).says("`model` is empty");
     env.run(&["work", "--until-idle"]).ends_with(2).says("`model` is empty");
+}
+
+#[test]
+fn work_says_what_its_failures_have_in_common() {
+    let flow = "name: once\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    on: { done: done }\n    otherwise: failed\n  done: { end: success }\n  failed: { end: failure }\n";
+    let ends = |script: &str, setting: &str, code: i32| {
+        let env = TestEnv::new().agent_script(script).agent_setting(setting);
+        env.file(".rehearsal/flows/once.yaml", flow).commit("A flow");
+        let env = env.task_of("once", "Say hello", &[]);
+        env.run(&["work", "--until-idle"]).ends_with(code);
+    };
+    ends("run: [hang]", "timeout: 1s", 124);
+    ends("run: [{ crash: { exit: 3 } }]", "timeout: 1m", 6);
 }

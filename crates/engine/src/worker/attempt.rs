@@ -237,7 +237,7 @@ impl Slot<'_> {
             let lines = last_words(&state.run_dir(&start.id));
             if !lines.is_empty() {
                 let run = start.id.clone();
-                state.tally(|tally| tally.notices.push(Notice::LastWords { run, lines }));
+                state.tally(|tally| tally.note(Notice::LastWords { run, lines }));
             }
         }
         let end = end_of(report, state.now());

@@ -181,7 +181,7 @@ impl WorkerState {
 
     pub(crate) fn warn(&self, notice: Notice) {
         if notice.belongs_in_summary() {
-            self.tally(|tally| tally.notices.push(notice.clone()));
+            self.tally(|tally| tally.note(notice.clone()));
         }
         self.tell(WorkEvent::Warning { notice });
     }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use rehearsal_core::{Notice, RunEnd, RunId, TaskId, Tokens};
 
+/// More would hide the end of a summary; each run has its own.
+const MOST_NOTICES: usize = 20;
+
 /// Sums. Unknown is not zero: a run that did not report its cost is counted apart.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -34,6 +37,17 @@ impl Tally {
         if let Some(tokens) = end.tokens {
             *self.tokens.get_or_insert_default() += tokens;
         }
+    }
+
+    /// Keeps what a person has to know: the newest, each last word once.
+    pub(super) fn note(&mut self, notice: Notice) {
+        if let Notice::LastWords { lines, .. } = &notice {
+            self.notices.retain(|kept| !matches!(kept, Notice::LastWords { lines: same, .. } if same == lines));
+        }
+        if self.notices.len() == MOST_NOTICES {
+            self.notices.remove(0);
+        }
+        self.notices.push(notice);
     }
 
     pub(super) fn touch(&mut self, task: &TaskId) {

@@ -29,6 +29,12 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
             ui.say(format!("{}: {}{until}", styled(BOLD, &task.id), one_line(because, 160)));
         }
     }
+    for task in &document.tasks {
+        if let Some(commit) = &task.kept {
+            let where_it_is = format!("commit {commit:.10} has its work, and no branch does: its flow does not push");
+            ui.say(format!("{}: {where_it_is}", styled(BOLD, &task.id)));
+        }
+    }
     ui.say("");
     if document.runs > 0 {
         ui.say(cost_line(document));

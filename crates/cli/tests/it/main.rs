@@ -26,6 +26,7 @@ mod evals_shipped;
 mod evening;
 mod exit_codes;
 mod failures;
+mod fallbacks;
 mod flows_changed;
 mod full_disk;
 mod gc;

@@ -248,7 +248,7 @@ fn a_denied_call_is_named_wherever_somebody_asks() {
   - - tool: { name: WebFetch, input: { url: 'https://example.invalid/doc' }, end: refused }
     - write: { path: hello.txt, content: hi }
     - say: '<promise>CONTINUE: the document</promise>'
-  - - expect_prompt: { contains: 'NOTE: in your last run for this task `WebFetch` was denied' }
+  - - expect_prompt: { contains: 'NOTE: in the last run for this task `WebFetch` was denied' }
     - say: '<promise>CONTINUE: still</promise>'
 ",
     );

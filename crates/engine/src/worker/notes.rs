@@ -1,6 +1,6 @@
 //! What the next prompt of a task says because of its last run.
 
-use rehearsal_core::{Denial, FileList, Notice, Outcome, RunEnd, Task};
+use rehearsal_core::{Denial, FileList, Notice, Outcome, Run, RunEnd, Task};
 use rehearsal_store::{RunQuery, Scope, Store, StoreError};
 
 use super::Worker;
@@ -11,10 +11,12 @@ const RUNS_SEEN: u32 = 10;
 impl Worker {
     /// What the agent must know of its last run for this task: what was denied, and what it did that no run may do.
     pub(super) async fn notes_for(&self, task: &Task, left: &[String]) -> Result<Vec<String>, StoreError> {
-        let Some(agent) = self.options.stand_in().or(task.next_agent()) else { return Ok(Vec::new()) };
+        let Some(named) = self.options.stand_in().or(task.next_agent()) else { return Ok(Vec::new()) };
+        let others = self.options.limits.fallbacks_of(named);
         let query = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(RUNS_SEEN) };
         let runs = self.store.runs(&query).await?;
-        let last = runs.into_iter().filter(|run| run.start.agent == *agent).find_map(|run| run.end);
+        let is_its = |run: &Run| run.start.agent == *named || others.contains(&run.start.agent);
+        let last = runs.into_iter().filter(is_its).find_map(|run| run.end);
         let mut notes = last.map_or_else(Vec::new, |end| notes_on(&end));
         if !left.is_empty() {
             let files = FileList::of(left);
@@ -30,7 +32,7 @@ fn notes_on(end: &RunEnd) -> Vec<String> {
     let mut notes = Vec::new();
     if let Outcome::Violated { rule } = &end.verdict.outcome {
         let mut note = format!(
-            "your last run for this task did not count, because it {rule}. The working tree was put back as it was."
+            "the last run for this task did not count, because it {rule}. The working tree was put back as it was."
         );
         for notice in &end.notices {
             if let Notice::LeftWorkKept { reference, .. } = notice {
@@ -40,7 +42,7 @@ fn notes_on(end: &RunEnd) -> Vec<String> {
         notes.push(note);
     }
     notes.extend(denied(end).map(|denied| {
-        format!("in your last run for this task {denied}. Do it another way, or say that you are blocked by it.")
+        format!("in the last run for this task {denied}. Do it another way, or say that you are blocked by it.")
     }));
     notes
 }

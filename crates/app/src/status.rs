@@ -180,11 +180,8 @@ async fn left(
         Err(LeftWorkError::Git(_)) => Vec::new(),
         Err(LeftWorkError::Store(error)) => return Err(error.into()),
     };
-    let view = |LeftWork { task, run, files }| LeftWorkView {
-        task: task.to_string(),
-        run: run.to_string(),
-        files,
-    };
+    let view =
+        |LeftWork { task, run, files }| LeftWorkView { task: task.to_string(), run: run.to_string(), files };
     Ok(found.into_iter().map(view).collect())
 }
 

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::sandbox::{Layer, Limit};
 use crate::{
-    AgentName, Damage, Denial, FileList, Lane, Oid, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId,
+    AgentName, Damage, Denial, FileList, Lane, Oid, Outcome, OutcomeName, RunId, SessionName, StateName,
+    TaskId,
 };
 
 /// Something that a person should know. `error` is always the message of what failed.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, Commit, Exit, Fence, Notice, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens, Verdict,
-    WorkerId,
+    AgentName, Commit, Exit, Fence, Notice, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens,
+    Verdict, WorkerId,
 };
 
 /// One attempt: what began it and, once over, how it ended.

@@ -13,8 +13,8 @@ mod checker;
 mod clock;
 mod draws;
 mod findings;
-mod ledger;
 mod last_words;
+mod ledger;
 mod lock;
 mod outcome_file;
 pub mod prompt;
@@ -34,9 +34,10 @@ pub use lock::{LockError, LoopLock};
 pub use stop::StopSwitch;
 
 pub use worker::{
-    Landing, LeftWork, LeftWorkError, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
-    SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    Workspace, forget_dead_workers, is_in_checkout, left_runs, left_work, open_patiently,
+    Landing, LeftWork, LeftWorkError, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles,
+    SessionPolicy, SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter,
+    WorkSummary, Worker, Workspace, forget_dead_workers, is_in_checkout, left_runs, left_work,
+    open_patiently,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

@@ -11,7 +11,7 @@ use rehearsal_core::{
 use rehearsal_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::worker::{denied_in_last_run, Alive, Presence, WorkerKind, is_to_be_found};
+use crate::worker::{Alive, Presence, WorkerKind, denied_in_last_run, is_to_be_found};
 
 /// The answer: what holds the task, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -83,13 +83,15 @@ impl Checkpoint {
         point.stashes = stashes(&git).await?;
         point.operations = operations(root)?.into_iter().map(|(_, name, _)| name.to_owned()).collect();
         let git_dir = Repository::around(root)?.git_dir;
-        let (copied, large) = point.print.dirty.iter().partition::<Vec<_>, _>(|(_, print)| {
-            !(print.is_untracked() && print.size() > LARGEST_COPIED)
-        });
+        let (copied, large) =
+            point.print.dirty.iter().partition::<Vec<_>, _>(|(_, print)| {
+                !(print.is_untracked() && print.size() > LARGEST_COPIED)
+            });
         point.not_copied = large.into_iter().map(|(file, _)| file.clone()).collect();
         let copied: Vec<&str> = copied.into_iter().map(|(file, _)| file.as_str()).collect();
         if !copied.is_empty() {
-            let copy = copy_edits(&git, &git_dir, &point.head, &copied, "Uncommitted changes before a run").await?;
+            let copy =
+                copy_edits(&git, &git_dir, &point.head, &copied, "Uncommitted changes before a run").await?;
             reference::set(&git, &point.reference(), &copy.files).await?;
             point.copy = Some(copy);
         }
@@ -189,7 +191,8 @@ impl Checkpoint {
         let is_new = |file: &String, print: &FilePrint| {
             own.contains(file) || self.print.dirty.get(file) != Some(print)
         };
-        found.left = now.dirty.into_iter().filter(|(file, print)| is_own(file) && is_new(file, print)).collect();
+        found.left =
+            now.dirty.into_iter().filter(|(file, print)| is_own(file) && is_new(file, print)).collect();
         Ok(found)
     }
 
@@ -238,7 +241,8 @@ impl Checkpoint {
         if plain.is_empty() {
             return Ok(files);
         }
-        let hashed = git.feed(&["hash-object", "--stdin-paths"], (plain.join("\n") + "\n").as_bytes()).await?;
+        let hashed =
+            git.feed(&["hash-object", "--stdin-paths"], (plain.join("\n") + "\n").as_bytes()).await?;
         let listed = git.run(&["ls-tree", "-r", "-z", "--full-tree", copy.files.as_str()]).await?;
         let before: BTreeMap<String, String> = split_nul(&listed)
             .filter_map(|entry| {
@@ -274,7 +278,8 @@ impl Checkpoint {
         }
         let mut kept = None;
         for damage in &found.damages {
-            let (Damage::BranchDeleted { branch, commit } | Damage::BranchMoved { branch, commit }) = damage else {
+            let (Damage::BranchDeleted { branch, commit } | Damage::BranchMoved { branch, commit }) = damage
+            else {
                 continue;
             };
             let name = format!("{HEADS}{branch}");
@@ -447,7 +452,8 @@ async fn stashes(git: &Git) -> Result<Vec<(Oid, String)>, GitError> {
 
 /// The files that differ between two commits.
 async fn committed(git: &Git, before: &Oid, after: &Oid) -> Result<Vec<String>, GitError> {
-    let args = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", before.as_str(), after.as_str(), "--"];
+    let args =
+        ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", before.as_str(), after.as_str(), "--"];
     Ok(split_nul(&git.run(&args).await?).collect())
 }
 

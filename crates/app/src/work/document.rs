@@ -2,7 +2,10 @@
 
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
-use rehearsal_core::{FlowName, NextAction, Notice, Oid, Outcome, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor};
+use rehearsal_core::{
+    FlowName, NextAction, Notice, Oid, Outcome, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp,
+    WaitFor,
+};
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
 use rehearsal_store::{Scope, StatusFilter, TaskQuery};

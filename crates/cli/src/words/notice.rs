@@ -112,7 +112,8 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("run {run} {damage}; it was put back as it was before the run")
         }
         N::CheckoutDamaged { run, damage, restored: false } => {
-            let how = repair(damage).map_or_else(String::new, |command| format!(": `{command}` brings it back"));
+            let how =
+                repair(damage).map_or_else(String::new, |command| format!(": `{command}` brings it back"));
             format!("since run {run} began, someone {damage}; it was not put back{how}")
         }
         N::LeftWorkKept { run, reference } => {

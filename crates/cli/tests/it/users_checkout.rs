@@ -19,7 +19,8 @@ fn one_run(env: &TestEnv) -> crate::env::Output {
 
 #[test]
 fn a_reset_that_dropped_a_commit_of_the_users_is_undone() {
-    let env = agent_that("git reset -q --hard HEAD~1 && echo hi > hello.txt && git add -A && git commit -qm Hello");
+    let env =
+        agent_that("git reset -q --hard HEAD~1 && echo hi > hello.txt && git add -A && git commit -qm Hello");
     let before = env.git(&["rev-parse", "HEAD"]);
     let output = one_run(&env)
         .ends_with(6)
@@ -175,7 +176,9 @@ fn a_reviewer_that_may_only_read_has_not_decided_if_it_wrote() {
         )
         .config("testing: { command: 'true' }")
         .task_of("pull-request", "Say hello", &[]);
-    let config = env.read(".rehearsal/config.yaml").replace("  gatekeeper:\n", "  gatekeeper:\n    permission: plan\n");
+    let config = env
+        .read(".rehearsal/config.yaml")
+        .replace("  gatekeeper:\n", "  gatekeeper:\n    permission: plan\n");
     env.file(".rehearsal/config.yaml", config).commit("The gatekeeper only reads");
     env.run(&["work", "--until-idle"])
         .ends_with(0)
@@ -270,9 +273,13 @@ fn a_reviewer_without_a_decision_says_why() {
         )
         .config("testing: { command: 'true' }")
         .task_of("pull-request", "Say hello", &[]);
-    let config = env.read(".rehearsal/config.yaml").replace("  gatekeeper:\n", "  gatekeeper:\n    permission: plan\n");
+    let config = env
+        .read(".rehearsal/config.yaml")
+        .replace("  gatekeeper:\n", "  gatekeeper:\n    permission: plan\n");
     env.file(".rehearsal/config.yaml", config).commit("The gatekeeper only reads");
     env.run(&["work", "--until-idle"]).ends_with(7).says("the reviewer gave no decision: `Write` was denied");
-    env.run(&["why", &env.task_id(1)]).says("the reviewer gave no decision: `Write` was denied").never_says("state `blocked`");
+    env.run(&["why", &env.task_id(1)])
+        .says("the reviewer gave no decision: `Write` was denied")
+        .never_says("state `blocked`");
     assert_eq!(env.task_now(1)["status"], "blocked");
 }

@@ -122,9 +122,9 @@ fn the_command_that_gets_the_work_can_be_pasted_also_after_the_user_committed() 
     assert_eq!((env.read("hello.txt"), env.read("mine.txt")), ("hi".to_owned(), "mine".to_owned()));
 
     // From another branch, it goes to the base.
-    let env = env.task("Say hello again").agent_script(
-        "run: [{ write: { path: again.txt, content: hi } }, { say: <promise>DONE</promise> }]",
-    );
+    let env = env
+        .task("Say hello again")
+        .agent_script("run: [{ write: { path: again.txt, content: hi } }, { say: <promise>DONE</promise> }]");
     env.git(&["checkout", "--quiet", "-b", "elsewhere"]);
     let output = env.run(&["work", "--until-idle"]).ends_with(0);
     paste_next(&env, &output.stdout);
@@ -139,7 +139,8 @@ fn work_that_its_flow_leaves_in_the_worktree_is_named_with_the_command_that_gets
         .agent_script("run: [{ write: { path: hello.txt, content: hi } }, { say: <promise>DONE</promise> }]");
     env.file(".rehearsal/flows/mine.yaml", flow).commit("A flow");
     let env = env.task_of("mine", "Say hello", &[]);
-    let output = env.run(&["work", "--until-idle"]).ends_with(0).says("no branch does: its flow does not push");
+    let output =
+        env.run(&["work", "--until-idle"]).ends_with(0).says("no branch does: its flow does not push");
     paste_next(&env, &output.stdout);
     assert_eq!(env.read("hello.txt"), "hi");
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use rehearsal_agent::{Permission, RunReport, RunRequest, Watch};
 use rehearsal_core::{
-    Actor, AgentName, Blame, Damage, Evidence, FileList, Notice, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
+    Actor, AgentName, Blame, Damage, Evidence, FileList, Notice, Outcome, OutcomeName, RunEnd, RunStart,
+    StepFailure, Verdict,
 };
 use rehearsal_forge::{CheckoutPrint, Checkpoint, Keep};
 use rehearsal_store::Change;
@@ -15,8 +16,8 @@ use super::checkout::is_violated;
 use super::request::Subject;
 use super::slot::{ClaimExit, Finished, Slot};
 use super::{Moment, Policy, Role, WorkEvent, WorkerKind, WorkerState, Workspace};
-use crate::ledger::{Ledger, Meaning, Reported};
 use crate::last_words::last_words;
+use crate::ledger::{Ledger, Meaning, Reported};
 use crate::outcome_file::{self, end_of};
 
 impl Slot<'_> {
@@ -132,12 +133,7 @@ impl Slot<'_> {
     }
 
     /// Whether the agent kept to its place, and to its part.
-    pub(super) async fn look_around(
-        &self,
-        surroundings: &Surroundings,
-        role: &Role,
-        report: &mut RunReport,
-    ) {
+    pub(super) async fn look_around(&self, surroundings: &Surroundings, role: &Role, report: &mut RunReport) {
         self.note_denials(report);
         if let Some(before) = &surroundings.checkout
             && let Ok(Some(trespass)) = before.trespass_since().await

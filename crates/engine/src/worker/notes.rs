@@ -42,7 +42,9 @@ fn notes_on(end: &RunEnd) -> Vec<String> {
         notes.push(note);
     }
     notes.extend(denied(end).map(|denied| {
-        format!("in the last run for this task {denied}. Do it another way, or say that you are blocked by it.")
+        format!(
+            "in the last run for this task {denied}. Do it another way, or say that you are blocked by it."
+        )
     }));
     notes
 }

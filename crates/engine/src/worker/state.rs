@@ -127,7 +127,8 @@ impl WorkerState {
         }
         let counts = store.count_tasks(options.session()).await?;
         let situation = store.situation(&options.limits, now).await?;
-        let (iterations, all_failed) = self.iterations(|iterations| (iterations.count, iterations.all_failed()));
+        let (iterations, all_failed) =
+            self.iterations(|iterations| (iterations.count, iterations.all_failed()));
         let is_spent = match &options.policy {
             Policy::Session(policy) => self.is_all_spent(policy).await?,
             Policy::Queue(_) => false,

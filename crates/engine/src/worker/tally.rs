@@ -42,7 +42,8 @@ impl Tally {
     /// Keeps what a person has to know: the newest, each last word once.
     pub(super) fn note(&mut self, notice: Notice) {
         if let Notice::LastWords { lines, .. } = &notice {
-            self.notices.retain(|kept| !matches!(kept, Notice::LastWords { lines: same, .. } if same == lines));
+            self.notices
+                .retain(|kept| !matches!(kept, Notice::LastWords { lines: same, .. } if same == lines));
         }
         if self.notices.len() == MOST_NOTICES {
             self.notices.remove(0);

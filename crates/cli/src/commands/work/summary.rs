@@ -31,7 +31,8 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
     }
     for task in &document.tasks {
         if let Some(commit) = &task.kept {
-            let where_it_is = format!("commit {commit:.10} has its work, and no branch does: its flow does not push");
+            let where_it_is =
+                format!("commit {commit:.10} has its work, and no branch does: its flow does not push");
             ui.say(format!("{}: {where_it_is}", styled(BOLD, &task.id)));
         }
     }

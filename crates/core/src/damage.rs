@@ -64,7 +64,7 @@ pub enum Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CommitsDropped { branch: Some(branch), commit } => {
+            Self::CommitsDropped { branch: Some(branch), commit } | Self::BranchMoved { branch, commit } => {
                 write!(f, "dropped commits of branch `{branch}` (it was at {commit:.10})")
             }
             Self::CommitsDropped { branch: None, commit } => {
@@ -79,9 +79,6 @@ impl fmt::Display for Damage {
             }
             Self::BranchDeleted { branch, commit } => {
                 write!(f, "deleted branch `{branch}` (it was at {commit:.10})")
-            }
-            Self::BranchMoved { branch, commit } => {
-                write!(f, "dropped commits of branch `{branch}` (it was at {commit:.10})")
             }
             Self::StashDropped { commit } => write!(f, "dropped the stash entry {commit:.10}"),
             Self::Unfinished { operation } => write!(f, "left a {operation} unfinished"),

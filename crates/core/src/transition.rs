@@ -243,12 +243,7 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
     let mut next = task.clone();
     next.updated_at = now;
     match input {
-        TaskInput::Edit { edit } => {
-            apply_edit(&mut next, edit)?;
-            if edit.budget.is_some() && waits_for_a_budget(task) {
-                unblock(&mut next, flow)?;
-            }
-        }
+        TaskInput::Edit { edit } => apply_edit(&mut next, edit, flow)?,
         TaskInput::Claim { worker, run } => claim(&mut next, worker, run, now)?,
         TaskInput::TakeOver { worker, run, stale } => {
             check_fence(task, *stale)?;
@@ -558,8 +553,9 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
     task.came_from = None;
 }
 
-fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
+fn apply_edit(task: &mut Task, edit: &TaskEdit, flow: &Flow) -> Result<(), Refusal> {
     let edit = edit.clone();
+    let is_what_it_waits_for = edit.budget.is_some() && waits_for_a_budget(task);
     if edit.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Refusal::NoTitle);
     }
@@ -574,7 +570,7 @@ fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
     task.depends_on = edit.depends_on.unwrap_or_else(|| task.depends_on.clone());
     task.touches = edit.touches.unwrap_or_else(|| task.touches.clone());
     task.budget = edit.budget.unwrap_or(task.budget);
-    Ok(())
+    if is_what_it_waits_for { unblock(task, flow) } else { Ok(()) }
 }
 
 fn refuse_ended(task: &Task) -> Result<(), Refusal> {

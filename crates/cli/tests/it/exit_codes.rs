@@ -55,7 +55,7 @@ fn work_says_what_its_failures_have_in_common() {
     let ends = |script: &str, setting: &str, code: i32| {
         let env = TestEnv::new().agent_script(script).agent_setting(setting);
         env.file(".rehearsal/flows/once.yaml", flow).commit("A flow");
-        let env = env.task_of("once", "Say hello", &[]);
+        let env = env.session("greet").task_with("Say hello", &["--flow", "once"]);
         env.run(&["work", "--until-idle"]).ends_with(code);
     };
     ends("run: [hang]", "timeout: 1s", 124);

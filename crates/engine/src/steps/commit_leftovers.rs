@@ -65,5 +65,6 @@ async fn setting(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let said = git.ask(&["config", kind, "--show-scope", "--get-all", name]).await?;
     let text = String::from_utf8_lossy(&said.stdout);
     let values = text.lines().filter_map(|line| line.split_once('\t'));
-    Ok(values.filter(|(scope, _)| *scope != "command").last().map(|(_, value)| value.to_owned()))
+    let mut of_user = values.filter(|(scope, _)| *scope != "command");
+    Ok(of_user.next_back().map(|(_, value)| value.to_owned()))
 }

@@ -322,7 +322,9 @@ impl Checkpoint {
         let present = if files.is_empty() {
             base
         } else {
-            copy_edits(&git, &repository.git_dir, &base, &files, "What a run left").await?.files
+            let git = git.committing().await?;
+            let tree = tree_of_files(&git, &repository.git_dir, &files).await?;
+            commit(&git, &tree, &[&base], "What a run left uncommitted").await?
         };
         let mut kept = None;
         if keep == Keep::UnderReference {
@@ -473,21 +475,28 @@ async fn copy_edits(
         Ok(staged) => staged,
         Err(_) => tree(head.as_str()).await?,
     };
-    let commit = async |tree: &Oid, parents: &[&Oid]| {
-        let mut args = vec!["commit-tree", tree.as_str(), "-m", message];
-        args.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
-        git.oid(&args).await
-    };
-    let index = commit(&staged, &[head]).await?;
-    let place = git_dir.join(format!("rehearsal-index-{}", uuid::Uuid::now_v7()));
-    let all = tree_of_files(&git, git_dir, &place, files).await;
-    let _ = fs_err::remove_file(&place);
-    let files = commit(&all?, &[head, &index]).await?;
+    let index = commit(&git, &staged, &[head], message).await?;
+    let all = tree_of_files(&git, git_dir, files).await?;
+    let files = commit(&git, &all, &[head, &index], message).await?;
     Ok(Edits { files, index })
 }
 
-/// The tree that would be committed if all of these files were added, by an index of its own.
-async fn tree_of_files(
+async fn commit(git: &Git, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
+    let mut args = vec!["commit-tree", tree.as_str(), "-m", message];
+    args.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
+    git.oid(&args).await
+}
+
+/// The tree that would be committed if all of these files were added.
+async fn tree_of_files(git: &Git, git_dir: &Utf8Path, files: &[&str]) -> Result<Oid, GitError> {
+    let index = git_dir.join(format!("rehearsal-index-{}", uuid::Uuid::now_v7()));
+    let tree = tree_by_index(git, git_dir, &index, files).await;
+    let _ = fs_err::remove_file(&index);
+    tree
+}
+
+/// The same by an index beside that of the working tree, which stays as it is.
+async fn tree_by_index(
     git: &Git,
     git_dir: &Utf8Path,
     index: &Utf8Path,

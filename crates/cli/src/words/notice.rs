@@ -117,10 +117,10 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("since run {run} began, someone {damage}; it was not put back{how}")
         }
         N::LeftWorkKept { run, reference } => {
-            let (log, cherry_pick) = (command_line::quote(reference), command_line::quote(reference));
+            let range = command_line::quote(&format!("HEAD..{reference}"));
             format!(
-                "what run {run} had done is kept in {reference}: `git log -p {log}` shows it, \
-                 `git cherry-pick {cherry_pick}` takes its last commit"
+                "what run {run} had done is kept in {reference}: `git log -p {range}` shows it, \
+                 `git cherry-pick {range}` takes it"
             )
         }
         N::DirtyCheckout { files } => format!(

@@ -23,7 +23,12 @@ pub fn line(action: &NextAction) -> String {
         A::EnableAgent { agent } => {
             format!("rehearsal config show --origin   # then set `enabled: true` under `agents.{agent}`")
         }
-        A::Pull { remote, base } => format!("git pull {} {}", quote(remote), quote(base)),
+        A::Merge { commit } => format!("git merge --no-edit {commit:.10}"),
+        // Whoever has committed to the base meanwhile gets a merge, whatever git is set to ask then.
+        A::Pull { remote, base, switch } => {
+            let switch = if *switch { format!("git switch {} && ", quote(base)) } else { String::new() };
+            format!("{switch}git pull --no-rebase --no-edit {} {}", quote(remote), quote(base))
+        }
     }
 }
 
@@ -43,7 +48,11 @@ mod tests {
 
     #[test]
     fn a_command_can_be_typed_as_it_is() {
-        let pull = NextAction::Pull { remote: "/home/ann/it's here".to_owned(), base: "main".to_owned() };
-        assert_eq!(line(&pull), r"git pull '/home/ann/it'\''s here' main");
+        let (remote, base) = ("/home/ann/it's here".to_owned(), "main".to_owned());
+        let pull = NextAction::Pull { remote, base, switch: true };
+        assert_eq!(
+            line(&pull),
+            r"git switch main && git pull --no-rebase --no-edit '/home/ann/it'\''s here' main"
+        );
     }
 }

@@ -141,13 +141,15 @@ impl Destination {
         }
     }
 
-    /// What brings the merged work into the checkout.
-    pub fn pull(&self) -> NextAction {
+    /// What brings the merged work into the user's base branch.
+    pub async fn pull(&self) -> NextAction {
         let remote = match &self.forge {
             ChosenForge::GitHub { remote, .. } | ChosenForge::Directory { remote, .. } => remote.clone(),
             ChosenForge::Ours { path } => path.to_string(),
         };
-        NextAction::Pull { remote, base: self.base.clone() }
+        let checked_out = Git::at(self.root.clone()).symbolic("HEAD").await.ok().flatten();
+        let switch = checked_out.as_ref() != Some(&self.base);
+        NextAction::Pull { remote, base: self.base.clone(), switch }
     }
 
     async fn check_directory(&self, remote: &str, path: &Utf8Path) -> Result<(), OutletError> {

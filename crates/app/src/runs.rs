@@ -1,7 +1,5 @@
 //! Runs: what agents did, and why a task is not moving.
 
-use std::io::{Read, Seek, SeekFrom};
-
 use camino::Utf8Path;
 use rehearsal_core::{Blame, Run, SessionName};
 use rehearsal_engine::LoopLock;
@@ -77,26 +75,7 @@ pub async fn why(project: &Project, task: &str) -> Result<Why, ProjectError> {
     Ok(rehearsal_engine::why::why(&*store, &task, &around).await?)
 }
 
-/// How much of standard error is looked at, and how many lines of that are returned.
-const TAIL_BYTES: u64 = 4 << 10;
-const TAIL_LINES: usize = 5;
-
 fn last_words(run: &Run, directory: &Utf8Path) -> Vec<String> {
     let went_wrong = run.outcome().is_some_and(|outcome| outcome.blame() != Blame::Nobody);
-    if !went_wrong {
-        return Vec::new();
-    }
-    let tail = tail_of(&directory.join("stderr.log")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&tail);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| (*line).to_owned()).collect()
-}
-
-fn tail_of(path: &Utf8Path) -> std::io::Result<Vec<u8>> {
-    let mut file = fs_err::File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
-    let mut tail = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut tail)?;
-    Ok(tail)
+    if went_wrong { rehearsal_engine::last_words(directory) } else { Vec::new() }
 }

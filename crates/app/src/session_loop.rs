@@ -15,7 +15,7 @@ use rehearsal_process::SpawnError;
 use crate::crew::check_role;
 use crate::project::{Project, ProjectError};
 use crate::sessions::the_session;
-use crate::work::{ConfiguredRoles, Control, LOOK_EVERY, WorkerError, check_permission};
+use crate::work::{ConfiguredRoles, Control, LOOK_EVERY, WorkerError, check_profile};
 
 /// What a loop is to do.
 #[derive(Debug, Clone, Default)]
@@ -62,11 +62,14 @@ pub async fn prepare(
 ) -> Result<SessionLoop, WorkerError> {
     project.caller.may_change()?;
     let settings = project.settings_with(request.overrides)?;
+    if settings.loop_.iterations == 0 {
+        return Err(WorkerError::NoIterations(settings.origins.get("loop.iterations").clone()));
+    }
     let store = project.store().await?;
     let session = the_session(&*store, request.session).await?;
     let unknown = || ProjectError::UnknownAgent { name: settings.agent.clone(), near: None };
     let profile = settings.profile().cloned().ok_or_else(unknown)?;
-    check_permission(&profile, request.trust)?;
+    check_profile(&profile, request.trust)?;
     check_role(&profile, project)?;
     let setup = set_up(&profile, request.dry_run, project)
         .await

@@ -2,8 +2,8 @@
 
 use camino::Utf8Path;
 use rehearsal_core::{Run, Standing, Task, Timestamp};
-use rehearsal_engine::{LoopLock, is_in_checkout};
-use rehearsal_store::{Counts, Scope};
+use rehearsal_engine::{LeftWork, LeftWorkError, LoopLock, is_in_checkout, left_work};
+use rehearsal_store::{Counts, Scope, Store};
 use serde::Serialize;
 
 use crate::lanes::{HeldLane, held};
@@ -23,6 +23,8 @@ pub struct Status {
     pub in_work: Vec<InWork>,
     /// Runs without an end that are under no lease: a loop's.
     pub running: Vec<RunningView>,
+    /// Uncommitted work of runs in this checkout, also of those that were killed.
+    pub left: Vec<LeftWorkView>,
     /// Lanes that stand still.
     pub held: Vec<HeldLane>,
     /// What all runs cost, where they told it.
@@ -83,6 +85,18 @@ pub struct RunningView {
     pub started_at: Timestamp,
 }
 
+/// Uncommitted work of a run.
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftWorkView {
+    /// The task's id.
+    pub task: String,
+    /// The run's id.
+    pub run: String,
+    /// The files.
+    pub files: Vec<String>,
+}
+
 /// What is in work, what stands still, and how many tasks there are.
 pub async fn status(project: &Project) -> Result<Status, ProjectError> {
     let store = project.store().await?;
@@ -108,6 +122,7 @@ pub async fn status(project: &Project) -> Result<Status, ProjectError> {
         without_session: (rest.total > 0).then(|| SessionStatus::of("-".to_owned(), rest)),
         in_work,
         running,
+        left: left(project, &*store, &state_dir).await?,
         held: held(project).await?,
         cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
     })
@@ -152,6 +167,22 @@ fn in_work((task, lease_until): &(Task, Timestamp), state_dir: &Utf8Path) -> Opt
         since: claim.since,
         lease_until: *lease_until,
     })
+}
+
+/// Where git has no answer, nothing is known to be left.
+async fn left(
+    project: &Project,
+    store: &dyn Store,
+    state_dir: &Utf8Path,
+) -> Result<Vec<LeftWorkView>, ProjectError> {
+    let found = match left_work(store, state_dir, &project.root).await {
+        Ok(found) => found,
+        Err(LeftWorkError::Git(_)) => Vec::new(),
+        Err(LeftWorkError::Store(error)) => return Err(error.into()),
+    };
+    let view =
+        |LeftWork { task, run, files }| LeftWorkView { task: task.to_string(), run: run.to_string(), files };
+    Ok(found.into_iter().map(view).collect())
 }
 
 fn view(run: &Run, title: String) -> RunningView {

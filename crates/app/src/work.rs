@@ -61,6 +61,10 @@ pub enum WorkerError {
     NoTrust(Origin),
     #[error("`work.workers` is 0 ({0}): nothing would be done")]
     NoWorkers(Origin),
+    #[error("`loop.iterations` is 0 ({0}): nothing would be done")]
+    NoIterations(Origin),
+    #[error("`model` is empty ({0})")]
+    NoModel(Origin),
     #[error("session `{0}` has no task that could be worked on now")]
     NoTask(SessionName),
     #[error("{file}: {error}")]
@@ -159,8 +163,11 @@ async fn check(
     Ok(())
 }
 
-/// A profile that asks for trust needs the word of whoever starts the worker.
-pub(crate) fn check_permission(profile: &Profile, trust: bool) -> Result<(), WorkerError> {
+/// A profile that asks for trust needs the word of whoever starts the worker; and a model without a name is a mistake.
+pub(crate) fn check_profile(profile: &Profile, trust: bool) -> Result<(), WorkerError> {
+    if profile.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
+        return Err(WorkerError::NoModel(profile.origins.get("model").clone()));
+    }
     if profile.permission == PermissionMode::Trust && !trust {
         return Err(WorkerError::NoTrust(profile.origins.get("permission").clone()));
     }

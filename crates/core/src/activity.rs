@@ -1,6 +1,8 @@
 //! What an agent does while it runs, and what its structured output said at the end: one vocabulary for all
 //! drivers. A vendor's format is parsed once, at the edge, into these types.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
@@ -98,6 +100,20 @@ pub struct Denial {
     pub tool: String,
     /// What it was to do, in one line.
     pub detail: String,
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// About a line of a terminal.
+        const MOST: usize = 80;
+        write!(f, "`{}` was denied", self.tool)?;
+        let detail = self.detail.trim();
+        match detail.char_indices().nth(MOST) {
+            _ if detail.is_empty() => Ok(()),
+            Some((end, _)) => write!(f, " ({}…)", &detail[..end]),
+            None => write!(f, " ({detail})"),
+        }
+    }
 }
 
 /// What an agent's whole output said, once it ended.

@@ -4,9 +4,11 @@
 //! end of its output, how the process ended, the `result.json` of this very attempt, the signal in its final
 //! text, and what git says has changed.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
-use crate::activity::{WireEnd, WireError, WireErrorKind, WireReport, WireShape};
+use crate::activity::{Denial, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 use crate::sandbox::SandboxReport;
 use crate::{Exit, Notice, Oid, Outcome, Promise, TimeLimit};
 
@@ -210,6 +212,37 @@ impl Evidence {
     pub fn of_exit(exit: Exit) -> Self {
         let wire = WireReport { shape: WireShape::Unstructured, ..WireReport::default() };
         Self { exit: Some(exit), wire, ..Self::default() }
+    }
+}
+
+/// How many denied calls are named.
+const DENIALS_NAMED: usize = 5;
+
+impl RunReport {
+    /// A reviewer's run that came to a proper end has broken down if it gave no decision: with the reason, as far as that is known.
+    pub fn require_decision(&mut self) {
+        if !matches!(self.verdict.outcome, Outcome::Done | Outcome::NoChanges | Outcome::Continue { .. }) {
+            return;
+        }
+        let mut reason = "the reviewer gave no decision".to_owned();
+        if let Some(denial) = self.evidence.wire.denials.first() {
+            let _ = write!(reason, ": {denial}");
+        }
+        self.verdict.because.insert(0, reason.clone());
+        self.verdict.outcome = Outcome::ProtocolError { reason };
+    }
+
+    /// The tool calls that were denied, the first by name, and how many more.
+    pub fn denials(&self) -> Option<(Vec<Denial>, usize)> {
+        let denials = &self.evidence.wire.denials;
+        let mut named: Vec<Denial> = Vec::new();
+        for denial in denials {
+            if named.len() < DENIALS_NAMED && !named.contains(denial) {
+                named.push(denial.clone());
+            }
+        }
+        let more = denials.iter().filter(|denial| !named.contains(denial)).count();
+        (!named.is_empty()).then_some((named, more))
     }
 }
 

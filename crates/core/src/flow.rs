@@ -177,7 +177,8 @@ impl EdgeName {
         }
         Some(Self::Outcome(match self {
             Self::Outcome(
-                OutcomeName::Runaway
+                OutcomeName::Violated
+                | OutcomeName::Runaway
                 | OutcomeName::TimedOut
                 | OutcomeName::ProtocolError
                 | OutcomeName::EmptyOutput,
@@ -235,9 +236,13 @@ impl Flow {
     pub fn standing_in(&self, state: &StateName) -> Standing {
         match self.states.get(state) {
             Some(State::End(end)) => Standing::Ended { end: *end },
-            Some(State::Wait { .. }) => Standing::Waiting(Wait {
+            Some(State::Wait { on }) => Standing::Waiting(Wait {
                 wait_for: WaitFor::Human,
-                reason: format!("state `{state}` of flow `{}`", self.name),
+                reason: if on.decides() {
+                    "it waits for your decision".to_owned()
+                } else {
+                    format!("state `{state}` of flow `{}`", self.name)
+                },
                 until: None,
             }),
             Some(State::Work { .. }) | None => Standing::Ready,

@@ -17,6 +17,7 @@
 mod activity;
 mod clock;
 pub mod config;
+mod damage;
 mod delivery;
 mod event;
 mod evidence;
@@ -46,6 +47,7 @@ pub mod yaml;
 
 pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
 pub use clock::{Clock, Timestamp, Turn, VirtualClock};
+pub use damage::{Damage, FileList};
 pub use delivery::{Delivery, Feedback, PendingSteps, PullRequestRef, RedVerdict, StepFailure};
 pub use event::{Actor, Event, EventKind};
 pub use evidence::{

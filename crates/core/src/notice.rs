@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::sandbox::{Layer, Limit};
-use crate::{AgentName, Lane, Oid, Outcome, OutcomeName, RunId, SessionName, StateName, TaskId};
+use crate::{
+    AgentName, Damage, Denial, FileList, Lane, Oid, Outcome, OutcomeName, RunId, SessionName, StateName,
+    TaskId,
+};
 
 /// Something that a person should know. `error` is always the message of what failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,6 +103,26 @@ pub enum Notice {
     CheckoutChanged { run: RunId, files: Vec<String> },
     /// A reviewer changed files, and the changes were undone.
     ReviewerChangesUndone,
+    /// A run did what no run may do; whether that was put back.
+    CheckoutDamaged { run: RunId, damage: Damage, restored: bool },
+    /// What a run did in place of what was put back is kept under a reference.
+    LeftWorkKept { run: RunId, reference: String },
+    /// The checkout has changes of the user's that are not committed.
+    DirtyCheckout { files: FileList },
+    /// Commits of a run have changes of the user's from before it; without a reference, as they were is unknown.
+    EditsCommitted { run: RunId, files: FileList, reference: Option<String> },
+    /// A run wrote to files with uncommitted changes of the user's, which are kept under a reference as they were.
+    EditsChanged { run: RunId, files: FileList, reference: String },
+    /// Files are not in the copy that is made of the user's changes before a run: they are too large.
+    EditsNotCopied { files: FileList },
+    /// Uncommitted work of a run that was cut short.
+    LeftUncommitted { run: RunId, task: TaskId, files: FileList },
+    /// Tool calls of a run were denied.
+    ToolsDenied { run: RunId, denials: Vec<Denial>, more: usize },
+    /// The end of what an agent that broke down wrote to standard error.
+    LastWords { run: RunId, lines: Vec<String> },
+    /// Commits that are made for agents run no hooks and are not signed, though the repository has these hooks or asks for signatures.
+    HooksSkipped { hooks: Vec<String>, signing: bool },
     /// A run reported no cost, so the cost limit does not include it.
     CostUnknown { run: RunId, limit_usd: f64 },
     /// Processes of a run that was left were killed.
@@ -139,6 +162,22 @@ pub enum Notice {
     MergedUntested { number: u64, commit: Oid },
     /// The user's base branch and the one that work goes to have diverged.
     BaseDiverged { base: String, remote: String },
+}
+
+impl Notice {
+    /// Whether it is said again when all is over: what a person has to know who did not watch.
+    pub fn belongs_in_summary(&self) -> bool {
+        matches!(
+            self,
+            Self::CheckoutDamaged { .. }
+                | Self::LeftWorkKept { .. }
+                | Self::EditsCommitted { .. }
+                | Self::EditsChanged { .. }
+                | Self::ToolsDenied { .. }
+                | Self::LastWords { .. }
+                | Self::ReviewerChangesUndone
+        )
+    }
 }
 
 /// The name and the facts, for time lines and tests: `report_ignored outcome=crashed run=k3f`.
@@ -211,8 +250,10 @@ pub enum NextAction {
     Resume { lane: Lane },
     /// Enable an agent in the settings.
     EnableAgent { agent: AgentName },
-    /// Pull merged work into the checkout.
-    Pull { remote: String, base: String },
+    /// Merge a commit that is in no branch into the one that is checked out.
+    Merge { commit: Oid },
+    /// Pull merged work into the base, after switching to it if that is said.
+    Pull { remote: String, base: String, switch: bool },
 }
 
 #[cfg(test)]

@@ -128,6 +128,12 @@ pub enum Outcome {
         /// Which limit.
         reason: String,
     },
+    /// It did what no run may do: a read-only run that wrote, commits of the user's that it dropped. It was undone as far as
+    /// possible.
+    Violated {
+        /// What it did.
+        rule: String,
+    },
     /// The process ended without a proper end of its work.
     Crashed {
         /// How it ended.
@@ -216,6 +222,7 @@ pub enum OutcomeName {
     Blocked,
     Failed,
     BudgetReached,
+    Violated,
     Crashed,
     Runaway,
     TimedOut,
@@ -235,7 +242,7 @@ pub enum OutcomeName {
 
 impl OutcomeName {
     /// Every outcome there is.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Done,
         Self::Approved,
         Self::Rejected,
@@ -245,6 +252,7 @@ impl OutcomeName {
         Self::Blocked,
         Self::Failed,
         Self::BudgetReached,
+        Self::Violated,
         Self::Crashed,
         Self::Runaway,
         Self::TimedOut,
@@ -274,6 +282,7 @@ impl OutcomeName {
             Self::Blocked => "blocked",
             Self::Failed => "failed",
             Self::BudgetReached => "budget_reached",
+            Self::Violated => "violated",
             Self::Crashed => "crashed",
             Self::Runaway => "runaway",
             Self::TimedOut => "timed_out",
@@ -302,9 +311,12 @@ impl OutcomeName {
             | Self::NoChanges
             | Self::NeedsContinuation => Blame::Nobody,
             Self::Blocked | Self::Failed | Self::BudgetReached => Blame::Task,
-            Self::Crashed | Self::Runaway | Self::TimedOut | Self::ProtocolError | Self::EmptyOutput => {
-                Blame::Agent
-            }
+            Self::Violated
+            | Self::Crashed
+            | Self::Runaway
+            | Self::TimedOut
+            | Self::ProtocolError
+            | Self::EmptyOutput => Blame::Agent,
             Self::RateLimited
             | Self::QuotaExhausted
             | Self::Overloaded
@@ -358,6 +370,7 @@ impl Outcome {
             Self::Blocked { .. } => OutcomeName::Blocked,
             Self::Failed { .. } => OutcomeName::Failed,
             Self::BudgetReached { .. } => OutcomeName::BudgetReached,
+            Self::Violated { .. } => OutcomeName::Violated,
             Self::Crashed { .. } => OutcomeName::Crashed,
             Self::Runaway { .. } => OutcomeName::Runaway,
             Self::TimedOut { .. } => OutcomeName::TimedOut,
@@ -399,6 +412,7 @@ impl Outcome {
             | Self::Failed { reason: text }
             | Self::BudgetReached { reason: text }
             | Self::Runaway { reason: text }
+            | Self::Violated { rule: text }
             | Self::ProtocolError { reason: text }
             | Self::Unreachable { reason: text }
             | Self::AuthFailed { reason: text }

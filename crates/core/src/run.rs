@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, Commit, Exit, Fence, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens, Verdict,
-    WorkerId,
+    AgentName, Commit, Exit, Fence, Notice, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens,
+    Verdict, WorkerId,
 };
 
 /// One attempt: what began it and, once over, how it ended.
@@ -71,6 +71,9 @@ pub struct RunEnd {
     pub said: String,
     /// Tries it took, when transient failures were tried again.
     pub tries: u32,
+    /// What a person should know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// When it was over.
     pub ended_at: Timestamp,
 }
@@ -90,6 +93,7 @@ impl RunEnd {
             files_changed: Vec::new(),
             said: String::new(),
             tries: 1,
+            notices: Vec::new(),
             ended_at,
         }
     }

@@ -243,7 +243,7 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
     let mut next = task.clone();
     next.updated_at = now;
     match input {
-        TaskInput::Edit { edit } => apply_edit(&mut next, edit)?,
+        TaskInput::Edit { edit } => apply_edit(&mut next, edit, flow)?,
         TaskInput::Claim { worker, run } => claim(&mut next, worker, run, now)?,
         TaskInput::TakeOver { worker, run, stale } => {
             check_fence(task, *stale)?;
@@ -461,12 +461,16 @@ fn outcome_feedback(outcome: &Outcome) -> Option<Feedback> {
 
 fn follow_edge(task: &mut Task, outcome: &Outcome, flow: &Flow) -> Result<(), Refusal> {
     take_edge(task, &[outcome.name().into()], flow)?;
-    if let Standing::Waiting(wait) = &mut task.standing
-        && let Some(detail) = outcome.detail()
-    {
-        wait.reason = detail;
-    }
+    let why = outcome.detail().or_else(|| (outcome.blame() != Blame::Nobody).then(|| outcome.to_string()));
+    explain_wait(task, why);
     Ok(())
+}
+
+/// A state that waits for a human says why a task came there, where that is known.
+fn explain_wait(task: &mut Task, why: Option<String>) {
+    if let (Standing::Waiting(wait), Some(why)) = (&mut task.standing, why) {
+        wait.reason = why;
+    }
 }
 
 /// Takes the first of these edges that the state has.
@@ -500,6 +504,12 @@ fn move_to(task: &mut Task, to: &StateName, flow: &Flow) {
     task.agent = flow.agent_for(to, task.author.as_ref()).cloned();
     task.pending = flow.steps_alone(to);
     task.standing = flow.standing_in(to);
+}
+
+/// Whether a greater budget is what it waits for.
+fn waits_for_a_budget(task: &Task) -> bool {
+    matches!(&task.standing, Standing::Waiting(wait) if wait.wait_for == WaitFor::Human)
+        && matches!(task.last_outcome, Some(Outcome::BudgetReached { .. }))
 }
 
 fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
@@ -543,8 +553,9 @@ fn begin_anew(task: &mut Task, flow: &Flow) {
     task.came_from = None;
 }
 
-fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
+fn apply_edit(task: &mut Task, edit: &TaskEdit, flow: &Flow) -> Result<(), Refusal> {
     let edit = edit.clone();
+    let is_what_it_waits_for = edit.budget.is_some() && waits_for_a_budget(task);
     if edit.title.as_ref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Refusal::NoTitle);
     }
@@ -559,7 +570,7 @@ fn apply_edit(task: &mut Task, edit: &TaskEdit) -> Result<(), Refusal> {
     task.depends_on = edit.depends_on.unwrap_or_else(|| task.depends_on.clone());
     task.touches = edit.touches.unwrap_or_else(|| task.touches.clone());
     task.budget = edit.budget.unwrap_or(task.budget);
-    Ok(())
+    if is_what_it_waits_for { unblock(task, flow) } else { Ok(()) }
 }
 
 fn refuse_ended(task: &Task) -> Result<(), Refusal> {

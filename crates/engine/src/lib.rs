@@ -13,6 +13,7 @@ mod checker;
 mod clock;
 mod draws;
 mod findings;
+mod last_words;
 mod ledger;
 mod lock;
 mod outcome_file;
@@ -28,13 +29,15 @@ pub use checker::{CheckWanted, Checker};
 pub use clock::SystemClock;
 pub use draws::Draws;
 pub use findings::Finding;
+pub use last_words::last_words;
 pub use lock::{LockError, LoopLock};
 pub use stop::StopSwitch;
 
 pub use worker::{
-    Landing, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
-    SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    Workspace, forget_dead_workers, is_in_checkout, left_runs, open_patiently,
+    Landing, LeftWork, LeftWorkError, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles,
+    SessionPolicy, SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter,
+    WorkSummary, Worker, Workspace, forget_dead_workers, is_in_checkout, left_runs, left_work,
+    open_patiently,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

@@ -66,6 +66,7 @@ pub(crate) fn end_of(report: &RunReport, ended_at: Timestamp) -> RunEnd {
         files_changed: git.files_changed,
         said: last_words(&wire.final_text),
         tries: report.tries,
+        notices: report.warnings.clone(),
         ended_at,
     }
 }

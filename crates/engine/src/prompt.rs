@@ -55,6 +55,8 @@ pub struct PromptData<'a> {
     pub test_command: Option<&'a str>,
     /// Its place in the loop of a session.
     pub iteration: Option<&'a Iteration>,
+    /// What it must say because of the task's last run.
+    pub notes: &'a [String],
 }
 
 /// What a prompt says about the loop of a session.
@@ -98,7 +100,9 @@ struct TaskView<'a> {
 
 /// Renders a prompt. `template` is the user's own, or a shipped one.
 pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptError> {
-    let PromptData { task, session, findings, base, test_command, iteration } = data;
+    let PromptData { task, session, findings, base, test_command, iteration, notes } = data;
+    let of_loop = iteration.map_or(&[][..], |iteration| &iteration.notes);
+    let notes: Vec<String> = notes.iter().chain(of_loop).map(|note| quoted(note)).collect();
     let findings = findings.iter().map(|finding| {
         context! { id => &finding.id, title => quoted(&finding.title), text => quoted(finding.text.trim_end()) }
     });
@@ -128,6 +132,7 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
         continues => task.is_to_be_continued(),
         pull_request => task.delivery.pull_request.as_ref().map(|it| it.url.clone()),
         test_command => *test_command,
+        notes => notes,
         ..merge_maps(base.map(|base| base_values(task, base)).into_iter().chain(
             iteration.map(|iteration| iteration_values(task, iteration)),
         )),
@@ -154,7 +159,6 @@ fn iteration_values(current: &Task, iteration: &Iteration) -> minijinja::Value {
         all_tasks => iteration.all_tasks,
         iteration => iteration.number,
         iterations => iteration.most,
-        notes => iteration.notes.clone(),
         message => iteration.message.clone(),
         rehearsal => iteration.program.clone(),
     }

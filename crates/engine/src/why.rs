@@ -11,7 +11,7 @@ use rehearsal_core::{
 use rehearsal_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::worker::{Alive, Presence, WorkerKind, is_to_be_found};
+use crate::worker::{Alive, Presence, WorkerKind, denied_in_last_run, is_to_be_found};
 
 /// The answer: what holds the task, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,9 @@ pub async fn why(store: &dyn Store, task: &Task, around: &Surroundings<'_>) -> R
         Standing::Ready => ready::explain(store, task, &flow, around, &mut why).await?,
     }
     why.reasons.extend(next_step(task, &flow));
+    if !task.is_ended() {
+        why.reasons.extend(denied_in_last_run(store, task).await?);
+    }
     if let Some(outcome) = &task.last_outcome
         && *outcome != Outcome::Done
         && !task.is_ended()
@@ -180,12 +183,15 @@ async fn explain_wait(
 ) -> Result<(), StoreError> {
     match wait.wait_for {
         WaitFor::Human if asks_for_a_decision(task, flow) => {
-            why.reasons.push("it waits for your decision".into());
             why.next.push(NextAction::Approve { task: task.id.clone() });
             why.next.push(NextAction::Reject { task: task.id.clone() });
         }
         WaitFor::Human => {
             why.reasons.push("it waits for a human".into());
+            let is_spent = matches!(task.last_outcome, Some(Outcome::BudgetReached { .. }));
+            if is_spent && task.budget.usd.is_some() {
+                why.next.push(NextAction::RaiseCostLimit { task: task.id.clone() });
+            }
             why.next.push(NextAction::Unblock { task: task.id.clone() });
         }
         WaitFor::System(name) => {

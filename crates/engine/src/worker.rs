@@ -10,11 +10,13 @@
 mod adopt;
 mod agents;
 mod attempt;
+mod checkout;
 mod circuit_breaker;
 mod dispatch;
 mod event;
 mod heartbeat;
 mod moment;
+mod notes;
 mod options;
 mod patient;
 mod presence;
@@ -41,10 +43,13 @@ use crate::StopSwitch;
 use crate::prompt::PromptError;
 
 pub(crate) use adopt::is_to_be_found;
+pub(crate) use checkout::CheckoutRecord;
+pub(crate) use notes::denied_in_last_run;
 pub(crate) use presence::{Alive, Presence, WorkerKind};
 pub(crate) use state::WorkerState;
 
 pub use agents::{Role, Roles};
+pub use checkout::{LeftWork, LeftWorkError, left_work};
 pub use event::{SessionStart, WorkEnd, WorkEvent, WorkSummary};
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
 pub use options::{Landing, Outlet, Policy, QueuePolicy, SessionPolicy, WorkOptions, Workspace};

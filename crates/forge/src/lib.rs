@@ -9,6 +9,7 @@
 //! **Invariant:** every change to something shared names what it believes to be there, and fails if it is not.
 
 mod branch;
+mod checkpoint;
 mod class;
 mod forge;
 mod github;
@@ -25,6 +26,7 @@ mod watch;
 mod worktree;
 
 pub use branch::{LeftoversError, PushError, Pushed, RebaseError, Rebased, Work};
+pub use checkpoint::{Aftermath, Checkpoint, Keep};
 pub use class::ErrorClass;
 pub use forge::{
     Checks, Comment, Forge, ForgeError, Mergeable, Merged, NewPullRequest, Opened, PrState, PullRequest,
@@ -37,7 +39,7 @@ pub use merge::{Candidate, CandidateError, LandError, check_fit, tree_of};
 pub use ports::PortBlock;
 pub use reference::sweep_references;
 pub use remote::{RemoteError, fetch, remote_head};
-pub use watch::{CheckoutPrint, Trespass};
+pub use watch::{CheckoutPrint, FilePrint, Trespass};
 pub use worktree::{
     Collected, GcEntry, GcMode, Occupied, Origin, Released, Unsaved, Worktree, WorktreeError,
     WorktreeSettings, Worktrees,

@@ -40,3 +40,7 @@ pub(crate) const PORT_SLOTS: u32 = 600;
 /// After this a reference of ours that holds something for a while has been forgotten: no fetch and no run of tests
 /// takes a day.
 pub(crate) const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// The largest file that git does not know and that is copied before a run: what people write is smaller, and what a build left is not
+/// worth the time.
+pub(crate) const LARGEST_COPIED: u64 = 16 << 20;

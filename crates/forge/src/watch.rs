@@ -16,11 +16,12 @@ const OUR_STATE: &str = ".rehearsal/state/";
 pub struct CheckoutPrint {
     root: Utf8PathBuf,
     head: String,
-    dirty: BTreeMap<String, FilePrint>,
+    pub(crate) dirty: BTreeMap<String, FilePrint>,
 }
 
+/// A file that differs from its commit, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct FilePrint {
+pub struct FilePrint {
     /// How git sees it.
     status: String,
     /// Inode, size, seconds and nanoseconds; a file that is gone has none.
@@ -55,6 +56,12 @@ impl CheckoutPrint {
     /// What happened since; none if nothing did.
     pub async fn trespass_since(&self) -> Result<Option<Trespass>, GitError> {
         let now = Self::take(&self.root).await?;
+        let trespass = Trespass { head_moved: self.head != now.head, files: self.differences(&now) };
+        Ok((trespass != Trespass::default()).then_some(trespass))
+    }
+
+    /// The files whose difference from their commit came, went or changed.
+    pub(crate) fn differences(&self, now: &Self) -> Vec<String> {
         let mut files: Vec<String> = now
             .dirty
             .iter()
@@ -63,12 +70,42 @@ impl CheckoutPrint {
             .collect();
         files.extend(self.dirty.keys().filter(|path| !now.dirty.contains_key(*path)).cloned());
         files.sort();
-        let trespass = Trespass { head_moved: self.head != now.head, files };
-        Ok((trespass != Trespass::default()).then_some(trespass))
+        files
+    }
+
+    /// Of these files, those that still differ from their commit as they did.
+    pub async fn unchanged(
+        root: &Utf8Path,
+        files: &BTreeMap<String, FilePrint>,
+    ) -> Result<Vec<String>, GitError> {
+        let now = Self::take(root).await?;
+        let same = |(path, print): &(&String, &FilePrint)| {
+            now.dirty.get(*path).is_some_and(|now| now.is_same_file(print))
+        };
+        Ok(files.iter().filter(same).map(|(path, _)| path.clone()).collect())
+    }
+
+    /// The files that differ from their commit and did not at this moment, or not so.
+    pub async fn written_since(&self) -> Result<BTreeMap<String, FilePrint>, GitError> {
+        let now = Self::take(&self.root).await?;
+        Ok(now.dirty.into_iter().filter(|(path, print)| self.dirty.get(path) != Some(print)).collect())
     }
 }
 
 impl FilePrint {
+    pub(crate) fn is_untracked(&self) -> bool {
+        self.status.starts_with('?')
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.stat.map_or(0, |(_, size, _, _)| size)
+    }
+
+    /// Whether nobody has written to it; what is staged of it is another matter.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        self.stat == other.stat
+    }
+
     fn of(root: &Utf8Path, path: &str, record: &str) -> Self {
         let stat = std::fs::symlink_metadata(root.join(path)).ok();
         let stat = stat.map(|found| (found.ino(), found.len(), found.mtime(), found.mtime_nsec()));

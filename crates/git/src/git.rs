@@ -59,6 +59,7 @@ pub struct Git {
     is_isolated: bool,
     held: Option<Arc<File>>,
     date: Option<Timestamp>,
+    index: Option<Utf8PathBuf>,
 }
 
 /// Who commits.
@@ -101,12 +102,18 @@ impl Git {
             is_isolated: false,
             held: None,
             date: None,
+            index: None,
         }
     }
 
     /// The same, with this date for commits.
     pub fn dated(self, date: Timestamp) -> Self {
         Self { date: Some(date), ..self }
+    }
+
+    /// The same, with another index than the working tree's.
+    pub fn with_index(&self, index: Utf8PathBuf) -> Self {
+        Self { index: Some(index), ..self.clone() }
     }
 
     /// The same, with another time limit.
@@ -290,6 +297,9 @@ impl Git {
         if let Some(Identity { name, email }) = self.identity {
             command = command.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
             command = command.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email);
+        }
+        if let Some(index) = &self.index {
+            command = command.env("GIT_INDEX_FILE", index);
         }
         if let Some(date) = self.date {
             let date = format!("@{} +0000", date.0 / 1000);

@@ -6,7 +6,8 @@ use rehearsal_agent::ConfinedBy;
 use rehearsal_core::flow::End;
 use rehearsal_core::guard::Hindrance;
 use rehearsal_core::{
-    AgentName, FlowName, Oid, PullRequestRef, Standing, StateName, Task, TaskId, Timestamp, WaitFor,
+    AgentName, FlowName, NextAction, Notice, Oid, Outcome, PullRequestRef, Standing, StateName, Task, TaskId,
+    Timestamp, WaitFor,
 };
 use rehearsal_engine::why::{Surroundings, why};
 use rehearsal_engine::{LoopLock, WorkEnd};
@@ -34,6 +35,8 @@ pub struct WorkDocument {
     pub runs_without_cost: u32,
     /// What kept its agents within bounds, by the names of those that ran.
     pub confined_by: BTreeMap<AgentName, ConfinedBy>,
+    /// What a person has to know who did not watch.
+    pub notices: Vec<Notice>,
     /// Lanes that stand still.
     pub held: Vec<HeldLane>,
     /// How many tasks are not over, in the session or in all.
@@ -93,6 +96,8 @@ pub struct WorkedTask {
     pub pull_request: Option<PullRequestRef>,
     /// The commit of the base that has the work.
     pub merged: Option<Oid>,
+    /// The commit that has the work of a task that is done, where its flow takes it no further than its worktree.
+    pub kept: Option<Oid>,
     /// How many runs it had in all.
     pub runs: u64,
     /// What they cost, where they told it.
@@ -106,6 +111,9 @@ pub struct WorkedTask {
     /// Whether it has cost what it may.
     #[serde(skip)]
     pub is_spent: bool,
+    /// How its last run ended.
+    #[serde(skip)]
+    pub last_outcome: Option<Outcome>,
     #[serde(skip)]
     pub end: Option<End>,
     #[serde(skip)]
@@ -126,6 +134,7 @@ impl Worked {
         let stuck = self.stuck().await?;
         let counts = self.store.count_tasks(self.request.session.as_ref()).await?;
         let is_merged = tasks.iter().any(|task| task.merged.is_some());
+        let get_it = if is_merged { Some(command_line::line(&self.destination.pull().await)) } else { None };
         let held = summary.held.iter();
         Ok(WorkDocument {
             end: EndName::of(&summary.end),
@@ -134,12 +143,13 @@ impl Worked {
             cost_usd: summary.cost_usd,
             runs_without_cost: summary.runs_without_cost,
             confined_by: summary.confined_by.clone(),
+            notices: summary.notices.clone(),
             held: held.map(|(lane, hold)| HeldLane { lane: lane.clone(), hold: hold.clone() }).collect(),
             open: counts.open,
             blocked: counts.by_status.get("blocked").copied().unwrap_or(0),
             stuck,
             forge: self.destination.to_string(),
-            get_it: is_merged.then(|| command_line::line(&self.destination.pull())),
+            get_it,
             duration_ms: summary.duration_ms,
         })
     }
@@ -200,6 +210,9 @@ impl Worked {
             _ => (None, None),
         };
         let delivery = &task.delivery;
+        let kept = kept(task);
+        let next = why.next.first().cloned();
+        let next = next.or(kept.clone().map(|commit| NextAction::Merge { commit }));
         Ok(WorkedTask {
             id: task.id.clone(),
             title: task.title.clone(),
@@ -209,14 +222,31 @@ impl Worked {
             branch: delivery.branch.clone(),
             pull_request: delivery.pull_request.clone(),
             merged: delivery.merged.clone(),
+            kept,
             runs: cost.runs,
             cost_usd: (cost.runs > cost.without_usd).then_some(cost.usd),
             because: why.reasons.into_iter().next().filter(|_| !task.is_done()),
             until: why.until,
-            next: why.next.first().map(command_line::line),
-            is_spent: !task.is_ended() && matches!(hindrance, Some(Hindrance::Spent { .. })),
+            next: next.as_ref().map(command_line::line),
+            is_spent: !task.is_ended()
+                && (matches!(hindrance, Some(Hindrance::Spent { .. })) || is_out_of_budget(task)),
+            last_outcome: task.last_outcome.clone(),
             end,
             waits_for,
         })
     }
+}
+
+/// The newest commit of a task that is done, if nothing took it out of the worktree.
+fn kept(task: &Task) -> Option<Oid> {
+    let delivery = &task.delivery;
+    let is_out = delivery.merged.is_some() || delivery.pushed.is_some();
+    let has_work = delivery.head.is_some() && delivery.head != delivery.base;
+    delivery.head.clone().filter(|_| task.is_done() && !is_out && has_work)
+}
+
+/// Whether it waits for a person because its last run used up a budget.
+fn is_out_of_budget(task: &Task) -> bool {
+    matches!(&task.standing, Standing::Waiting(wait) if wait.wait_for == WaitFor::Human)
+        && matches!(task.last_outcome, Some(Outcome::BudgetReached { .. }))
 }

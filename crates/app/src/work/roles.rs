@@ -10,7 +10,7 @@ use rehearsal_engine::prompt::check_task_template;
 use rehearsal_engine::{AgentSetup, Reach, Role, Roles, SetupError};
 use tokio::sync::Mutex;
 
-use super::{WorkerError, check_permission};
+use super::{WorkerError, check_profile};
 use crate::crew::check_role;
 use crate::file::read_text;
 use crate::project::Project;
@@ -35,7 +35,7 @@ impl ConfiguredRoles {
         let mut templates = BTreeMap::new();
         for name in names {
             if let Some(profile) = settings.profile_of(name).filter(|profile| profile.enabled) {
-                check_permission(profile, trust)?;
+                check_profile(profile, trust)?;
                 check_role(profile, project)?;
             }
             let path = project.directory().join("prompts").join(format!("{name}.md"));

@@ -111,7 +111,7 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Done {
     let (summary, interrupted) = run_loop(LoopRequest::default(), false, &project, context).await?;
     let after = run_tests(&root).await?;
     show(&summary, &*store, before, after, &args, context).await?;
-    let exit = if after.failed == 0 { exit_of(&summary.end, interrupted) } else { Exit::Red };
+    let exit = if after.failed == 0 { exit_of(&summary, interrupted) } else { Exit::Red };
     let kept = args.keep.map(|_| root.to_string());
     context.ui.document(DemoDocument { before, after, summary, kept });
     Ok(exit)

@@ -49,7 +49,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     from: Option<Utf8PathBuf>,
     /// The model that plans
-    #[arg(long, value_name = "VENDOR:NAME")]
+    #[arg(long, value_name = "VENDOR:NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// The session that the tasks go to; it is made if it is not there [default: a new one]
     #[arg(long, short)]

@@ -12,7 +12,8 @@ use rehearsal_app::project::Project;
 use rehearsal_app::session_loop::{LoopRequest, Preview, prepare};
 use rehearsal_app::work::Control;
 use rehearsal_core::config::{HumanDuration, Overrides, PermissionMode};
-use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName};
+use rehearsal_core::flow::End;
+use rehearsal_core::{AgentName, Outcome, OutcomeName, SessionName, Standing, Task};
 use rehearsal_engine::{StopSwitch, Undisturbed, WorkEnd, WorkSummary};
 use serde::Serialize;
 
@@ -36,7 +37,7 @@ pub(crate) struct RunArgs {
     /// Which session; can be left out if there is only one
     session: Option<SessionName>,
     /// At most so many iterations [default: 10]
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
     /// The longest a run may take, like 45m [default: 1h]
     #[arg(long, value_name = "DURATION")]
@@ -48,7 +49,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     trust: bool,
     /// The model
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// Which agent of the configuration [default: implementer]
     #[arg(long, value_name = "NAME")]
@@ -106,7 +107,7 @@ pub(crate) async fn run(args: RunArgs, context: &Context) -> Done {
     }
     let (summary, interrupted) = run_loop(request, args.follow, &project, context).await?;
     summary::show(&summary, context);
-    let exit = exit_of(&summary.end, interrupted);
+    let exit = exit_of(&summary, interrupted);
     context.ui.document(summary);
     Ok(exit)
 }
@@ -168,22 +169,47 @@ async fn dry_run(request: LoopRequest, project: &Project, context: &Context) -> 
     Ok(Exit::Ok)
 }
 
+fn has_failed(task: &Task) -> bool {
+    matches!(task.standing, Standing::Ended { end: End::Failure })
+}
+
+/// What a run that failed means for a script.
+fn exit_of_failure(outcome: &Outcome) -> Exit {
+    match outcome.name() {
+        OutcomeName::TimedOut => Exit::Timeout,
+        OutcomeName::BudgetReached => Exit::Budget,
+        OutcomeName::Blocked => Exit::NeedsHuman,
+        OutcomeName::SandboxUnavailable => Exit::Sandbox,
+        name if name.passes_with_time() => Exit::TryLater,
+        _ => Exit::Agent,
+    }
+}
+
+/// What failures have in common; an agent's, if that is nothing.
+pub(super) fn exit_of_failures<'a>(outcomes: impl Iterator<Item = Option<&'a Outcome>>) -> Exit {
+    let mut exits = outcomes.map(|outcome| outcome.map_or(Exit::Agent, exit_of_failure));
+    let first = exits.next().unwrap_or(Exit::Agent);
+    if exits.all(|exit| exit == first) { first } else { Exit::Agent }
+}
+
 /// What the end of a loop means for a script.
-pub(crate) fn exit_of(end: &WorkEnd, interrupted: Exit) -> Exit {
-    match end {
+pub(crate) fn exit_of(summary: &WorkSummary, interrupted: Exit) -> Exit {
+    match &summary.end {
         WorkEnd::NothingToDo
         | WorkEnd::AllDone
         | WorkEnd::Complete { .. }
-        | WorkEnd::MaxIterations
         | WorkEnd::Idle
         | WorkEnd::Once => Exit::Ok,
+        WorkEnd::MaxIterations => summary.all_failed.as_ref().map_or(Exit::Ok, exit_of_failure),
+        WorkEnd::NeedsHuman { .. } if summary.is_spent => Exit::Budget,
         WorkEnd::Blocked { .. } | WorkEnd::NeedsHuman { .. } => Exit::NeedsHuman,
         WorkEnd::BudgetReached { .. } => Exit::Budget,
-        WorkEnd::TooManyFailures { last: Outcome::TimedOut { .. } } => Exit::Timeout,
+        WorkEnd::TooManyFailures { last } => exit_of_failure(last),
         WorkEnd::LineStopped { cause } if cause.name() == OutcomeName::SandboxUnavailable => Exit::Sandbox,
-        WorkEnd::SomeFailed { .. } | WorkEnd::TooManyFailures { .. } | WorkEnd::LineStopped { .. } => {
-            Exit::Agent
-        }
+        WorkEnd::SomeFailed { .. } => exit_of_failures(
+            summary.tasks.iter().filter(|task| has_failed(task)).map(|task| task.last_outcome.as_ref()),
+        ),
+        WorkEnd::LineStopped { .. } => Exit::Agent,
         WorkEnd::WaitTooLong { .. } => Exit::TryLater,
         WorkEnd::Interrupted => interrupted,
     }

@@ -115,6 +115,9 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
             for reason in &end.verdict.because {
                 ui.say(format!("- {}", harmless(reason)));
             }
+            for notice in &end.notices {
+                ui.say(format!("- note: {}", harmless(&words::notice(notice))));
+            }
             for commit in &end.commits {
                 ui.say(format!("commit {:.10} {}", commit.id, one_line(&commit.subject, 80)));
             }

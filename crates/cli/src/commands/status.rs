@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use rehearsal_app::command_line;
 use rehearsal_app::status::{SessionStatus, Status, status};
-use rehearsal_core::NextAction;
+use rehearsal_core::{FileList, NextAction};
 
 use super::Done;
 use crate::context::Context;
@@ -89,6 +89,14 @@ fn show(status: &Status, context: &Context) {
             run.task,
             one_line(&run.title, 60),
             run.agent
+        ));
+    }
+    for left in &status.left {
+        ui.say(format!(
+            "uncommitted work on task {}, left by run {}: {}",
+            left.task,
+            left.run,
+            harmless(&FileList::of(&left.files).to_string())
         ));
     }
     if status.sessions.is_empty() && status.without_session.is_none() {

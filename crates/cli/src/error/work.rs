@@ -17,6 +17,8 @@ impl From<WorkerError> for CliError {
             WorkerError::NoTrust(_) => this.hint("run it with `--trust`, or set `permission: accept_edits`"),
             WorkerError::NoWorkers(_) => this
                 .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"),
+            WorkerError::NoIterations(_) => this.hint("set it to 1 or more"),
+            WorkerError::NoModel(_) => this.hint("name a model, or leave it out: then the agent chooses"),
             WorkerError::NoTask(session) => {
                 this.hint(format!("`rehearsal task list --session {session}` shows what there is"))
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rehearsal_app::command_line;
 use rehearsal_core::sandbox::{Layer, Limit};
-use rehearsal_core::{Feature, NextAction, Notice};
+use rehearsal_core::{Damage, Feature, NextAction, Notice};
 use rehearsal_eval::run::Obstacle;
 
 use super::duration;
@@ -117,6 +117,61 @@ pub(crate) fn notice(notice: &Notice) -> String {
         N::ReviewerChangesUndone => {
             "the reviewer changed files, which is not its task: they were reset".into()
         }
+        N::CheckoutDamaged { run, damage, restored: true } => {
+            format!("run {run} {damage}; it was put back as it was before the run")
+        }
+        N::CheckoutDamaged { run, damage, restored: false } => {
+            let how =
+                repair(damage).map_or_else(String::new, |command| format!(": `{command}` brings it back"));
+            format!("since run {run} began, someone {damage}; it was not put back{how}")
+        }
+        N::LeftWorkKept { run, reference } => {
+            let range = command_line::quote(&format!("HEAD..{reference}"));
+            format!(
+                "what run {run} had done is kept in {reference}: `git log -p {range}` shows it, \
+                 `git cherry-pick {range}` takes it"
+            )
+        }
+        N::DirtyCheckout { files } => format!(
+            "you have uncommitted changes in {files}: agents see them, and they are not committed for you; \
+             commit or stash them to keep them apart"
+        ),
+        N::EditsCommitted { run, files, reference } => {
+            let before = reference.as_ref().map_or_else(String::new, |reference| {
+                format!("; they are kept as they were: `git show {}`", command_line::quote(reference))
+            });
+            format!("run {run} committed changes that you had not committed, in {files}{before}")
+        }
+        N::EditsChanged { run, files, reference } => {
+            let names: Vec<String> = files.files.iter().map(|file| command_line::quote(file)).collect();
+            format!(
+                "run {run} wrote to files that you had changed: {files}; \
+                 `git restore --source={} -- {}` brings back what you had",
+                command_line::quote(reference),
+                names.join(" ")
+            )
+        }
+        N::EditsNotCopied { files } => format!("not copied before the run, because they are large: {files}"),
+        N::LeftUncommitted { run, task, files } => format!(
+            "uncommitted work on task {task} was left by run {run}: {files}; the next run of the task continues with it"
+        ),
+        N::ToolsDenied { run, denials, more } => {
+            let more = (*more > 0).then(|| format!("{more} more"));
+            let denials = denials.iter().map(ToString::to_string).chain(more);
+            format!("run {run}: {}", listed(denials))
+        }
+        N::LastWords { run, lines } => {
+            format!("run {run} wrote last to standard error: {}", lines.join(" / "))
+        }
+        N::HooksSkipped { hooks, signing } => {
+            let hooks = listed(hooks.iter().map(|hook| format!("`{hook}`")));
+            let what = match (hooks.is_empty(), *signing) {
+                (false, true) => format!("ran without your hooks ({hooks}) and without a signature"),
+                (false, false) => format!("ran without your hooks ({hooks})"),
+                (true, _) => "was made without a signature".to_owned(),
+            };
+            format!("the commit of what an agent left {what}")
+        }
         N::CostUnknown { run, limit_usd } => {
             format!("run {run} did not report its cost: the limit of ${limit_usd:.2} cannot include it")
         }
@@ -162,7 +217,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("pull request {number} was merged onto a moved base: {commit:.10} was not tested")
         }
         N::BaseDiverged { base, remote } => {
-            let pull = NextAction::Pull { remote: remote.clone(), base: base.clone() };
+            let pull = NextAction::Pull { remote: remote.clone(), base: base.clone(), switch: false };
             let pull = command_line::line(&pull);
             format!("your `{base}` and the branch that work goes to have diverged; `{pull}` joins them")
         }
@@ -185,6 +240,24 @@ pub(crate) fn remedy(obstacle: &Obstacle) -> String {
         Obstacle::HoldsSecrets { cassette, .. } => {
             format!("`rehearsal cassette redact {}` takes it out", command_line::quote(cassette))
         }
+    }
+}
+
+/// The command that puts back what was damaged, where there is one.
+fn repair(damage: &Damage) -> Option<String> {
+    match damage {
+        Damage::CommitsDropped { commit, .. } => Some(format!("git reset --keep {commit:.10}")),
+        Damage::HeadMoved { from: Some(branch), .. } => {
+            Some(format!("git switch {}", command_line::quote(branch)))
+        }
+        Damage::BranchDeleted { branch, commit } | Damage::BranchMoved { branch, commit } => {
+            Some(format!("git branch --force {} {commit:.10}", command_line::quote(branch)))
+        }
+        Damage::StashDropped { commit } => Some(format!("git stash store {commit}")),
+        Damage::HeadMoved { from: None, .. }
+        | Damage::Unfinished { .. }
+        | Damage::EditsLost { .. }
+        | Damage::ReadOnly { .. } => None,
     }
 }
 
@@ -262,7 +335,7 @@ mod tests {
             ),
             (
                 Notice::BaseDiverged { base: "main".to_owned(), remote: "/home/ann/a b.git".to_owned() },
-                "your `main` and the branch that work goes to have diverged; `git pull '/home/ann/a b.git' main` joins them",
+                "your `main` and the branch that work goes to have diverged; `git pull --no-rebase --no-edit '/home/ann/a b.git' main` joins them",
             ),
         ];
         for (facts, sentence) in cases {

@@ -11,7 +11,8 @@ fn after(command: &str) -> (Scene, String) {
         serde_json::to_string(command).unwrap()
     ));
     let said = scene.rehearsal(&["run", SESSION, "--iterations", "1"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
+    // A run that failed is the loop's only one.
+    assert!(matches!(said.code, Some(0 | 6)), "{}", said.err);
     let told = scene.succeed(&["runs", "show", &run_of(&scene)]);
     (scene, format!("{}{told}", said.err))
 }

@@ -224,6 +224,7 @@ fn flows_are_checked_and_drawn() {
         s_todo --> s_todo : merge_failed, at most 3
         s_todo --> s_blocked : merge_failed, after that
         s_todo --> s_blocked : blocked
+        s_todo --> s_blocked : budget_reached
         s_todo --> s_todo : failed, at most 3
         s_todo --> s_failed : failed, after that
         s_todo --> s_todo : crashed, at most 3

@@ -156,6 +156,7 @@ fn a_crash_is_tried_again_and_three_in_a_row_end_the_loop() {
     [TASK-1]  todo    3         Say hello
 
     3 iterations in [TIME]: 0 done, 1 open, cost unknown, tokens unknown
+    note: run [RUN-01] wrote last to standard error: panic: no more memory
     too many failed runs in a row; the last one: crashed: signal 11 (SIGSEGV)
     next: rehearsal runs show [RUN-01]
     [stderr]

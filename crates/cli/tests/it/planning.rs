@@ -189,7 +189,7 @@ fn what_an_agent_of_the_plan_found_is_told_to_the_next_and_the_change_is_merged(
 
     2 runs in [TIME], cost $0.00
     2 tasks done
-    next: git pull [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
+    next: git pull --no-rebase --no-edit [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
     ");
     assert!(env.prompt(2).contains("The greeting is in greet.sh."), "{}", env.prompt(2));
     assert_eq!(env.outcomes(), ["no_changes", "done"]);

@@ -404,6 +404,7 @@ fn a_stand_in_that_is_asked_for_more_than_it_was_told_is_loud() {
     [TASK-1]  todo    2         Say hello
 
     2 iterations in [TIME]: 0 done, 1 open, cost $0.00 (1 run did not tell), tokens 0 in, 0 out
+    note: run [RUN-01] wrote last to standard error: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told
     too many failed runs in a row; the last one: crashed: exit status 3: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told
     next: rehearsal runs show [RUN-01]
     [stderr]

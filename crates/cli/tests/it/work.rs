@@ -30,7 +30,7 @@ fn a_task_goes_from_incoming_to_merged_where_there_is_no_remote() {
 
     2 runs in [TIME], cost $0.50
     1 task done
-    next: git pull [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
+    next: git pull --no-rebase --no-edit [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
     [stderr]
     work at most 2 tasks at once
     [TASK-1]  incoming: implementer (run [RUN-01])  Say hello

@@ -17,7 +17,7 @@ fn with_origin(env: TestEnv) -> TestEnv {
 fn a_remote_that_is_a_directory_gets_the_work() {
     let env = with_origin(a_team()).task_of("pull-request", "Say hello", &[]);
     env.run(&["doctor"]).says("local: [SCRATCH]/origin.git (remote origin, branch main)");
-    env.run(&["work", "--until-idle"]).ends_with(0).says("next: git pull origin main");
+    env.run(&["work", "--until-idle"]).ends_with(0).says("next: git pull --no-rebase --no-edit origin main");
     env.git(&["pull", "--quiet", "origin", "main"]);
     assert_eq!(env.read("hello.txt"), "hi\n");
     let branches = env.git(&["ls-remote", "--heads", "origin"]);

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use crate::env::TestEnv;
 use crate::work::a_team;
 
 #[test]
@@ -17,7 +18,6 @@ fn a_person_decides_what_the_flow_asks_a_person() {
     env.run(&["work", "--until-idle"]).ends_with(7).says("next: rehearsal approve [TASK-1]");
     assert_snapshot!(env.run(&["why", &id]), @"
     [TASK-1]  Say hello is blocked
-    - state `review` of flow `approve`
     - it waits for your decision
     next: rehearsal approve [TASK-1]
     next: rehearsal reject [TASK-1] --comment WHAT-HAS-TO-CHANGE
@@ -107,4 +107,47 @@ fn a_task_that_a_step_has_stopped_says_what_the_step_said() {
     env.run(&["why", &env.task_id(1)])
         .says("it failed after 4 attempts; run_tests says: Framework: generic Status: FAILED (no tests ran)")
         .says("Error: FAIL: it is too loud");
+}
+
+#[test]
+fn the_command_that_gets_the_work_can_be_pasted_also_after_the_user_committed() {
+    let env = TestEnv::new()
+        .agent_script("run: [{ write: { path: hello.txt, content: hi } }, { say: <promise>DONE</promise> }]")
+        .config("testing: { command: 'true' }")
+        .session("evening")
+        .task_with("Say hello", &["--flow", "loop"]);
+    let output = env.run(&["work", "--until-idle"]).ends_with(0);
+    env.file("mine.txt", "mine").commit("Mine");
+    paste_next(&env, &output.stdout);
+    assert_eq!((env.read("hello.txt"), env.read("mine.txt")), ("hi".to_owned(), "mine".to_owned()));
+
+    // From another branch, it goes to the base.
+    let env = env
+        .task("Say hello again")
+        .agent_script("run: [{ write: { path: again.txt, content: hi } }, { say: <promise>DONE</promise> }]");
+    env.git(&["checkout", "--quiet", "-b", "elsewhere"]);
+    let output = env.run(&["work", "--until-idle"]).ends_with(0);
+    paste_next(&env, &output.stdout);
+    assert_eq!(env.git(&["symbolic-ref", "--short", "HEAD"]), "main");
+    assert_eq!(env.read("again.txt"), "hi");
+}
+
+#[test]
+fn work_that_its_flow_leaves_in_the_worktree_is_named_with_the_command_that_gets_it() {
+    let flow = "name: mine\nstart: todo\nstates:\n  todo:\n    agent: implementer\n    steps: [commit_leftovers]\n    on: { done: done }\n    otherwise: failed\n  done: { end: success }\n  failed: { end: failure }\n";
+    let env = TestEnv::new()
+        .agent_script("run: [{ write: { path: hello.txt, content: hi } }, { say: <promise>DONE</promise> }]");
+    env.file(".rehearsal/flows/mine.yaml", flow).commit("A flow");
+    let env = env.task_of("mine", "Say hello", &[]);
+    let output =
+        env.run(&["work", "--until-idle"]).ends_with(0).says("no branch does: its flow does not push");
+    paste_next(&env, &output.stdout);
+    assert_eq!(env.read("hello.txt"), "hi");
+}
+
+/// Runs the command that a summary ends with in a shell, as a person would.
+fn paste_next(env: &TestEnv, stdout: &str) {
+    let command = stdout.lines().find_map(|line| line.strip_prefix("next: ")).unwrap();
+    let output = env.command("sh").args(["-c", command]).output().unwrap();
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
 }

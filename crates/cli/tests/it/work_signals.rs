@@ -81,7 +81,7 @@ fn the_agent_of_a_killed_worker_goes_on_with_the_next_one() {
 
     2 runs in [TIME], cost $0.00
     1 task done
-    next: git pull [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
+    next: git pull --no-rebase --no-edit [SCRATCH]/home/.local/share/rehearsal/remotes/repo-[HASH].git main
     [stderr]
     work at most 2 tasks at once
     [TASK-1]  incoming: implementer goes on (run [RUN-01]), though its worker died  Say hello

@@ -1,6 +1,6 @@
 //! What a state's steps come to.
 
-use super::{FIRST_WAIT, LONGEST_WAIT, Refusal, follow_edge, release_claim, take_edge};
+use super::{FIRST_WAIT, LONGEST_WAIT, Refusal, explain_wait, follow_edge, release_claim, take_edge};
 use crate::flow::{Flow, Step};
 use crate::{
     Delivery, Feedback, Oid, OutcomeName, RedVerdict, Standing, StepFailure, Task, Timestamp, Wait, WaitFor,
@@ -54,7 +54,9 @@ pub(super) fn step_failed(
             task.delivery.needs_rebase |= *verdict == RedVerdict::Conflict;
             let own = flow.steps_of(&task.state).get(step as usize).and_then(|step| step.spec().edge);
             let edges: Vec<_> = [Some(verdict.edge()), own].into_iter().flatten().collect();
-            return take_edge(task, &edges, flow);
+            take_edge(task, &edges, flow)?;
+            explain_wait(task, Some(format!("{name}: {}", gist(reason))));
+            return Ok(());
         }
         StepFailure::Pending { until, .. } => {
             let paused = matches!(flow.steps_of(&task.state).get(step as usize), Some(Step::Pause(_)));
@@ -80,6 +82,19 @@ pub(super) fn step_failed(
     }
     task.pending = Some(pending);
     Ok(())
+}
+
+/// The beginning of a report, on one line; the whole of it is the task's feedback.
+fn gist(report: &str) -> String {
+    /// About two lines of a terminal.
+    const MOST: usize = 160;
+    let words: Vec<&str> =
+        report.trim_start_matches("Test execution completed:").split_whitespace().collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// The steps that are under way, if this is the next of them.

@@ -26,6 +26,7 @@ pub fn check_task_template(template: &str) -> Result<(), PromptError> {
         base: Some("main"),
         test_command: Some("test"),
         iteration: None,
+        notes: &["a note".to_owned()],
     };
     render(template, &data).map(drop)
 }

@@ -46,6 +46,7 @@ fn prompt_of(template: &str, tasks: &[Task], notes: &[String]) -> Result<String,
                 message: Some("Mind the gap.".into()),
                 program: "rehearsal".into(),
             }),
+            notes: &[],
         },
     )
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::run_tests::{judged, tested, tester};
 use super::{of_git, red};
 use crate::tester::{Tested, Wanted};
-use crate::worker::WorkerState;
+use crate::worker::{CheckoutRecord, WorkerState};
 
 /// Where a step is done, and after which run.
 pub(crate) struct CheckoutContext<'a> {
@@ -23,8 +23,8 @@ pub(crate) struct CheckoutContext<'a> {
     pub(crate) root: &'a Utf8Path,
     /// The agent's run, if it is known how it ended.
     pub(crate) end: Option<&'a RunEnd>,
-    /// Files with changes of the user's own, from before the run.
-    pub(crate) dirty_before: &'a [String],
+    /// What is known of the checkout around the run.
+    pub(crate) record: Option<&'a CheckoutRecord>,
     pub(crate) cancel: &'a CancellationToken,
 }
 
@@ -50,26 +50,37 @@ impl CheckoutContext<'_> {
         let base = match self.end.and_then(|end| end.commits.first()) {
             Some(first) => {
                 let parent = git.find_commit(&format!("{}^", first.id)).await;
-                parent.map_err(|error| of_git(&error))?.or(Some(head))
+                parent.map_err(|error| of_git(&error))?.or_else(|| Some(head.clone()))
             }
-            None => Some(head),
+            None => Some(head.clone()),
         };
-        let changed = self.end.map(|end| end.files_changed.clone()).unwrap_or_default();
+        // Where it is not known what was there before, nothing is taken for the run's work.
+        let Some(record) = self.record else {
+            return Ok(Delivery { base, head: Some(head), ..self.task.delivery.clone() });
+        };
+        let mut changed = self.end.map(|end| end.files_changed.clone()).unwrap_or_default();
+        changed.extend(record.own.iter().cloned());
+        let others = record.others();
+        let work = Work::at(self.root).dated(self.state.now());
+        let dirty = work.dirty_files().await.map_err(|error| of_git(&error))?;
+        changed.retain(|file| dirty.contains(file));
         let (theirs, left): (Vec<String>, Vec<String>) =
-            changed.into_iter().partition(|file| self.dirty_before.contains(file));
+            changed.into_iter().partition(|file| others.contains(file));
         if !theirs.is_empty() {
             self.state.warn(Notice::NotCommitted { files: theirs });
         }
         let message = format!("{}\n\nLeft uncommitted by the agent.", self.task.title);
-        let work = Work::at(self.root).dated(self.state.now());
-        let head = match work.commit_files(&left, &message).await {
+        let committed = match work.commit_files(&left, &message).await {
             Ok(()) => work.head().await.map_err(|error| of_git(&error))?,
             Err(error @ LeftoversError::Unmerged { .. }) => {
                 return Err(red(rehearsal_core::RedVerdict::Conflict, error.to_string()));
             }
             Err(LeftoversError::Git(error)) => return Err(of_git(&error)),
         };
-        Ok(Delivery { base, head: Some(head), ..self.task.delivery.clone() })
+        if committed != head {
+            self.state.note_skipped_hooks(self.root).await;
+        }
+        Ok(Delivery { base, head: Some(committed), ..self.task.delivery.clone() })
     }
 
     /// Runs the tests. They may fail as they did before the run, but no more.

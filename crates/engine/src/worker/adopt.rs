@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::{BootInstant, Orphan, Rendezvous};
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Claim, Notice, RunId, RunStart, Standing, StepFailure, Task, Timestamp, WorkerId};
-use rehearsal_forge::{CheckoutPrint, Worktree};
+use rehearsal_forge::{CheckoutPrint, Checkpoint, Worktree};
 use rehearsal_git::Oid;
 use rehearsal_process::AdoptError;
 use rehearsal_store::{Change, Committed, FindError};
@@ -59,6 +59,8 @@ pub(super) struct Surroundings {
     pub(super) head: Oid,
     /// The main checkout, which the agent has to leave alone.
     pub(super) checkout: Option<CheckoutPrint>,
+    /// Its worktree, if it has to leave that alone as well.
+    pub(super) place: Option<Checkpoint>,
 }
 
 /// An agent that goes on with us.
@@ -234,12 +236,12 @@ impl Slot<'_> {
     pub(super) async fn go_on_with(&mut self, adoptee: Adoptee) -> Result<(), ClaimExit> {
         let Adoptee { orphan, role, start, scene } = adoptee;
         let report = match self.join(scene.head.clone()).await {
-            Ok(worktree) => {
+            Ok(_) => {
                 let lease = self.guard.lease.clone();
                 let adopted = role.agent.adopt(orphan, lease, self.watch(), self.cancel.clone()).await;
                 // One that is not of its kind after all was ended: what is left is put in order.
                 let Some(mut report) = adopted else { return Err(ClaimExit::Unsure) };
-                self.look_around(&scene, worktree, &mut report).await;
+                self.look_around(&scene, &role, &mut report).await;
                 report
             }
             Err(failure) => {

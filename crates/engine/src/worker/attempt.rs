@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use rehearsal_agent::{RunReport, RunRequest, Watch};
+use rehearsal_agent::{Permission, RunReport, RunRequest, Watch};
 use rehearsal_core::{
-    Actor, AgentName, Blame, Evidence, Notice, Outcome, OutcomeName, RunEnd, RunStart, StepFailure, Verdict,
+    Actor, AgentName, Blame, Damage, Evidence, FileList, Notice, Outcome, OutcomeName, RunEnd, RunStart,
+    StepFailure, Verdict,
 };
-use rehearsal_forge::{CheckoutPrint, Work, Worktree};
-use rehearsal_git::Git;
+use rehearsal_forge::{CheckoutPrint, Checkpoint, Keep};
 use rehearsal_store::Change;
 
 use super::adopt::Surroundings;
+use super::checkout::is_violated;
 use super::request::Subject;
 use super::slot::{ClaimExit, Finished, Slot};
 use super::{Moment, Policy, Role, WorkEvent, WorkerKind, WorkerState, Workspace};
+use crate::last_words::last_words;
 use crate::ledger::{Ledger, Meaning, Reported};
 use crate::outcome_file::{self, end_of};
 
@@ -81,15 +83,9 @@ impl Slot<'_> {
         self.state.tally(|tally| tally.confined_by.insert(start.agent.clone(), confined_by));
         match &self.state.worker.workspace {
             Workspace::Worktrees { .. } => self.run_in_worktree(role, start).await,
-            Workspace::Checkout(root) => match self.request(role, start, root).await? {
-                Ok((request, was_capped)) => {
-                    self.was_capped = was_capped;
-                    // Where git has no answer, nothing is committed either.
-                    self.dirty_before = Work::at(root).dirty_files().await.unwrap_or_default();
-                    Ok(role.agent.run(request, self.watch(), self.cancel.clone()).await)
-                }
-                Err(outcome) => Ok(report_of(outcome)),
-            },
+            Workspace::Checkout(root) => {
+                Ok(self.run_in_checkout(role, start, root).await?.unwrap_or_else(report_of))
+            }
         }
     }
 
@@ -102,13 +98,18 @@ impl Slot<'_> {
         self.reach(Moment::Prepared).await?;
         let root = self.state.worker.workspace.root();
         let (request, before) =
-            tokio::join!(self.request(role, start, &worktree.path), CheckoutPrint::take(root));
+            tokio::join!(self.request(role, start, &worktree.path, &[]), CheckoutPrint::take(root));
         let (mut request, was_capped) = match request? {
             Ok(request) => request,
             Err(outcome) => return Ok(report_of(outcome)),
         };
         self.was_capped = was_capped;
-        let surroundings = Surroundings { head: worktree.head.clone(), checkout: before.ok() };
+        let may_write = !self.only_decides() && role.profile.permission != Permission::Plan;
+        let place = match Checkpoint::of_files(&worktree.path, start.id.as_str()).await {
+            Ok(place) if !may_write => place,
+            _ => None,
+        };
+        let surroundings = Surroundings { head: worktree.head.clone(), checkout: before.ok(), place };
         request.env.extend(worktree.environment());
         request.resume = self.session_to_go_on_with().await?;
         // In a rehearsal time is not what the kernel's clocks say.
@@ -121,7 +122,7 @@ impl Slot<'_> {
             return Err(ClaimExit::Lost);
         }
         let mut report = role.agent.run(request, self.watch(), self.cancel.clone()).await;
-        self.look_around(&surroundings, &worktree, &mut report).await;
+        self.look_around(&surroundings, role, &mut report).await;
         Ok(report)
     }
 
@@ -134,19 +135,25 @@ impl Slot<'_> {
     }
 
     /// Whether the agent kept to its place, and to its part.
-    pub(super) async fn look_around(
-        &self,
-        surroundings: &Surroundings,
-        worktree: &Worktree,
-        report: &mut RunReport,
-    ) {
+    pub(super) async fn look_around(&self, surroundings: &Surroundings, role: &Role, report: &mut RunReport) {
+        self.note_denials(report);
         if let Some(before) = &surroundings.checkout
             && let Ok(Some(trespass)) = before.trespass_since().await
         {
             report.warnings.push(Notice::CheckoutChanged { run: self.run.clone(), files: trespass.files });
         }
         if self.only_decides() {
-            self.undo_what_a_reviewer_did(worktree, report).await;
+            report.require_decision();
+        }
+        if let Some(place) = &surroundings.place {
+            self.undo_what_a_reader_did(place, role, report).await;
+        }
+    }
+
+    /// Keeps what was denied for everyone who asks later.
+    pub(super) fn note_denials(&self, report: &mut RunReport) {
+        if let Some((denials, more)) = report.denials() {
+            report.warnings.push(Notice::ToolsDenied { run: self.run.clone(), denials, more });
         }
     }
 
@@ -155,36 +162,35 @@ impl Slot<'_> {
         self.flow.only_decides(&self.task.state)
     }
 
-    /// A reviewer reads. What it wrote all the same would be merged unreviewed.
-    async fn undo_what_a_reviewer_did(&self, worktree: &Worktree, report: &mut RunReport) {
-        let is_as_it_was = report
-            .evidence
-            .git
-            .as_ref()
-            .is_some_and(|facts| facts.head_after.as_ref() == Some(&worktree.head) && !facts.uncommitted);
-        if is_as_it_was {
-            return;
-        }
-        let git = Git::at(worktree.path.clone());
-        let changed = async {
-            let head = git.commit("HEAD").await?;
-            let dirty = git.run(&["status", "--porcelain", "--untracked-files=normal"]).await?;
-            Ok::<_, rehearsal_git::GitError>(head != worktree.head || !dirty.is_empty())
+    /// A reviewer reads, and so does an agent that may only read. What it wrote all the same would be merged unreviewed.
+    async fn undo_what_a_reader_did(&self, place: &Checkpoint, role: &Role, report: &mut RunReport) {
+        let undone = async {
+            let changed = place.changed_files().await?;
+            if changed.is_some() {
+                place.put_back(Keep::Nothing).await?;
+            }
+            Ok::<_, rehearsal_git::GitError>(changed)
         };
-        if !matches!(changed.await, Ok(true)) {
-            return;
+        match undone.await {
+            Ok(None) => {}
+            Ok(Some(files)) if role.profile.permission == Permission::Plan => {
+                let damage = Damage::ReadOnly { files: FileList::of(&files) };
+                is_violated(report, std::slice::from_ref(&damage));
+                let run = self.run.clone();
+                report.warnings.push(Notice::CheckoutDamaged { run, damage, restored: true });
+            }
+            Ok(Some(_)) => report.warnings.push(Notice::ReviewerChangesUndone),
+            Err(error) => report.warnings.push(Notice::ChangesUnknown { error: error.to_string() }),
         }
-        let _ = git.run(&["reset", "--quiet", "--hard", worktree.head.as_str()]).await;
-        let _ = git.run(&["clean", "--quiet", "-fd"]).await;
-        report.warnings.push(Notice::ReviewerChangesUndone);
     }
 
     /// What is asked of the agent, and whether its budget is what is left of the worker's; or what stands in the way.
-    async fn request(
+    pub(super) async fn request(
         &self,
         role: &Role,
         start: &RunStart,
         working_dir: &Utf8Path,
+        left_files: &[String],
     ) -> Result<Result<(RunRequest, bool), Outcome>, ClaimExit> {
         let (worker, left) = (&self.state.worker, self.state.left());
         let iteration = match (&worker.options.policy, self.iteration) {
@@ -195,7 +201,7 @@ impl Slot<'_> {
             _ => None,
         };
         let (task, flow, run) = (&self.task, &*self.flow, &start.id);
-        let subject = Subject { task, flow, role, run, working_dir, left, iteration };
+        let subject = Subject { task, flow, role, run, working_dir, left, left_files, iteration };
         match worker.request(subject).await? {
             Ok(request) => {
                 let is_capped = left.is_some() && request.budget.usd == left;
@@ -224,6 +230,13 @@ impl Slot<'_> {
         let state = self.state;
         for notice in &report.warnings {
             state.warn(notice.clone());
+        }
+        if report.verdict.outcome.blame() == Blame::Agent {
+            let lines = last_words(&state.run_dir(&start.id));
+            if !lines.is_empty() {
+                let run = start.id.clone();
+                state.tally(|tally| tally.note(Notice::LastWords { run, lines }));
+            }
         }
         let end = end_of(report, state.now());
         let warn = |notice| state.warn(notice);

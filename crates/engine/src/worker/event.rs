@@ -233,7 +233,7 @@ pub enum WorkEnd {
         /// So many.
         failed: u64,
     },
-    /// All iterations are used; not an error.
+    /// All iterations are used; not an error, unless all of them failed.
     MaxIterations,
     /// Too many failed runs in a row.
     TooManyFailures {
@@ -282,6 +282,12 @@ pub struct WorkSummary {
     pub tokens: Option<Tokens>,
     /// What kept its agents within bounds, by the names of those that ran.
     pub confined_by: BTreeMap<AgentName, ConfinedBy>,
+    /// How the last iteration of a session ended, if every one of them failed.
+    pub all_failed: Option<Outcome>,
+    /// Whether all that a session's tasks wait for is a greater budget.
+    pub is_spent: bool,
+    /// What a person has to know who did not watch.
+    pub notices: Vec<Notice>,
     /// Lanes that stand still.
     pub held: Vec<(Lane, Hold)>,
     /// How long it took.

@@ -214,8 +214,18 @@ impl WorkerState {
         let ledger = Ledger { store: &*self.worker.store, now: self.now(), warn: &warn };
         let (end, reported) = match report {
             Some(report) => (end_of(report, self.now()), Reported::of(report, &run.start.task)),
-            None => (RunEnd::without_blame(DIED.to_owned(), self.now()), Reported::default()),
+            None => {
+                let notices = self.after_a_kill(run).await;
+                let end = RunEnd::without_blame(DIED.to_owned(), self.now());
+                (RunEnd { notices, ..end }, Reported::default())
+            }
         };
+        for notice in end.notices.iter().filter(|_| report.is_none()) {
+            // What it left is said when all that is in the checkout is.
+            if !matches!(notice, Notice::LeftUncommitted { .. }) {
+                self.warn(notice.clone());
+            }
+        }
         let actor = Actor::Worker(self.id.clone());
         let own = ledger.write(actor, &run.start, &end, reported, meaning).await?.own;
         if let Some(task) = &own {

@@ -24,6 +24,8 @@ pub(super) struct Subject<'a> {
     pub(super) working_dir: &'a Utf8Path,
     /// What the worker may still spend.
     pub(super) left: Option<f64>,
+    /// Files with uncommitted work of earlier runs of the task.
+    pub(super) left_files: &'a [String],
     /// What a prompt says beside its task, in a session.
     pub(super) iteration: Option<Iteration>,
 }
@@ -47,6 +49,7 @@ impl Worker {
                 run: &RunId::from_random(crate::random_bits()),
                 working_dir: self.workspace.root(),
                 left: self.options.max_cost,
+                left_files: &[],
                 iteration: Some(iteration),
             };
             Ok(self.request(subject).await??)
@@ -58,10 +61,11 @@ impl Worker {
         &self,
         subject: Subject<'_>,
     ) -> Result<Result<RunRequest, PromptError>, WorkError> {
-        let Subject { task, flow, role, run, working_dir, left, iteration } = subject;
+        let Subject { task, flow, role, run, working_dir, left, left_files, iteration } = subject;
         let profile = &role.profile;
         let session = self.session_of(task).await?;
         let findings = findings_for(&*self.store, task).await?;
+        let notes = self.notes_for(task, left_files).await?;
         let (base, test_command) = match (&self.workspace, &self.options.policy) {
             (Workspace::Worktrees { outlet, .. }, _) => {
                 (Some(outlet.base.as_str()), self.testing.command.as_deref())
@@ -76,6 +80,7 @@ impl Worker {
             base,
             test_command,
             iteration: iteration.as_ref(),
+            notes: &notes,
         };
         let shipped = shipped_template(task, flow, iteration.is_some());
         let prompt = match prompt::render(role.template.as_deref().unwrap_or(shipped), &data) {

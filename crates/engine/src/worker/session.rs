@@ -1,6 +1,7 @@
 //! The session policy: which iteration it is, what the next prompt must say, and when it is over.
 
-use rehearsal_core::{Blame, Outcome, Promise, Standing, Task, Timestamp};
+use rehearsal_core::guard::Hindrance;
+use rehearsal_core::{Blame, Outcome, Promise, Standing, Task, Timestamp, WaitFor};
 use rehearsal_store::{Counts, StatusFilter, TaskQuery};
 
 use super::slot::Finished;
@@ -19,6 +20,16 @@ pub(super) struct Iterations {
     /// What the next prompt must say because of what happened before.
     pub(super) notes: Vec<String>,
     failures_in_a_row: u32,
+    /// How many of them failed.
+    failures: u32,
+    last_failure: Option<Outcome>,
+}
+
+impl Iterations {
+    /// How the last one ended, if every one of them failed.
+    pub(super) fn all_failed(&self) -> Option<Outcome> {
+        self.last_failure.clone().filter(|_| self.failures == self.count)
+    }
 }
 
 impl Worker {
@@ -96,7 +107,16 @@ impl WorkerState {
                 (_, failed) => WorkEnd::SomeFailed { failed },
             }));
         }
-        Ok((iteration >= policy.iterations).then_some(WorkEnd::MaxIterations))
+        if iteration < policy.iterations {
+            return Ok(None);
+        }
+        // What only a person can continue is not a matter of iterations.
+        let open = self.open_tasks(policy).await?;
+        let waits = |task: &Task| matches!(&task.standing, Standing::Waiting(wait) if wait.wait_for == WaitFor::Human);
+        if open.iter().all(waits) {
+            return Ok(Some(WorkEnd::NeedsHuman { waiting: self.what_waits(policy).await? }));
+        }
+        Ok(Some(WorkEnd::MaxIterations))
     }
 
     /// Nothing can be claimed: either that passes, or a person is needed.
@@ -116,18 +136,45 @@ impl WorkerState {
 
     /// The open tasks, with what each waits for.
     async fn what_waits(&self, policy: &SessionPolicy) -> Result<Vec<String>, WorkError> {
+        let mut waiting = Vec::new();
+        for task in self.open_tasks(policy).await? {
+            let reason = self.what_holds(&task, self.now()).await?;
+            waiting.push(format!("{} {}: {reason}", task.id, task.title));
+        }
+        Ok(waiting)
+    }
+
+    async fn open_tasks(&self, policy: &SessionPolicy) -> Result<Vec<Task>, WorkError> {
         let open = TaskQuery {
             session: Some(policy.session.clone()),
             status: StatusFilter::Open,
             limit: Some(TASKS_NAMED),
             ..TaskQuery::default()
         };
-        let mut waiting = Vec::new();
-        for task in self.worker.store.tasks(&open).await? {
-            let reason = self.what_holds(&task, self.now()).await?;
-            waiting.push(format!("{} {}: {reason}", task.id, task.title));
+        Ok(self.worker.store.tasks(&open).await?)
+    }
+
+    /// Whether some task of the session has used up its budget, and no other waits for a person.
+    pub(super) async fn is_all_spent(&self, policy: &SessionPolicy) -> Result<bool, WorkError> {
+        let mut is_any = false;
+        for task in self.open_tasks(policy).await? {
+            match &task.standing {
+                Standing::Waiting(wait) if wait.wait_for == WaitFor::Human => {
+                    if !matches!(task.last_outcome, Some(Outcome::BudgetReached { .. })) {
+                        return Ok(false);
+                    }
+                    is_any = true;
+                }
+                Standing::Ready => {
+                    let task = self.with_stand_in(task);
+                    let limits = &self.worker.options.limits;
+                    let hindrance = self.worker.store.hindrance(&task, limits, self.now()).await?;
+                    is_any |= matches!(hindrance, Some(Hindrance::Spent { .. }));
+                }
+                _ => {}
+            }
         }
-        Ok(waiting)
+        Ok(is_any)
     }
 
     async fn what_holds(&self, task: &Task, now: Timestamp) -> Result<String, WorkError> {
@@ -159,6 +206,12 @@ impl WorkerState {
         }
         if outcome.blame() != Blame::System {
             self.iterations(|iterations| iterations.notes.clear());
+        }
+        if !matches!(outcome.blame(), Blame::Nobody | Blame::User) {
+            self.iterations(|iterations| {
+                iterations.failures += 1;
+                iterations.last_failure = Some(outcome.clone());
+            });
         }
         match &outcome {
             Outcome::Cancelled => return Ok(Some(WorkEnd::Interrupted)),

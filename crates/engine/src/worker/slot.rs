@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::adopt::Adoptee;
 use super::heartbeat::ClaimGuard;
-use super::{Moment, Policy, WorkError, WorkEvent, WorkerKind, WorkerState};
+use super::{CheckoutRecord, Moment, Policy, WorkError, WorkEvent, WorkerKind, WorkerState};
 use crate::steps::{self, CheckoutContext, StepContext};
 
 /// A claimed task, and all that is needed to work on it.
@@ -41,8 +41,6 @@ pub(super) struct Slot<'a> {
     pub(super) was_capped: bool,
     /// How the agent's run ended.
     pub(super) finished: Option<Finished>,
-    /// In the user's checkout: the files that were changed before the run.
-    pub(super) dirty_before: Vec<String>,
 }
 
 /// How a run ended, for whoever decides what comes next.
@@ -184,7 +182,6 @@ impl<'a> Slot<'a> {
             iteration: None,
             was_capped: false,
             finished: None,
-            dirty_before: Vec::new(),
         })
     }
 }
@@ -281,6 +278,7 @@ impl Slot<'_> {
 
     async fn step_in_checkout(&self, step: &Step) -> Result<Result<Delivery, StepFailure>, ClaimExit> {
         let run = self.task.pending.as_ref().and_then(|pending| pending.run.clone());
+        let record = run.as_ref().and_then(|run| CheckoutRecord::read(&self.state.worker.state_dir, run));
         let end = match run {
             Some(run) => self.state.worker.store.find_run(run.as_str()).await.ok().and_then(|run| run.end),
             None => None,
@@ -290,7 +288,7 @@ impl Slot<'_> {
             task: &self.task,
             root: self.state.worker.workspace.root(),
             end: end.as_ref(),
-            dirty_before: &self.dirty_before,
+            record: record.as_ref(),
             cancel: &self.cancel,
         };
         Ok(context.run(step).await)

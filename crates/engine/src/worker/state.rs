@@ -30,6 +30,8 @@ pub(crate) struct WorkerState {
     pub(super) last_beat: AtomicI64,
     /// Whether the answer to a commit was lost: what became of it has to be looked at.
     pub(super) unsure: AtomicBool,
+    /// Whether it was said that commits run no hooks.
+    pub(crate) hooks_skipped: AtomicBool,
     /// Whether it was said that there are no tests.
     pub(crate) nothing_tested: AtomicBool,
     /// Runs of dead workers that go on here, as soon as there is a slot for them.
@@ -54,6 +56,7 @@ impl WorkerState {
             draws,
             last_beat: AtomicI64::new(began.0),
             unsure: AtomicBool::new(false),
+            hooks_skipped: AtomicBool::new(false),
             nothing_tested: AtomicBool::new(false),
             adopted: Mutex::default(),
             began,
@@ -96,6 +99,9 @@ impl WorkerState {
                     open_tasks: counts.open,
                     iterations: policy.iterations,
                 }));
+                if counts.open > 0 {
+                    self.announce_checkout().await?;
+                }
             }
         }
         Ok(())
@@ -121,7 +127,12 @@ impl WorkerState {
         }
         let counts = store.count_tasks(options.session()).await?;
         let situation = store.situation(&options.limits, now).await?;
-        let iterations = self.iterations(|iterations| iterations.count);
+        let (iterations, all_failed) =
+            self.iterations(|iterations| (iterations.count, iterations.all_failed()));
+        let is_spent = match &options.policy {
+            Policy::Session(policy) => self.is_all_spent(policy).await?,
+            Policy::Queue(_) => false,
+        };
         Ok(self.tally(|tally| WorkSummary {
             worker: self.id.clone(),
             session: options.session().cloned(),
@@ -135,6 +146,9 @@ impl WorkerState {
             runs_without_cost: tally.runs_without_cost,
             tokens: tally.tokens,
             confined_by: tally.confined_by.clone(),
+            all_failed,
+            is_spent,
+            notices: tally.notices.clone(),
             held: situation.holds.into_iter().filter(|(_, hold)| hold.holds_at(now)).collect(),
             duration_ms: u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX),
         }))
@@ -168,6 +182,9 @@ impl WorkerState {
     }
 
     pub(crate) fn warn(&self, notice: Notice) {
+        if notice.belongs_in_summary() {
+            self.tally(|tally| tally.note(notice.clone()));
+        }
         self.tell(WorkEvent::Warning { notice });
     }
 

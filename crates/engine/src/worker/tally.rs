@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use rehearsal_agent::ConfinedBy;
-use rehearsal_core::{AgentName, RunEnd, RunId, TaskId, Tokens};
+use rehearsal_core::{AgentName, Notice, RunEnd, RunId, TaskId, Tokens};
+
+/// More would hide the end of a summary; each run has its own.
+const MOST_NOTICES: usize = 20;
 
 /// Sums. Unknown is not zero: a run that did not report its cost is counted apart.
 #[derive(Debug, Default)]
@@ -16,6 +19,8 @@ pub(super) struct Tally {
     pub(super) confined_by: BTreeMap<AgentName, ConfinedBy>,
     /// In the order in which they were first touched.
     pub(super) touched: Vec<TaskId>,
+    /// What a person has to know who did not watch.
+    pub(super) notices: Vec<Notice>,
     /// Failures that only a person can fix, in a row, by who had them: an agent's name, or the engine's steps.
     pub(super) hard_setbacks: BTreeMap<String, u32>,
 }
@@ -35,6 +40,18 @@ impl Tally {
         if let Some(tokens) = end.tokens {
             *self.tokens.get_or_insert_default() += tokens;
         }
+    }
+
+    /// Keeps what a person has to know: the newest, each last word once.
+    pub(super) fn note(&mut self, notice: Notice) {
+        if let Notice::LastWords { lines, .. } = &notice {
+            self.notices
+                .retain(|kept| !matches!(kept, Notice::LastWords { lines: same, .. } if same == lines));
+        }
+        if self.notices.len() == MOST_NOTICES {
+            self.notices.remove(0);
+        }
+        self.notices.push(notice);
     }
 
     pub(super) fn touch(&mut self, task: &TaskId) {

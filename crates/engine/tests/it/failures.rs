@@ -137,11 +137,23 @@ fn a_decision_that_nobody_asked_for_counts_as_a_crash() {
 }
 
 #[test]
+fn a_task_that_used_up_its_budget_waits_for_a_greater_one() {
+    play(async |stage| {
+        stage.options.iterations = 3;
+        stage.tasks(&["parse"]).await;
+        let spent = Outcome::BudgetReached { reason: "tokens".into() };
+        let agent = Arc::new(ScriptedAgent::new().then(ScriptedRun::of(spent)));
+        assert!(stage.run(&agent).await.is_spent);
+        assert!(matches!(stage.task("parse").await.standing, Standing::Waiting(_)));
+    });
+}
+
+#[test]
 fn every_other_end_leads_somewhere() {
     let ends = [
         Outcome::NoChanges,
         Outcome::NeedsContinuation { reason: "turns".into() },
-        Outcome::BudgetReached { reason: "tokens".into() },
+        Outcome::Violated { rule: "dropped commits".into() },
         Outcome::ProtocolError { reason: "broken".into() },
         Outcome::EmptyOutput,
         Outcome::crashed(Exit::Code(1)),

@@ -68,7 +68,7 @@ fn a_task_that_has_used_up_its_own_budget_is_left_and_the_others_go_on() {
                 .then(ScriptedRun::done("").outcome(reached).cost(0.25))
                 .then(ScriptedRun::done("").cost(0.25).task_done("print")),
         );
-        let waiting = vec!["parse parse: its runs cost $0.25, and may cost $0.25".to_owned()];
+        let waiting = vec!["parse parse: the agent's own budget limit was reached".to_owned()];
         assert_eq!(stage.run(&agent).await.end, WorkEnd::NeedsHuman { waiting });
         agent.assert_all_played();
     });

@@ -120,6 +120,7 @@ pub(crate) fn how_it_ended(outcome: Outcome, at: Timestamp) -> RunEnd {
         files_changed: Vec::new(),
         said: String::new(),
         tries: 1,
+        notices: Vec::new(),
         ended_at: at,
     }
 }

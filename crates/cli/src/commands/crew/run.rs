@@ -35,7 +35,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ROLE")]
     role: String,
     /// The model, instead of the role's
-    #[arg(long, value_name = "VENDOR:NAME")]
+    #[arg(long, value_name = "VENDOR:NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// How long it may work; at most 3 times the role's longest
     #[arg(long, value_name = "TIME")]

@@ -44,6 +44,9 @@ pub(crate) fn show(summary: &WorkSummary, context: &Context) {
     for line in words::confined_agents(&summary.confined_by) {
         ui.say(harmless(&line));
     }
+    for notice in &summary.notices {
+        ui.say(format!("note: {}", harmless(&words::notice(notice))));
+    }
     ui.say(what_happened(&summary.end, summary, context));
     for line in what_to_do(&summary.end, summary) {
         ui.say(line);

@@ -7,6 +7,7 @@ use rehearsal_app::work::{EndName, WorkDocument, WorkedTask};
 use rehearsal_core::flow::End;
 use rehearsal_core::{HoldCause, NextAction, OutcomeName, PullRequestRef, WaitFor};
 
+use crate::commands::run;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::ui::{BAD, BOLD, GOOD, ODD, harmless, one_line, styled, table};
@@ -28,12 +29,22 @@ pub(super) fn show(document: &WorkDocument, context: &Context) {
             ui.say(format!("{}: {}{until}", styled(BOLD, &task.id), one_line(because, 160)));
         }
     }
+    for task in &document.tasks {
+        if let Some(commit) = &task.kept {
+            let where_it_is =
+                format!("commit {commit:.10} has its work, and no branch does: its flow does not push");
+            ui.say(format!("{}: {where_it_is}", styled(BOLD, &task.id)));
+        }
+    }
     ui.say("");
     if document.runs > 0 {
         ui.say(cost_line(document));
     }
     for line in words::confined_agents(&document.confined_by) {
         ui.say(harmless(&line));
+    }
+    for notice in &document.notices {
+        ui.say(format!("note: {}", harmless(&words::notice(notice))));
     }
     ui.say(what_happened(document));
     for lane in &document.held {
@@ -141,8 +152,9 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
     if document.end == EndName::BudgetReached {
         return Exit::Budget;
     }
-    if document.tasks.iter().any(|task| task.end == Some(End::Failure)) {
-        return Exit::Agent;
+    let failed = document.tasks.iter().filter(|task| task.end == Some(End::Failure));
+    if failed.clone().next().is_some() {
+        return run::exit_of_failures(failed.map(|task| task.last_outcome.as_ref()));
     }
     if let Some(held) = document.held.iter().find(|_| document.open > 0) {
         return match held.hold.cause {
@@ -159,7 +171,8 @@ pub(crate) fn exit_of(document: &WorkDocument, interrupted: Exit) -> Exit {
         }
     };
     let mut open = document.tasks.iter().filter(|task| task.end.is_none()).chain(&document.stuck).peekable();
-    if document.blocked == 0 && open.peek().is_some() && open.all(|task| task.is_spent) {
+    let spent = document.tasks.iter().filter(|task| task.is_spent && task.waits_for.is_some()).count() as u64;
+    if document.blocked <= spent && open.peek().is_some() && open.all(|task| task.is_spent) {
         return Exit::Budget;
     }
     if needs_human { Exit::NeedsHuman } else { Exit::Ok }

@@ -216,7 +216,9 @@ impl Attempt<'_> {
 
     fn drive(&self, files: RunFiles, began: Timestamp) -> Drive {
         let (parser, graces) = (self.agent.driver.parser(began), self.agent.graces);
-        Drive::new(self.request, parser, files, self.redactor.clone(), self.watch.clone(), graces)
+        let (redactor, watch, clock) =
+            (self.redactor.clone(), self.watch.clone(), Arc::clone(&self.agent.clock));
+        Drive::new(self.request, parser, files, redactor, watch, clock, graces)
     }
 
     /// Starts the process; a new shim gets ready while git looks around.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::result_file::{ReportLine, append_report};
-use rehearsal_core::{Clock, Timestamp};
+use rehearsal_core::{Clock, Person, Timestamp};
 
 /// Who asks: from which directory, in which environment, at what time.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct Caller {
     pub environment: Variables,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// The person who asks, for the log.
+    pub person: Person,
     /// Whether an agent of ours started the process, whatever its environment says.
     pub is_below_agent: bool,
 }
@@ -101,7 +103,7 @@ impl InsideRun {
 
 #[cfg(test)]
 mod tests {
-    use rehearsal_core::VirtualClock;
+    use rehearsal_core::{Via, VirtualClock};
 
     use super::*;
 
@@ -110,6 +112,7 @@ mod tests {
             directory: "/work".into(),
             environment: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             clock: Arc::new(VirtualClock::starting_at(Timestamp(0))),
+            person: Person { name: "ada".into(), host: "engine".into(), via: Via::NoTerminal },
             is_below_agent: false,
         }
     }

@@ -1,8 +1,8 @@
 //! What is going on.
 
 use camino::Utf8Path;
-use rehearsal_core::{Run, Standing, Task, Timestamp};
-use rehearsal_engine::{LoopLock, is_in_checkout};
+use rehearsal_core::{Run, SessionName, Standing, Task, Timestamp};
+use rehearsal_engine::{LoopLock, has_died, is_in_checkout};
 use rehearsal_store::{Counts, Scope};
 use serde::Serialize;
 
@@ -65,6 +65,8 @@ pub struct InWork {
     pub since: Timestamp,
     /// Until when it is the worker's, unless that says again that it is alive.
     pub lease_until: Timestamp,
+    /// Whether the worker has died. The next one on this machine continues its work.
+    pub worker_died: bool,
 }
 
 /// A run under no lease.
@@ -81,6 +83,10 @@ pub struct RunningView {
     pub agent: String,
     /// Since when.
     pub started_at: Timestamp,
+    /// The session of the task.
+    pub session: Option<SessionName>,
+    /// Whether the worker has died. The next one on this machine ends the run.
+    pub worker_died: bool,
 }
 
 /// What is in work, what stands still, and how many tasks there are.
@@ -99,7 +105,7 @@ pub async fn status(project: &Project) -> Result<Status, ProjectError> {
     let is_leased = |run: &Run| in_work.iter().any(|task| task.run == run.start.id.as_str());
     for run in store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
         let title = store.task(&run.start.task).await?.map_or_else(String::new, |task| task.title);
-        running.push(view(&run, title));
+        running.push(view(&run, title, &state_dir));
     }
     let cost = store.cost_of(&Scope::All).await?;
     Ok(Status {
@@ -151,15 +157,18 @@ fn in_work((task, lease_until): &(Task, Timestamp), state_dir: &Utf8Path) -> Opt
         worker: claim.worker.to_string(),
         since: claim.since,
         lease_until: *lease_until,
+        worker_died: has_died(&claim.worker, state_dir),
     })
 }
 
-fn view(run: &Run, title: String) -> RunningView {
+fn view(run: &Run, title: String, state_dir: &Utf8Path) -> RunningView {
     RunningView {
         run: run.start.id.to_string(),
         task: run.start.task.to_string(),
         title,
         agent: run.start.agent.to_string(),
         started_at: run.start.started_at,
+        session: run.start.session.clone(),
+        worker_died: has_died(&run.start.worker, state_dir),
     }
 }

@@ -32,6 +32,14 @@ pub struct TaskDocument {
     pub reported: bool,
 }
 
+/// Tasks as an answer: what a command that changes several prints with `--json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskDocuments {
+    /// In the order in which they were named.
+    pub tasks: Vec<TaskDocument>,
+}
+
 /// What an agent reported of a task that cannot be looked at from inside its run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -54,6 +62,8 @@ impl TaskDocument {
 pub enum TaskError {
     #[error("a rejection needs a comment: it is all that the next run is told")]
     NoComment,
+    #[error("the answer is empty")]
+    NoAnswer,
     #[error("unknown {what} `{word}`")]
     UnknownWord { what: &'static str, word: String, near: Option<String>, known: Vec<String> },
     #[error("the key `{key}` is used twice")]

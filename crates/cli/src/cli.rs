@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Approve(commands::decide::ApproveArgs),
     /// Send a task that waits for your decision back, and say why
     Reject(commands::decide::RejectArgs),
+    /// Let blocked tasks continue, and answer what they asked: the same as `task unblock`
+    Unblock(commands::task::change::UnblockArgs),
     /// Give a task up: the same as `task cancel`
     #[command(after_help = "Example: rehearsal cancel k3f")]
     Cancel(commands::task::change::OneTask),

@@ -69,6 +69,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Resume(args) => wait_for(Box::pin(lane::resume(args, &context))),
         Command::Approve(args) => wait_for(Box::pin(decide::approve(args, &context))),
         Command::Reject(args) => wait_for(Box::pin(decide::reject(args, &context))),
+        Command::Unblock(args) => wait_for(Box::pin(task::change::unblock(args, &context))),
         Command::Cancel(args) => wait_for(Box::pin(task::change::cancel(args, &context))),
         Command::Retry(args) => wait_for(Box::pin(task::change::retry(args, &context))),
         Command::Gc(args) => wait_for(Box::pin(gc::run(args, &context))),

@@ -22,6 +22,22 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// `4 s`, `3 min 20 s`, `2 h 5 min`: for a number that changes before one's eyes.
+pub(crate) fn seconds(duration: Duration) -> String {
+    if duration.as_secs() < 10 { format!("{} s", duration.as_secs()) } else { self::duration(duration) }
+}
+
+/// `4s`, `3m20s`, `2h05m`, where there is little room.
+pub(crate) fn short_seconds(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..=59 => format!("{seconds}s"),
+        60..=3599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..=86_399 => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
 /// `1.2k in, 340 out`.
 pub(crate) fn tokens(tokens: Option<Tokens>) -> String {
     tokens.map_or_else(
@@ -30,7 +46,8 @@ pub(crate) fn tokens(tokens: Option<Tokens>) -> String {
     )
 }
 
-fn thousands(number: u64) -> String {
+/// `340`, `1.2k`, `3.4M`.
+pub(crate) fn thousands(number: u64) -> String {
     match number {
         0..=999 => number.to_string(),
         1_000..=999_999 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
@@ -71,10 +88,24 @@ pub(crate) fn ends(at: Timestamp, now: Timestamp) -> String {
 
 /// A moment in the user's time zone.
 pub(crate) fn moment(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map_or_else(
-        |_| at.to_string(),
-        |at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-    )
+    local(at).map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// The time of day in the user's time zone, with the date unless that is today.
+pub(crate) fn time_of_day(at: Timestamp, now: Timestamp) -> String {
+    let (Some(at), Some(now)) = (local(at), local(now)) else { return moment(at) };
+    let format = if at.date() == now.date() { "%H:%M" } else { "%b %-d, %H:%M" };
+    at.strftime(format).to_string()
+}
+
+/// The time of day to the second, in the user's time zone.
+pub(crate) fn clock(at: Timestamp) -> String {
+    local(at).map_or_else(|| at.to_string(), |at| at.strftime("%H:%M:%S").to_string())
+}
+
+fn local(at: Timestamp) -> Option<jiff::Zoned> {
+    let at = jiff::Timestamp::from_millisecond(at.0).ok()?;
+    Some(at.to_zoned(jiff::tz::TimeZone::system()))
 }
 
 #[cfg(test)]

@@ -119,6 +119,11 @@ pub enum TaskInput {
     },
     /// What it waited for is there.
     Unblock,
+    /// A person answers what it waited for. The next run reads the answer in place of what was said before.
+    Answer {
+        /// The answer.
+        text: String,
+    },
     /// It is done.
     Finish,
     /// It will not be done.
@@ -293,6 +298,10 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
                 Standing::Waiting(Wait { wait_for: WaitFor::Human, reason: reason.clone(), until: None });
         }
         TaskInput::Unblock => unblock(&mut next, flow)?,
+        TaskInput::Answer { text } => {
+            unblock(&mut next, flow)?;
+            next.feedback = Some(Feedback::answer(text));
+        }
         TaskInput::Finish => {
             refuse_ended(task)?;
             release_claim(&mut next);

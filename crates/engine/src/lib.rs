@@ -34,7 +34,7 @@ pub use stop::StopSwitch;
 pub use worker::{
     Landing, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
     SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    Workspace, forget_dead_workers, is_in_checkout, left_runs, open_patiently,
+    Workspace, forget_dead_workers, has_died, is_in_checkout, left_runs, open_patiently,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

@@ -6,7 +6,7 @@ mod check;
 
 use minijinja::value::merge_maps;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
-use rehearsal_core::{Oid, Outcome, ProgressEntry, Session, Task};
+use rehearsal_core::{Feedback, Oid, Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
 
 use crate::findings::Finding;
@@ -125,6 +125,7 @@ pub fn render(template: &str, data: &PromptData<'_>) -> Result<String, PromptErr
             from => quoted(&feedback.from),
             text => quoted(feedback.text.trim_end()),
         }),
+        answer => task.feedback.as_ref().filter(|it| it.is_answer()).map(|it| quoted(&it.text)),
         continues => task.is_to_be_continued(),
         pull_request => task.delivery.pull_request.as_ref().map(|it| it.url.clone()),
         test_command => *test_command,
@@ -188,6 +189,8 @@ fn view<'a>(task: &'a Task, current: &Task) -> TaskView<'a> {
             .last_outcome
             .as_ref()
             .filter(|outcome| **outcome != Outcome::Done)
+            // The question that a person has answered.
+            .filter(|_| !task.feedback.as_ref().is_some_and(Feedback::is_answer))
             .map(Outcome::to_string),
         current: task.id == current.id,
     }

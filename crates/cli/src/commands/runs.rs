@@ -7,7 +7,7 @@ use rehearsal_core::{Run, SessionName, Timestamp};
 use super::Done;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::ui::{BOLD, harmless, one_line, styled, table};
+use crate::ui::{BOLD, ODD, harmless, one_line, styled, table};
 use crate::words;
 
 #[derive(Debug, Subcommand)]
@@ -68,7 +68,8 @@ async fn list(args: ListArgs, context: &Context) -> Done {
 /// Runs in columns.
 pub(crate) fn table_of(runs: &[Run], now: Timestamp) -> String {
     let row = |run: &Run| {
-        let took = run.end.as_ref().map_or(now, |end| end.ended_at).since(run.start.started_at);
+        let started = run.start.started_at;
+        let took = run.end.as_ref().map_or_else(|| now.since(started), |end| end.took(started));
         vec![
             run.start.id.to_string(),
             run.start.task.to_string(),
@@ -106,14 +107,25 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
         }
         Some(end) => {
             ui.say(format!(
-                "took {}, cost {}, tokens {}",
-                words::duration(end.ended_at.since(start.started_at)),
+                "took {}, cost {}, tokens {}, turns {}",
+                words::duration(end.took(start.started_at)),
                 words::cost(end.cost_usd),
-                words::tokens(end.tokens)
+                words::tokens(end.tokens),
+                end.turns.map_or_else(|| "unknown".to_owned(), |turns| turns.to_string()),
+            ));
+            let model = end.model.as_ref().or(start.model.as_ref());
+            ui.say(format!(
+                "model {}, agent session {}",
+                model.map_or_else(|| "unknown".to_owned(), |model| one_line(model, 80)),
+                end.agent_session.as_ref().map_or_else(|| "unknown".to_owned(), |id| one_line(id, 80)),
             ));
             ui.say(format!("\n{}", styled(BOLD, harmless(&end.verdict.outcome.to_string()))));
             for reason in &end.verdict.because {
                 ui.say(format!("- {}", harmless(reason)));
+            }
+            for denial in &end.denials {
+                let detail = one_line(&denial.detail, 120);
+                ui.say(format!("{} {} {detail}", styled(ODD, "denied"), one_line(&denial.tool, 40)));
             }
             for commit in &end.commits {
                 ui.say(format!("commit {:.10} {}", commit.id, one_line(&commit.subject, 80)));
@@ -122,6 +134,12 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
                 // A name may hold a line break, and must not look like two lines of ours.
                 ui.say(format!("changed {}", harmless(file).replace('\n', "\u{fffd}")));
             }
+        }
+    }
+    if let Some(end) = document.run.end.as_ref().filter(|end| !end.said.is_empty()) {
+        ui.say("\nfinal message:");
+        for line in final_message(&end.said) {
+            ui.say(format!("  {line}"));
         }
     }
     if !document.last_words.is_empty() {
@@ -133,4 +151,15 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
     ui.say(format!("\nfiles: {}", document.directory));
     ui.document(document);
     Ok(Exit::Ok)
+}
+
+/// The first lines of what an agent said last. All of it is in the document, and in the run's files.
+fn final_message(said: &str) -> Vec<String> {
+    const LINES: usize = 20;
+    let mut lines: Vec<String> = said.lines().take(LINES).map(|line| one_line(line, 160)).collect();
+    let hidden = said.lines().count().saturating_sub(LINES);
+    if hidden > 0 {
+        lines.push(format!("… {} more", words::count(hidden as u64, "line")));
+    }
+    lines
 }

@@ -29,9 +29,8 @@ pub(crate) enum TaskCommand {
     Done(change::DoneArgs),
     /// Mark a task as needing a human
     Block(change::BlockArgs),
-    /// Let a blocked task go on
-    #[command(after_help = "Example: rehearsal task unblock k3f")]
-    Unblock(change::OneTask),
+    /// Let blocked tasks continue, and answer what they asked
+    Unblock(change::UnblockArgs),
     /// Give a task up
     #[command(after_help = "Example: rehearsal task cancel k3f")]
     Cancel(change::OneTask),

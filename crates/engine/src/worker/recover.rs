@@ -235,6 +235,11 @@ impl WorkerState {
     }
 }
 
+/// Whether a worker of this machine has died.
+pub fn has_died(worker: &WorkerId, state_dir: &Utf8Path) -> bool {
+    Presence::of(state_dir, worker) == Alive::No
+}
+
 /// Whether a claim is that of a `run` of this machine: an agent in the user's checkout.
 pub fn is_in_checkout(claim: &Claim, state_dir: &Utf8Path) -> bool {
     Presence::kind_of(state_dir, &claim.worker) == WorkerKind::Run

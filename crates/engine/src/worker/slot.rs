@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
@@ -41,6 +42,8 @@ pub(super) struct Slot<'a> {
     pub(super) finished: Option<Finished>,
     /// In the user's checkout: the files that were changed before the run.
     pub(super) dirty_before: Vec<String>,
+    /// When the run began on the monotonic clock; none: another process began it.
+    pub(super) run_began: Option<Duration>,
 }
 
 /// How a run ended, for whoever decides what comes next.
@@ -181,6 +184,7 @@ impl<'a> Slot<'a> {
             was_capped: false,
             finished: None,
             dirty_before: Vec::new(),
+            run_began: None,
         })
     }
 }

@@ -119,8 +119,11 @@ pub(crate) fn how_it_ended(outcome: Outcome, at: Timestamp) -> RunEnd {
         commits: Vec::new(),
         files_changed: Vec::new(),
         said: String::new(),
+        model: None,
+        denials: Vec::new(),
         tries: 1,
         ended_at: at,
+        took_ms: None,
     }
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::timeline::{Moment, timeline};
 use super::{GREET, TestResult, in_words, run_tests};
 use crate::commands::Done;
-use crate::commands::work::{exit_of, live, work};
+use crate::commands::work::{exit_of, watch, work};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -53,7 +53,7 @@ pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> 
     let store = project.store().await?;
     add_task(&project).await?;
     let request = WorkRequest { until_idle: true, ..WorkRequest::default() };
-    let (worked, interrupted) = work(request, live(context), &project, context).await?;
+    let (worked, interrupted) = work(request, watch(false, context), &project, context).await?;
     let landed = landed(&project).await?;
     let after = run_tests(&project.root).await?;
     let demo = PullRequestDemo {

@@ -11,7 +11,7 @@ use rehearsal_app::{
 use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
-use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_core::{ActivityLine, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
 use rehearsal_engine::WorkSummary;
@@ -45,7 +45,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("stage-script", || schema_for!(StageScriptFile)),
     ("import", || schema_for!(ImportedTask)),
     ("result", || schema_for!(ResultFile)),
-    ("activity", || schema_for!(Activity)),
+    ("activity", || schema_for!(ActivityLine)),
     ("event", || schema_for!(Event)),
     ("error", document::<ErrorDocument>),
     ("init", document::<init::InitDocument>),

@@ -55,7 +55,7 @@ impl Caller {
 
 /// An agent asked for something that only a person may do.
 #[derive(Debug, thiserror::Error)]
-#[error("an agent cannot do this{}", .run.as_ref().map(|run| format!(" from inside run `{run}`")).unwrap_or_default())]
+#[error("an agent cannot do this{}", .run.as_ref().map_or_else(|| ": it started this process".to_owned(), |run| format!(" from inside run `{run}`")))]
 pub struct InsideRunError {
     /// The run that it is in, if its environment still says so.
     pub run: Option<String>,
@@ -128,7 +128,10 @@ mod tests {
         );
         let without_its_variables = Caller { is_below_agent: true, ..caller(&[]) };
         assert!(without_its_variables.may_change().is_ok());
-        assert_eq!(without_its_variables.may_decide().unwrap_err().to_string(), "an agent cannot do this");
+        assert_eq!(
+            without_its_variables.may_decide().unwrap_err().to_string(),
+            "an agent cannot do this: it started this process"
+        );
     }
 
     #[test]

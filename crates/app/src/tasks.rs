@@ -2,6 +2,7 @@
 
 mod add;
 mod change;
+mod history;
 mod import;
 mod list;
 #[cfg(test)]
@@ -17,6 +18,8 @@ use crate::sessions::SessionError;
 
 pub use add::{TaskRequest, add};
 pub use change::{Changed, EditRequest, Noted, approve, block, cancel, edit, finish, reject, retry, unblock};
+pub(crate) use history::last_decision;
+pub use history::{Decided, Decision, TaskHistory, history};
 pub use import::{ImportDocument, ImportRequest, import};
 pub use list::{FlowNow, TaskDetails, TaskFilter, TaskList, list, show};
 

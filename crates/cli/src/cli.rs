@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Promote(commands::promote::PromoteArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
+    /// List workers: whether each is alive, and its tasks
+    Workers(commands::workers::WorkersArgs),
     /// Show what an agent did in a run
     Logs(commands::logs::LogsArgs),
     /// Say why a task is not moving

@@ -4,8 +4,10 @@ mod notice;
 
 use std::time::Duration;
 
+use rehearsal_app::tasks::Decision;
 use rehearsal_app::testing::FoundTests;
 pub(crate) use rehearsal_app::text::cost;
+use rehearsal_app::text::harmless;
 use rehearsal_core::{Timestamp, Tokens};
 
 pub(crate) use notice::{containment, notice, remedy};
@@ -79,6 +81,12 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     } else {
         format!("{} ago", duration(now.since(at)))
     }
+}
+
+/// What a person decided, who that was, and when.
+pub(crate) fn decision(decision: &Decision, now: Timestamp) -> String {
+    let Decision { what, by, at } = decision;
+    harmless(&format!("{what} by {by} {}", relative(*at, now)))
 }
 
 /// When something ends, or that it has ended.

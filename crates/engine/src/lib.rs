@@ -32,9 +32,9 @@ pub use lock::{LockError, LoopLock};
 pub use stop::StopSwitch;
 
 pub use worker::{
-    Landing, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
+    Landing, LocalWorker, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles, SessionPolicy,
     SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter, WorkSummary, Worker,
-    Workspace, forget_dead_workers, has_died, is_in_checkout, left_runs, open_patiently,
+    Workspace, forget_dead_workers, has_died, is_in_checkout, left_runs, open_patiently, workers_here,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

@@ -102,9 +102,10 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
         words::relative(start.started_at, context.now())
     ));
     match &document.run.end {
-        None => {
-            ui.say("running, or its worker died; the next `rehearsal run` or `rehearsal work` sees to that")
+        None if document.worker_died => {
+            ui.say("its worker died; the next `rehearsal run` or `rehearsal work` puts it in order");
         }
+        None => ui.say("running"),
         Some(end) => {
             ui.say(format!(
                 "took {}, cost {}, tokens {}, turns {}",

@@ -13,7 +13,7 @@ use rehearsal_core::{NextAction, Timestamp};
 use super::Done;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::ui::{BOLD, fit, harmless, one_line, raw_out, styled, table, terminal_size};
+use crate::ui::{BOLD, fit_styled, harmless, one_line, raw_out, styled, table, terminal_size};
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ fn screen(text: &str, now: Timestamp) -> String {
     let (width, height) = terminal_size();
     let time = words::moment(now);
     let lines = [time.as_str(), ""].into_iter().chain(text.lines()).take(height.saturating_sub(1));
-    let lines: String = lines.map(|line| format!("{}\u{1b}[K\r\n", fit(line, width))).collect();
+    let lines: String = lines.map(|line| format!("{}\u{1b}[K\r\n", fit_styled(line, width))).collect();
     // Home; and below the last line everything is cleared.
     format!("\u{1b}[H{lines}\u{1b}[J")
 }

@@ -130,7 +130,11 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("task", &["task", "add", "Third", "--session", "greet"]);
     calls.call("task", &["task", "edit", &two, "--priority", "low"]);
     calls.call("task", &["task", "block", &two, "--reason", "why"]);
-    calls.call("task", &["task", "unblock", &two]);
+    calls.call("tasks", &["task", "unblock", &two]);
+    calls.call("task", &["task", "block", &two, "--reason", "why"]);
+    calls.call("tasks", &["unblock", &two, "--answer", "because"]);
+    calls.call("task-history", &["task", "history", &two]);
+    calls.call("workers", &["workers"]);
     calls.call("task", &["task", "done", &two]);
     calls.call("task", &["task", "retry", &two]);
     calls.call("task", &["task", "cancel", &two]);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::project::Project;
 use rehearsal_app::tasks::{self, TaskRequest};
 use rehearsal_app::work::{WorkDocument, WorkRequest, Worked};
@@ -162,7 +163,7 @@ fn show(demo: &PullRequestDemo, worked: &Worked, project: &Project, context: &Co
     match &demo.kept {
         Some(directory) => ui.say(format!(
             "\nIt is all in {directory}: try `rehearsal --repo {} task list --all` there.",
-            project.root
+            quote(project.root.as_str()),
         )),
         None => ui.say("\n`rehearsal demo --flow pull-request --keep DIR` keeps it to look around in."),
     }

@@ -6,6 +6,7 @@ mod history;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rehearsal_app::command_line::quote;
 use rehearsal_app::evals::Evals;
 use rehearsal_app::file::read_all;
 use rehearsal_app::project::Project;
@@ -208,7 +209,7 @@ impl Target {
         }
         let cases = words::count(cases as u64, "case");
         context.ui.say(format!("{} is written: {cases}", self.shown));
-        context.ui.say(format!("next: rehearsal eval run {}", self.name));
+        context.ui.say(format!("next: rehearsal eval run {}", quote(&self.name)));
     }
 
     fn document(&self, text: &str, cases: usize, notes: Vec<Note>) -> ImportDocument {

@@ -17,7 +17,7 @@ pub(crate) struct OneTask {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  rehearsal unblock k3f
+  rehearsal task unblock k3f
   rehearsal unblock k3f m81 --answer 'use the staging database'")]
 pub(crate) struct UnblockArgs {
     /// The tasks' ids, or unique prefixes of them

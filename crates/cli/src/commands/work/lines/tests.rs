@@ -43,17 +43,32 @@ fn screen(lines: &Lines, width: usize) -> String {
 
 #[test]
 fn a_narrow_terminal_shows_who_how_long_and_how_much() {
-    assert_snapshot!(screen(&busy(), 50), @"");
+    assert_snapshot!(screen(&busy(), 50), @"
+    ⠙ k3f Add a greeting · 2m05s · 1.5k · $0.12
+    ⠙ m81 Rewrite the parser so… · starting · 2m05s
+    ⠙ p2q 挨拶を追加する:… · Edit 挨拶.rs · 2m05s
+    ⠙ claude is paused:… · 4h00m left, until 15:00
+    ");
 }
 
 #[test]
 fn a_usual_terminal_shows_what_the_agent_does() {
-    assert_snapshot!(screen(&busy(), 90), @"");
+    assert_snapshot!(screen(&busy(), 90), @"
+    ⠙ k3f Add a greeting · Bash cargo test --worksp… · 2 min 5 s · 1.2k in, 340 out · $0.12
+    ⠙ m81 Rewrite the parser so that every error names the line and… · starting · 2 min 5 s
+    ⠙ p2q 挨拶を追加する: 名前がないときの挨拶を追加してテスト… · Edit 挨拶.rs · 2 min 5 s
+    ⠙ claude is paused: usage limit reached · 4 h 0 min left, until 15:00
+    ");
 }
 
 #[test]
 fn a_wide_terminal_shows_it_all() {
-    assert_snapshot!(screen(&busy(), 200), @"");
+    assert_snapshot!(screen(&busy(), 200), @"
+    ⠙ k3f Add a greeting · Bash cargo test --workspace --all-features · 2 min 5 s · 1.2k in, 340 out · $0.12
+    ⠙ m81 Rewrite the parser so that every error names the line and the column at which it was found · starting · 2 min 5 s
+    ⠙ p2q 挨拶を追加する: 名前がないときの挨拶を追加してテストする · Edit 挨拶.rs · 2 min 5 s
+    ⠙ claude is paused: usage limit reached · 4 h 0 min left, until 15:00
+    ");
 }
 
 #[test]
@@ -61,10 +76,10 @@ fn a_worker_without_a_task_counts_down() {
     let until = Until { at: Timestamp(1_000_000 + 65_000), shown: "15:00".to_owned() };
     let wait = Wait { what: "waiting: rate_limited".to_owned(), until: Some(until) };
     let waiting = Lines { wait: Some(wait), ..Lines::default() };
-    assert_snapshot!(screen(&waiting, 50), @"");
-    assert_snapshot!(screen(&waiting, 90), @"");
-    let over = Now { wall: Timestamp(2_000_000), ..now() };
-    assert_eq!(Lines { wait: None, ..busy() }.shown(50, 24, over).len(), 4);
+    assert_snapshot!(screen(&waiting, 50), @"⠙ waiting: rate_limi… · 1m05s left, until 15:00");
+    assert_snapshot!(screen(&waiting, 90), @"⠙ waiting: rate_limited · 1 min 5 s left, until 15:00");
+    let over = Now { wall: Timestamp(1_000_000 + 5 * 3_600_000), ..now() };
+    assert_eq!(busy().shown(50, 24, over).len(), 3, "a pause that is over is not shown");
     let busy_again = Lines { wait: waiting.wait, ..busy() };
     assert!(!screen(&busy_again, 90).contains("rate_limited"));
 }

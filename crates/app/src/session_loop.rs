@@ -15,7 +15,7 @@ use rehearsal_process::SpawnError;
 use crate::crew::check_role;
 use crate::project::{Project, ProjectError};
 use crate::sessions::the_session;
-use crate::work::{Control, LOOK_EVERY, WorkerError, check_permission};
+use crate::work::{ConfiguredRoles, Control, LOOK_EVERY, WorkerError, check_permission};
 
 /// What a loop is to do.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,9 @@ pub async fn prepare(
     let setup = set_up(&profile, request.dry_run, project)
         .await
         .map_err(|error| WorkerError::Agent { driver: profile.driver, error })?;
+    let others = ConfiguredRoles::new(settings.clone(), &profile.fallback, request.trust, project)?;
     let role = Role { agent: setup.agent(), profile, template: Some(project.loop_template()?) };
+    let roles = LoopRoles { name: settings.agent.clone(), role, others };
     let policy = SessionPolicy {
         session: session.clone(),
         agent: settings.agent.clone(),
@@ -85,7 +87,7 @@ pub async fn prepare(
     let worker = Worker {
         store,
         clock: Arc::clone(&project.caller.clock),
-        roles: Arc::new(OneRole(role)),
+        roles: Arc::new(roles),
         workspace: Workspace::Checkout(project.root.clone()),
         state_dir: project.state_dir()?,
         quality: settings.quality.rules(),
@@ -130,13 +132,21 @@ impl SessionLoop {
     }
 }
 
-/// The one agent of a session, whatever its name.
-struct OneRole(Role);
+/// The agent of a session, and those that may take over from it.
+struct LoopRoles {
+    name: AgentName,
+    role: Role,
+    others: ConfiguredRoles,
+}
 
 #[async_trait]
-impl Roles for OneRole {
-    async fn role(&self, _name: &AgentName) -> Option<Result<Role, SetupError>> {
-        Some(Ok(self.0.clone()))
+impl Roles for LoopRoles {
+    async fn role(&self, name: &AgentName) -> Option<Result<Role, SetupError>> {
+        if *name == self.name {
+            return Some(Ok(self.role.clone()));
+        }
+        let template = self.role.template.clone();
+        Some(self.others.role(name).await?.map(|other| Role { template, ..other }))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::outlet::{Destination, OutletError};
 use crate::places::{WorktreesError, open_worktrees};
 use crate::project::{Project, ProjectError};
 use crate::sessions::SessionError;
-use roles::ConfiguredRoles;
+pub(crate) use roles::ConfiguredRoles;
 
 pub use document::{EndName, WorkDocument, WorkedTask};
 
@@ -112,7 +112,8 @@ pub async fn work(request: WorkRequest, project: &Project, control: Control) -> 
     let store = open_patiently(&location, &control.stop, &control.reporter).await?;
     project.note_store(&location)?;
     check(&request, &settings, project, &*store).await?;
-    let roles = ConfiguredRoles::new(settings.clone(), request.trust, project)?;
+    let names: Vec<AgentName> = settings.agent_names().collect();
+    let roles = ConfiguredRoles::new(settings.clone(), &names, request.trust, project)?;
     let destination = Destination::choose(&settings, project).await?;
     let (outlet, note) = destination.open().await?;
     if let Some(notice) = note {

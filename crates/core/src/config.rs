@@ -23,7 +23,7 @@ pub use duration::HumanDuration;
 pub use layer::Layer;
 pub use origin::{Origin, Origins};
 pub use overrides::Overrides;
-pub use profile::{PermissionMode, Profile};
+pub use profile::{Account, PermissionMode, Profile};
 pub use resolve::resolve;
 pub use sandbox::{ProjectAccess, SandboxLevel, SandboxSettings};
 pub use settings::{

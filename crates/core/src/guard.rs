@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{EdgeName, Flow, State};
-use crate::{AgentName, Hold, Lane, OutcomeName, SessionName, StateName, Task, TaskId, Timestamp};
+use crate::{AgentName, Hold, HoldCause, Lane, OutcomeName, SessionName, StateName, Task, TaskId, Timestamp};
 
 /// What the configuration allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +19,13 @@ pub struct Limits {
     pub at_once: Option<u32>,
     /// Of each agent that has limits.
     pub agents: BTreeMap<AgentName, AgentLimits>,
+}
+
+impl Limits {
+    /// The agents that may take the runs of this one.
+    pub fn fallbacks_of(&self, agent: &AgentName) -> &[AgentName] {
+        self.agents.get(agent).map_or(&[], |limits| &limits.fallback)
+    }
 }
 
 /// What the configuration allows an agent.
@@ -30,11 +37,13 @@ pub struct AgentLimits {
     pub at_once: Option<u32>,
     /// The least time between the starts of two of its runs.
     pub interval: Duration,
+    /// Agents that take its runs while the system keeps it from working.
+    pub fallback: Vec<AgentName>,
 }
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        Self { enabled: true, at_once: None, interval: Duration::ZERO }
+        Self { enabled: true, at_once: None, interval: Duration::ZERO, fallback: Vec::new() }
     }
 }
 
@@ -47,6 +56,14 @@ pub struct Situation {
     pub holds: Vec<(Lane, Hold)>,
     /// When each agent last began a run, as far as an interval asks for it.
     pub last_starts: BTreeMap<AgentName, Timestamp>,
+}
+
+impl Situation {
+    /// What holds this agent's lane.
+    fn hold_of(&self, agent: &AgentName, now: Timestamp) -> Option<&Hold> {
+        let mut holds = self.holds.iter().filter(|(_, hold)| hold.holds_at(now));
+        holds.find(|(lane, _)| matches!(lane, Lane::Agent(held) if held == agent)).map(|(_, hold)| hold)
+    }
 }
 
 /// A task in work.
@@ -150,6 +167,40 @@ impl fmt::Display for Hindrance {
     }
 }
 
+/// Who works where a flow names this agent: itself, unless the system keeps it from working and one of its fallbacks can work. An
+/// agent that a person paused is not replaced.
+pub fn acting_agent<'a>(
+    agent: &'a AgentName,
+    limits: &'a Limits,
+    situation: &Situation,
+    now: Timestamp,
+) -> &'a AgentName {
+    match situation.hold_of(agent, now) {
+        Some(Hold { cause: HoldCause::System(_), .. }) => {
+            let fallbacks = limits.fallbacks_of(agent).iter();
+            fallbacks.clone().find(|other| can_work(other, limits, situation, now)).unwrap_or(agent)
+        }
+        Some(Hold { cause: HoldCause::Person, .. }) | None => agent,
+    }
+}
+
+/// Who can take over from an agent that the system has just kept from working, where a flow names `agent`.
+pub fn fallback_after<'a>(
+    failed: &AgentName,
+    agent: &'a AgentName,
+    limits: &'a Limits,
+    situation: &Situation,
+    now: Timestamp,
+) -> Option<&'a AgentName> {
+    let others = std::iter::once(agent).chain(limits.fallbacks_of(agent));
+    others.filter(|other| *other != failed).find(|other| can_work(other, limits, situation, now))
+}
+
+fn can_work(agent: &AgentName, limits: &Limits, situation: &Situation, now: Timestamp) -> bool {
+    let is_enabled = limits.agents.get(agent).is_none_or(|limits| limits.enabled);
+    is_enabled && situation.hold_of(agent, now).is_none()
+}
+
 /// What keeps a whole lane from being worked on: the tasks of a session that an agent works on next.
 pub fn lane_hindrance(
     agent: Option<&AgentName>,
@@ -158,6 +209,7 @@ pub fn lane_hindrance(
     situation: &Situation,
     now: Timestamp,
 ) -> Option<Hindrance> {
+    let agent = agent.map(|agent| acting_agent(agent, limits, situation, now));
     let of_agent = agent.and_then(|agent| limits.agents.get(agent));
     if let (Some(agent), Some(AgentLimits { enabled: false, .. })) = (agent, of_agent) {
         return Some(Hindrance::Disabled { agent: agent.clone() });

@@ -121,6 +121,8 @@ pub enum Notice {
     FailedBefore { tests: Vec<String> },
     /// A task was reported as done, but nothing changed and no reason was given: it stays open.
     DoneWithoutEffect { run: RunId, task: TaskId },
+    /// Another agent takes over from one that the system keeps from working.
+    TakenOver { task: TaskId, from: AgentName, by: AgentName, cause: OutcomeName },
     /// The worktree of a task was broken; its files were moved.
     WorktreeRebuilt { task: TaskId, set_aside: String },
     /// The worktree of a task was behind the work of another one; what only it had was moved.

@@ -310,6 +310,11 @@ impl OutcomeName {
         self != Self::NeedsContinuation && !matches!(self.blame(), Blame::System | Blame::User)
     }
 
+    /// Whether another agent may be able to work meanwhile: it is this agent's model, login or program that is not to be had.
+    pub fn is_of_one_agent(self) -> bool {
+        self.passes_with_time() || matches!(self, Self::AuthFailed | Self::AgentMissing)
+    }
+
     /// Whether waiting alone can cure it. The other failures of the system need a hand.
     pub fn passes_with_time(self) -> bool {
         matches!(self, Self::RateLimited | Self::QuotaExhausted | Self::Overloaded | Self::Unreachable)

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{EdgeName, End, Flow, State};
 use crate::{
-    Blame, Claim, Delivery, Feedback, Fence, Oid, Outcome, PendingSteps, RunId, Standing, StateName,
-    StepFailure, Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId,
+    AgentName, Blame, Claim, Delivery, Feedback, Fence, Oid, Outcome, PendingSteps, RunId, Standing,
+    StateName, StepFailure, Task, TaskEdit, Timestamp, Wait, WaitFor, WorkerId,
 };
 use steps::{offer, step_done, step_failed};
 
@@ -106,6 +106,11 @@ pub enum TaskInput {
         fence: Fence,
         /// How it ended.
         outcome: Outcome,
+    },
+    /// The system keeps its agent from working, and another one takes over at once.
+    FallBack {
+        /// The other one.
+        to: AgentName,
     },
     /// The claim is given back, and nobody is blamed.
     Release {
@@ -233,7 +238,7 @@ pub enum Refusal {
 /// The first wait after a failure of the system that named no time; it doubles with each in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 /// The longest such wait.
-const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// Workers that one task may lose before it is held to be the cause.
 const MOST_LOSSES: u32 = 3;
@@ -286,6 +291,7 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
             let run = check_fence(task, *fence)?.run.clone();
             end_run(&mut next, run, outcome, flow, now)?;
         }
+        TaskInput::FallBack { .. } => fall_back(&mut next)?,
         TaskInput::Release { fence } => {
             check_fence(task, *fence)?;
             release_claim(&mut next);
@@ -429,7 +435,19 @@ fn count(task: &mut Task, outcome: &Outcome) {
     task.setbacks = if outcome.blame() == Blame::System { task.setbacks + 1 } else { 0 };
 }
 
-fn system_wait(outcome: &Outcome, setbacks: u32, now: Timestamp) -> Wait {
+/// It waits for its agent no longer. Who works on it is decided when it is claimed.
+fn fall_back(task: &mut Task) -> Result<(), Refusal> {
+    match &task.standing {
+        Standing::Waiting(Wait { wait_for: WaitFor::System(_), .. }) => {
+            task.standing = Standing::Ready;
+            Ok(())
+        }
+        _ => Err(Refusal::NotBlocked { task: task.id.to_string() }),
+    }
+}
+
+/// How long an agent is left alone after the system failed it so many times in a row.
+pub fn system_wait(outcome: &Outcome, setbacks: u32, now: Timestamp) -> Wait {
     let name = outcome.name();
     let backoff = FIRST_WAIT.saturating_mul(1 << setbacks.saturating_sub(1).min(10)).min(LONGEST_WAIT);
     // A vendor whose clock is behind names an hour that is past; trying again at once would hammer it.

@@ -3,8 +3,8 @@
 use rehearsal_agent::RunReport;
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Actor, Blame, GitFacts, Notice, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd, RunStart, Task,
-    TaskId, Timestamp,
+    Actor, AgentName, Blame, GitFacts, Notice, Outcome, Promise, ReportedTask, ResultOutcome, RunEnd,
+    RunStart, Task, TaskId, Timestamp,
 };
 use rehearsal_store::policy::LONGEST_LINE;
 use rehearsal_store::{Change, CommitError, Committed, FindError, Store, StoreError};
@@ -24,6 +24,8 @@ pub(crate) struct Reported {
     pub(crate) journal: Vec<String>,
     /// Whether its budget was what is left of its worker's: that one is used up is not the task's fault.
     pub(crate) was_capped: bool,
+    /// Who takes over, if the system keeps its agent from working.
+    pub(crate) fallback: Option<AgentName>,
     /// Whether nothing changed in the repository, and the run did not say why nothing had to.
     pub(crate) is_without_effect: bool,
 }
@@ -51,7 +53,7 @@ impl Reported {
         let says_why = reasons.any(|reason| !reason.trim().is_empty());
         let changed = report.evidence.git.as_ref().is_none_or(GitFacts::changed);
         let is_without_effect = !changed && !says_why;
-        Self { tasks, journal: report.progress.clone(), was_capped: false, is_without_effect }
+        Self { tasks, journal: report.progress.clone(), was_capped: false, fallback: None, is_without_effect }
     }
 }
 
@@ -66,6 +68,7 @@ impl Ledger<'_> {
         meaning: Meaning,
     ) -> Result<Written, LedgerError> {
         let was_capped = reported.was_capped;
+        let fallback = reported.fallback.clone();
         let is_without_effect = reported.is_without_effect && meaning == Meaning::OneIteration;
         let reported = self.what_counts(start, &end.verdict.outcome, reported);
         let mut tasks = self.resolve_reported(start, &reported.tasks).await?;
@@ -83,6 +86,9 @@ impl Ledger<'_> {
                 input: TaskInput::EndRun { fence: start.fence, outcome },
             },
         ];
+        if let Some(to) = fallback {
+            changes.push(Change::ChangeTask { id: start.task.clone(), input: TaskInput::FallBack { to } });
+        }
         for (task, input) in tasks.iter().filter(|(task, _)| task.id != start.task) {
             changes.push(Change::ChangeTask { id: task.id.clone(), input: input.clone() });
         }

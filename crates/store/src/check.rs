@@ -40,6 +40,7 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
         | TaskInput::StepDone { .. }
         | TaskInput::StepFailed { .. }
         | TaskInput::EndRun { .. }
+        | TaskInput::FallBack { .. }
         | TaskInput::Release { .. }
         | TaskInput::Unblock
         | TaskInput::Finish

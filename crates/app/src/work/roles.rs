@@ -15,8 +15,8 @@ use crate::crew::check_role;
 use crate::file::read_text;
 use crate::project::Project;
 
-/// All agents that a flow may name.
-pub(super) struct ConfiguredRoles {
+/// Agents of the configuration.
+pub(crate) struct ConfiguredRoles {
     settings: Settings,
     trust: bool,
     project: Project,
@@ -25,11 +25,16 @@ pub(super) struct ConfiguredRoles {
 }
 
 impl ConfiguredRoles {
-    /// Reads their templates, and tries them out before an agent is paid for.
-    pub(super) fn new(settings: Settings, trust: bool, project: &Project) -> Result<Self, WorkerError> {
+    /// Reads the templates of these agents, and tries them out before an agent is paid for.
+    pub(crate) fn new(
+        settings: Settings,
+        names: &[AgentName],
+        trust: bool,
+        project: &Project,
+    ) -> Result<Self, WorkerError> {
         let mut templates = BTreeMap::new();
-        for name in settings.agent_names() {
-            if let Some(profile) = settings.profile_of(&name).filter(|profile| profile.enabled) {
+        for name in names {
+            if let Some(profile) = settings.profile_of(name).filter(|profile| profile.enabled) {
                 check_permission(profile, trust)?;
                 check_role(profile, project)?;
             }
@@ -37,7 +42,7 @@ impl ConfiguredRoles {
             if let Some(template) = read_text(&path)? {
                 check_task_template(&template)
                     .map_err(|error| WorkerError::Template { file: project.shown(&path), error })?;
-                templates.insert(name, template);
+                templates.insert(name.clone(), template);
             }
         }
         Ok(Self { settings, trust, project: project.clone(), templates, ready: Mutex::default() })

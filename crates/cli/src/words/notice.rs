@@ -131,6 +131,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
         N::FailedBefore { tests } => {
             format!("tests fail, but no others than before the run: {}", tests.join(", "))
         }
+        N::TakenOver { task, from, by, cause } => {
+            format!("agent `{by}` takes over task {task} from `{from}` ({cause})")
+        }
         N::DoneWithoutEffect { run, task } => format!(
             "run {run} reported task `{task}` as done, but changed nothing and gave no reason: it stays open"
         ),

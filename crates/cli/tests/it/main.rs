@@ -26,6 +26,7 @@ mod evals_recorded;
 mod evals_shipped;
 mod evening;
 mod failures;
+mod fallbacks;
 mod flows_changed;
 mod full_disk;
 mod gc;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::definition::settings;
 use super::{DriverKind, HumanDuration, Origins, SandboxSettings};
-use crate::Budget;
+use crate::{AgentName, Budget};
 
 settings! {
     /// An agent: a role, and how it is run.
@@ -40,6 +40,11 @@ settings! {
         env: BTreeMap<String, String> = BTreeMap::new();
         /// Whether it works at all.
         enabled: bool = true;
+        /// Agents that take its runs while it cannot work: its quota is used up, its vendor limits it or is down, or its login or its
+        /// program is missing. The first one that can work does.
+        fallback: Vec<AgentName> = Vec::new();
+        /// Several logins or keys of its vendor. It works with the first; the others take over like fallbacks, before those.
+        accounts: Vec<Account> = Vec::new();
         /// At most so many of its runs at once.
         at_once: Option<u32> = None;
         /// The least time between the starts of two of its runs.
@@ -48,10 +53,29 @@ settings! {
         /// its hooks and configuration) and its own login and sessions, and see toolchains of your home; it reaches the network unless
         /// you say `allow_network: false`, and has no limits but those that you set. In a full sandbox its CLI asks for nothing.
         sandbox: SandboxSettings = SandboxSettings::of_agent();
+        /// Variables that it sees under another name: its name for each, and yours.
+        #[serde(skip)]
+        renamed_env: BTreeMap<String, String> = BTreeMap::new();
         /// Which layer set what.
         #[serde(skip)]
         origins: Origins = Origins::default();
     }
+}
+
+/// A login or a key of an agent's vendor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Account {
+    /// Its name; runs with it are listed under `AGENT.NAME`.
+    pub name: String,
+    /// Variables set for it, such as `CLAUDE_CONFIG_DIR` or `CODEX_HOME`. Not for secrets: this file is committed.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Keys: the agent's variable, and the variable of your environment that has the value, as in
+    /// `ANTHROPIC_API_KEY: WORK_ANTHROPIC_KEY`.
+    #[serde(default)]
+    pub keys: BTreeMap<String, String>,
 }
 
 /// What an agent may do without being asked.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::merge::{Merged, defaults};
-use super::{DriverKind, Layer, Origin, Overrides, Profile, SandboxSettings, Settings};
+use super::{Account, DriverKind, Layer, Origin, Overrides, Profile, SandboxSettings, Settings};
 use crate::yaml::{Node, Tree};
 use crate::{AgentName, SourceError};
 
@@ -40,7 +40,10 @@ pub fn resolve(files: &[Layer], environment: Overrides, flags: Overrides) -> Res
         profile.complete(name, is_written);
         profile.check_role(name)?;
     }
+    let accounts = open_accounts(&mut settings)?;
     settings.built_in = built_in(&settings);
+    settings.built_in.extend(accounts);
+    check_fallbacks(&settings)?;
     Ok(settings)
 }
 
@@ -75,6 +78,46 @@ fn built_in(settings: &Settings) -> BTreeMap<AgentName, Profile> {
     unwritten.map(|name| (name.clone(), profile(&name))).collect()
 }
 
+/// Lets each agent work with its first account. The agents that work with the others come before its fallbacks.
+fn open_accounts(settings: &mut Settings) -> Result<Vec<(AgentName, Profile)>, SourceError> {
+    let mut opened = Vec::new();
+    for (name, profile) in &mut settings.agents {
+        let mut others = Vec::new();
+        for account in profile.accounts.iter().skip(1) {
+            let other = AgentName::new(format!("{name}.{}", account.name))
+                .map_err(|error| SourceError::at(None, format!("account of agent `{name}`: {error}")))?;
+            if others.contains(&other) || profile.accounts[0].name == account.name {
+                let message = format!("agent `{name}` has two accounts named `{}`", account.name);
+                return Err(SourceError::at(None, message).hint("give each account its own name"));
+            }
+            opened.push((other.clone(), profile.with(account)));
+            others.push(other);
+        }
+        if let Some(first) = profile.accounts.first() {
+            *profile = profile.with(first);
+        }
+        profile.fallback.splice(0..0, others);
+    }
+    Ok(opened)
+}
+
+/// A fallback that does not exist would be noticed in the night in which it is needed.
+fn check_fallbacks(settings: &Settings) -> Result<(), SourceError> {
+    for (name, profile) in &settings.agents {
+        if profile.fallback.contains(name) {
+            let message = format!("agent `{name}` cannot be its own fallback");
+            return Err(SourceError::at(None, message).hint(format!("remove `{name}` from its `fallback:`")));
+        }
+        for fallback in &profile.fallback {
+            if settings.profile_of(fallback).is_none() {
+                let known = settings.agent_names().map(|known| known.to_string()).collect();
+                return Err(unknown_agent(fallback.as_str(), &known));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn unknown_agent(used: &str, known: &BTreeSet<String>) -> SourceError {
     let error = SourceError::at(None, format!("unknown agent `{used}`"));
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -107,6 +150,14 @@ impl Profile {
         if self.driver == DriverKind::CREW && self.role.is_none() {
             self.role = Some(role_of(name));
         }
+    }
+
+    /// The same with one of its accounts.
+    fn with(&self, account: &Account) -> Self {
+        let mut other = self.clone();
+        other.env.extend(account.env.clone());
+        other.renamed_env.clone_from(&account.keys);
+        other
     }
 
     /// The same for an agent of another name. Of the crew, each has its own role.

@@ -198,9 +198,13 @@ impl Settings {
                 enabled: profile.enabled,
                 at_once: profile.at_once,
                 interval: profile.interval.0,
+                fallback: profile.fallback.clone(),
             };
             (name.clone(), limits)
         });
-        Limits { at_once: self.work.at_once, agents: agents.collect() }
+        let built_in = self.built_in.iter().map(|(name, profile)| {
+            (name.clone(), AgentLimits { fallback: profile.fallback.clone(), ..AgentLimits::default() })
+        });
+        Limits { at_once: self.work.at_once, agents: agents.chain(built_in).collect() }
     }
 }

@@ -40,6 +40,35 @@ fn each_limit_says_what_it_is() {
 }
 
 #[test]
+fn a_fallback_works_while_the_system_keeps_an_agent_from_working() {
+    let fallback = vec![agent("off"), agent("second")];
+    let mut limits = limits_of_implementer(AgentLimits { fallback, ..AgentLimits::default() });
+    limits.agents.insert(agent("off"), AgentLimits { enabled: false, ..AgentLimits::default() });
+    let held = |name: &str, cause, until| {
+        (Lane::Agent(agent(name)), Hold { cause, reason: "used up".into(), until: Some(Timestamp(until)) })
+    };
+    let quota = HoldCause::System(OutcomeName::QuotaExhausted);
+    let acting = |holds: &[(Lane, Hold)], now| {
+        let situation = Situation { holds: holds.to_vec(), ..Situation::default() };
+        acting_agent(&agent("implementer"), &limits, &situation, Timestamp(now)).to_string()
+    };
+    let used_up = held("implementer", quota, 100);
+    assert_eq!(acting(&[], 0), "implementer");
+    assert_eq!(
+        acting(std::slice::from_ref(&used_up), 0),
+        "second",
+        "one that is disabled takes nothing over"
+    );
+    assert_eq!(acting(std::slice::from_ref(&used_up), 100), "implementer", "its quota is reset");
+    assert_eq!(acting(&[used_up, held("second", quota, 200)], 0), "implementer", "nobody is left");
+    assert_eq!(
+        acting(&[held("implementer", HoldCause::Person, 100)], 0),
+        "implementer",
+        "a pause is a pause"
+    );
+}
+
+#[test]
 fn an_interval_is_kept_and_then_over() {
     let limits =
         limits_of_implementer(AgentLimits { interval: Duration::from_secs(60), ..AgentLimits::default() });

@@ -154,6 +154,7 @@ fn any_input() -> impl Strategy<Value = TaskInput> {
         4 => any_outcome().prop_map(|outcome| TaskInput::EndRun { fence: Fence(-1), outcome }),
         1 => Just(TaskInput::EndRun { fence: Fence(0), outcome: Outcome::Done }),
         1 => Just(TaskInput::Release { fence: Fence(-1) }),
+        1 => Just(TaskInput::FallBack { to: AgentName::new("other").unwrap() }),
         1 => Just(TaskInput::Block { reason: "r".into() }),
         1 => Just(TaskInput::Unblock),
         1 => Just(TaskInput::Finish),

@@ -23,7 +23,7 @@ impl Slot<'_> {
     /// Runs the agent of the task's state once, and writes down what came of it.
     pub(super) async fn attempt(&mut self) -> Result<(), ClaimExit> {
         let worker = &self.state.worker;
-        let Some(name) = worker.options.stand_in().or(self.task.next_agent()).cloned() else { return Ok(()) };
+        let Some(name) = self.agent.clone() else { return Ok(()) };
         let role = match worker.roles.role(&name).await {
             Some(Ok(role)) => Ok(role),
             Some(Err(error)) => Err(Outcome::AgentMissing { program: error.to_string() }),
@@ -233,7 +233,14 @@ impl Slot<'_> {
             Policy::Session(_) => Meaning::OneIteration,
             Policy::Queue(_) => Meaning::TheWholeState,
         };
-        let reported = Reported { was_capped: self.was_capped, ..Reported::of(report, &start.task) };
+        let fallback = state.fallback_from(&start.agent, &report.verdict.outcome, &self.task).await?;
+        if let Some(by) = fallback.clone() {
+            let (task, from, cause) =
+                (start.task.clone(), start.agent.clone(), report.verdict.outcome.name());
+            state.warn(Notice::TakenOver { task, from, by, cause });
+        }
+        let was_capped = self.was_capped;
+        let reported = Reported { was_capped, fallback, ..Reported::of(report, &start.task) };
         let written = ledger.write(Actor::Run(start.id.clone()), start, &end, reported, meaning).await;
         let written = match written.map_err(ClaimExit::from) {
             Err(ClaimExit::Lost) => {

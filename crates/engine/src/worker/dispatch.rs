@@ -67,7 +67,7 @@ impl WorkerState {
     ) -> Result<Option<Wakeup>, WorkError> {
         while self.wants_more(slots.len(), *began_one) {
             let turn = self.worker.clock.turn().await;
-            let asked_at = BootInstant::now();
+            let (asked_at, looked_at) = (BootInstant::now(), self.now());
             let Some(claimed) = self.claim().await? else {
                 // What a worker that died here has left is claimable as soon as it is known to be dead.
                 if self.recover().await? > 0 {
@@ -75,7 +75,7 @@ impl WorkerState {
                     *began_one |= self.go_on_with_adopted(slots).await;
                     continue;
                 }
-                return self.next_wakeup().await;
+                return self.next_wakeup(looked_at).await;
             };
             *began_one = true;
             // Before anything else happens: a claim of ours that is not held counts as left behind.

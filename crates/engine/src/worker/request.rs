@@ -84,6 +84,10 @@ impl Worker {
         };
         let mut env: BTreeMap<_, _> = self.identity(working_dir).await.into_iter().collect();
         env.extend(BTreeMap::clone(&profile.env));
+        let renamed = profile.renamed_env.iter();
+        env.extend(
+            renamed.filter_map(|(theirs, ours)| Some((theirs.clone(), self.variables.get(ours)?.clone()))),
+        );
         Ok(Ok(RunRequest {
             run: run.clone(),
             task: task.id.clone(),

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
 use rehearsal_core::transition::{Refusal, TaskInput};
 use rehearsal_core::{
-    Blame, Delivery, Notice, Outcome, Promise, RunId, Standing, StateName, StepFailure, Task, Wait,
+    AgentName, Blame, Delivery, Notice, Outcome, Promise, RunId, Standing, StateName, StepFailure, Task, Wait,
 };
 use rehearsal_forge::{Occupied, Work, Worktree};
 use rehearsal_store::{Change, Claimed, CommitError, Committed};
@@ -34,6 +34,8 @@ pub(super) struct Slot<'a> {
     pub(super) only_steps: bool,
     /// Where the work is, from when it is prepared until the claim is over.
     pub(super) place: OnceCell<(Worktree, Occupied)>,
+    /// Who works on it.
+    pub(super) agent: Option<AgentName>,
     /// Which iteration of a session it is.
     pub(super) iteration: Option<u32>,
     /// Whether the budget of the run was what is left of the worker's.
@@ -106,16 +108,17 @@ pub(super) async fn work(
         }
         Policy::Queue(_) => None,
     };
+    let agent = state.agent_for(&task).await?;
     state.tell(WorkEvent::Claimed {
         task: task.id.clone(),
         title: task.title.clone(),
         state: task.state.clone(),
-        agent: state.with_stand_in(task.clone()).next_agent().cloned(),
+        agent: agent.clone(),
         run: run.clone(),
         taken_from,
         iteration,
     });
-    let slot = Slot { iteration, ..Slot::new(state, task, run, guard).await? };
+    let slot = Slot { agent, iteration, ..Slot::new(state, task, run, guard).await? };
     Box::pin(work_in(slot, Begin::Anew)).await
 }
 
@@ -180,6 +183,7 @@ impl<'a> Slot<'a> {
             cancel,
             only_steps,
             place: OnceCell::new(),
+            agent: None,
             iteration: None,
             was_capped: false,
             finished: None,

@@ -22,9 +22,9 @@ impl Wakeup {
 
 impl WorkerState {
     /// When something becomes claimable by itself: a wait is over then, an agent may begin its next run, or what ran out
-    /// may be taken over.
-    pub(super) async fn next_wakeup(&self) -> Result<Option<Wakeup>, WorkError> {
-        let (store, options, now) = (&self.worker.store, &self.worker.options, self.now());
+    /// may be taken over. `now` is from before the claim that found nothing: what has ended since then is worth another look.
+    pub(super) async fn next_wakeup(&self, now: Timestamp) -> Result<Option<Wakeup>, WorkError> {
+        let (store, options) = (&self.worker.store, &self.worker.options);
         let wake = self.next_wake(now).await?;
         let hindrance = match store.next_task(options.session(), now).await? {
             Some(task) => store.hindrance(&self.with_stand_in(task), &options.limits, now).await?,

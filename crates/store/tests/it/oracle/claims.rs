@@ -35,6 +35,7 @@ impl Ask {
             enabled: true,
             at_once: self.agent_at_once,
             interval: Duration::from_millis(self.interval_ms),
+            ..AgentLimits::default()
         };
         Limits { at_once: self.at_once, agents: BTreeMap::from([(implementer(), limits)]) }
     }

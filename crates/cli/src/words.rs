@@ -99,11 +99,11 @@ pub(crate) fn moment(at: Timestamp) -> String {
     local(at).map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// The time of day in the user's time zone, with the date unless that is today.
+/// A coming time of day in the user's time zone, with the date if it does not come within a day.
 pub(crate) fn time_of_day(at: Timestamp, now: Timestamp) -> String {
-    let (Some(at), Some(now)) = (local(at), local(now)) else { return moment(at) };
-    let format = if at.date() == now.date() { "%H:%M" } else { "%b %-d, %H:%M" };
-    at.strftime(format).to_string()
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let format = if at.since(now) < DAY { "%H:%M" } else { "%b %-d, %H:%M" };
+    local(at).map_or_else(|| at.to_string(), |at| at.strftime(format).to_string())
 }
 
 /// The time of day to the second, in the user's time zone.

@@ -62,7 +62,7 @@ fn a_task_goes_through_all_that_a_person_can_do_with_it() {
 
     In three languages.
     ");
-    assert_snapshot!(env.run(&["task", "unblock", &id]), @"[TASK-1] goes on: Say hello, world");
+    assert_snapshot!(env.run(&["task", "unblock", &id]), @"[TASK-1] continues: Say hello, world");
     assert_snapshot!(env.run(&["task", "done", &id]), @"[TASK-1] is done: Say hello, world");
     assert_snapshot!(env.run(&["task", "done", &id]), @r"
     [stderr]

@@ -55,9 +55,10 @@ fn a_task_that_is_over_says_how() {
     - it is done
     - finished by [PERSON] [TIME] ago
     ");
-    assert_snapshot!(env.run(&["why", &env.task_id(2)]), @r"
+    assert_snapshot!(env.run(&["why", &env.task_id(2)]), @"
     [TASK-2]  Cancelled is cancelled
     - it was cancelled
+    - cancelled by [PERSON] [TIME] ago
     next: rehearsal task retry [TASK-2]
     ");
 }

@@ -76,6 +76,7 @@ fn changed(input: &TaskInput) -> String {
             with(if *approve { "approved" } else { "rejected" }, comment)
         }
         TaskInput::EndRun { outcome, .. } => format!("run ended: {outcome}"),
+        TaskInput::FallBack { to } => format!("agent {to} takes over"),
         TaskInput::Release { .. } => "released".to_owned(),
         TaskInput::Block { reason } => with("blocked", reason),
         TaskInput::Unblock => "unblocked".to_owned(),

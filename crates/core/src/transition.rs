@@ -304,10 +304,7 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
                 Standing::Waiting(Wait { wait_for: WaitFor::Human, reason: reason.clone(), until: None });
         }
         TaskInput::Unblock => unblock(&mut next, flow)?,
-        TaskInput::Answer { text } => {
-            unblock(&mut next, flow)?;
-            next.feedback = Some(Feedback::answer(text));
-        }
+        TaskInput::Answer { text } => answer(&mut next, text, flow)?,
         TaskInput::Finish => {
             refuse_ended(task)?;
             release_claim(&mut next);
@@ -525,6 +522,12 @@ fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
             move_to(task, &back, flow);
         }
     }
+    Ok(())
+}
+
+fn answer(task: &mut Task, text: &str, flow: &Flow) -> Result<(), Refusal> {
+    unblock(task, flow)?;
+    task.feedback = Some(Feedback::answer(text));
     Ok(())
 }
 

@@ -226,9 +226,11 @@ impl Attempt<'_> {
     }
 
     fn drive(&self, files: RunFiles) -> Drive {
-        let here = Here::of(Arc::clone(&self.agent.clock), &self.agent.ours);
+        let clock = Arc::clone(&self.agent.clock);
+        let here = Here::of(Arc::clone(&clock), &self.agent.ours);
         let (parser, graces) = (self.agent.driver.parser(here), self.agent.graces);
-        Drive::new(self.request, parser, files, self.redactor.clone(), self.watch.clone(), graces)
+        let (redactor, watch) = (self.redactor.clone(), self.watch.clone());
+        Drive::new(self.request, parser, files, redactor, watch, clock, graces)
     }
 
     /// Starts the process; a new shim gets ready while git looks around.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::result_file::{ReportLine, append_report};
-use rehearsal_core::{Clock, Timestamp};
+use rehearsal_core::{Clock, Person, Timestamp};
 
 /// Who asks: from which directory, in which environment, at what time.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct Caller {
     pub environment: Variables,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// The person who asks, for the log.
+    pub person: Person,
     /// Whether an agent of ours started the process, whatever its environment says.
     pub is_below_agent: bool,
 }
@@ -53,7 +55,7 @@ impl Caller {
 
 /// An agent asked for something that only a person may do.
 #[derive(Debug, thiserror::Error)]
-#[error("an agent cannot do this{}", .run.as_ref().map(|run| format!(" from inside run `{run}`")).unwrap_or_default())]
+#[error("an agent cannot do this{}", .run.as_ref().map_or_else(|| ": it started this process".to_owned(), |run| format!(" from inside run `{run}`")))]
 pub struct InsideRunError {
     /// The run that it is in, if its environment still says so.
     pub run: Option<String>,
@@ -101,7 +103,7 @@ impl InsideRun {
 
 #[cfg(test)]
 mod tests {
-    use rehearsal_core::VirtualClock;
+    use rehearsal_core::{Via, VirtualClock};
 
     use super::*;
 
@@ -110,6 +112,7 @@ mod tests {
             directory: "/work".into(),
             environment: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             clock: Arc::new(VirtualClock::starting_at(Timestamp(0))),
+            person: Person { name: "ada".into(), host: "engine".into(), via: Via::NoTerminal },
             is_below_agent: false,
         }
     }
@@ -125,7 +128,10 @@ mod tests {
         );
         let without_its_variables = Caller { is_below_agent: true, ..caller(&[]) };
         assert!(without_its_variables.may_change().is_ok());
-        assert_eq!(without_its_variables.may_decide().unwrap_err().to_string(), "an agent cannot do this");
+        assert_eq!(
+            without_its_variables.may_decide().unwrap_err().to_string(),
+            "an agent cannot do this: it started this process"
+        );
     }
 
     #[test]

@@ -21,7 +21,8 @@ where
     loop {
         draws += 1;
         let (changes, drawn) = draw().await?;
-        match store.commit(Actor::User, project.caller.now(), changes).await {
+        match store.commit(Actor::Person(project.caller.person.clone()), project.caller.now(), changes).await
+        {
             Err(CommitError::IdTaken { .. }) if draws < DRAWS => {}
             Err(error) => return Err(E::from(error.into())),
             Ok(committed) => return Ok((committed, drawn)),

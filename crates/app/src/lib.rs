@@ -35,3 +35,4 @@ pub mod tasks;
 pub mod testing;
 pub mod text;
 pub mod work;
+pub mod workers;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use rehearsal_core::{Activity, Run, RunId};
-use rehearsal_store::Store;
+use rehearsal_core::{Activity, ActivityLine, Run, RunId, TaskId, Timestamp};
+use rehearsal_store::{FindError, RunQuery, Scope, Store};
 use serde::Serialize;
 
 use crate::project::{Project, ProjectError};
@@ -15,6 +15,8 @@ use crate::project::{Project, ProjectError};
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogLine {
+    /// When; none in logs of older versions.
+    pub at: Option<Timestamp>,
     /// What the agent did.
     pub activity: Activity,
 }
@@ -36,6 +38,8 @@ pub enum LogKind {
 pub enum LogError {
     #[error("run `{run}` has no log of this kind")]
     NoLog { run: RunId },
+    #[error("task `{task}` has no runs yet")]
+    NoRuns { task: TaskId },
     #[error(transparent)]
     Project(ProjectError),
 }
@@ -58,10 +62,10 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Lines longer than this were not written by us.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Opens a log of a run, which is named by a unique prefix of its id. To follow it, a log that is not there yet is waited for.
-pub async fn open(project: &Project, run: &str, kind: LogKind, follow: bool) -> Result<Log, LogError> {
+/// Opens a log of a run, or of a task's newest run. Either is named by a unique prefix of its id. To follow it, a log that is not there yet is waited for.
+pub async fn open(project: &Project, id: &str, kind: LogKind, follow: bool) -> Result<Log, LogError> {
     let store = project.store().await?;
-    let run = store.find_run(run).await?;
+    let run = find(&*store, id).await?;
     let file = match kind {
         LogKind::Activity => "activity.jsonl",
         LogKind::Stdout => "stdout.log",
@@ -70,6 +74,20 @@ pub async fn open(project: &Project, run: &str, kind: LogKind, follow: bool) -> 
     let path = project.runs_dir()?.join(run.start.id.as_str()).join(file);
     let reader = open_file(&path, &run, follow).await?;
     Ok(Log { run: run.start.id, store, reader })
+}
+
+/// A run that has this id wins over a task; what is neither is a run that does not exist.
+async fn find(store: &dyn Store, id: &str) -> Result<Run, LogError> {
+    let no_run = match store.find_run(id).await {
+        Err(error @ FindError::NotFound { .. }) => error,
+        found => return Ok(found?),
+    };
+    let task = match store.find_task(id).await {
+        Err(FindError::NotFound { .. }) => return Err(no_run.into()),
+        found => found?,
+    };
+    let newest = RunQuery { scope: Scope::Task(task.id.clone()), limit: Some(1) };
+    store.runs(&newest).await?.into_iter().next().ok_or(LogError::NoRuns { task: task.id })
 }
 
 async fn open_file(path: &Utf8Path, run: &Run, follow: bool) -> Result<BufReader<fs_err::File>, LogError> {
@@ -90,15 +108,15 @@ impl Log {
     }
 
     /// Hands on what has come since the last time.
-    pub fn activities(&mut self, mut each: impl FnMut(Activity)) -> io::Result<()> {
+    pub fn activities(&mut self, mut each: impl FnMut(LogLine)) -> io::Result<()> {
         let mut line = Vec::new();
         loop {
             line.clear();
             if self.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
-            if let Ok(activity) = serde_json::from_slice::<Activity>(&line) {
-                each(activity);
+            if let Ok(ActivityLine { at, activity }) = serde_json::from_slice(&line) {
+                each(LogLine { at, activity });
             }
         }
     }

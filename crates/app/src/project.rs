@@ -153,9 +153,10 @@ impl Project {
         self.store.get_or_try_init(open).await.cloned()
     }
 
-    /// Writes to the store as the user.
+    /// Writes to the store as the person who asks.
     pub async fn commit(&self, changes: Vec<Change>) -> Result<Vec<Committed>, ProjectError> {
-        Ok(self.store().await?.commit(Actor::User, self.caller.now(), changes).await?)
+        let actor = Actor::Person(self.caller.person.clone());
+        Ok(self.store().await?.commit(actor, self.caller.now(), changes).await?)
     }
 
     /// Where the store is, with all that has to be on this machine for it.

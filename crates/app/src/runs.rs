@@ -2,12 +2,13 @@
 
 use camino::Utf8Path;
 use rehearsal_core::{Blame, Run, SessionName};
-use rehearsal_engine::LoopLock;
 use rehearsal_engine::why::{Surroundings, Why};
+use rehearsal_engine::{LoopLock, has_died};
 use rehearsal_store::{RunQuery, Scope};
 use serde::Serialize;
 
 use crate::project::{Project, ProjectError};
+use crate::tasks::{Decision, last_decision};
 
 /// `runs list --json`.
 #[derive(Debug, Serialize)]
@@ -25,9 +26,22 @@ pub struct RunDocument {
     pub run: Run,
     /// Where its files are: prompt, output, activity, result.
     pub directory: String,
+    /// Whether its worker died before it ended.
+    pub worker_died: bool,
     /// The end of standard error, where a run that went wrong often says why.
     #[serde(skip)]
     pub last_words: Vec<String>,
+}
+
+/// Why a task is not moving.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyAnswer {
+    /// What holds it.
+    #[serde(flatten)]
+    pub why: Why,
+    /// What a person decided last.
+    pub decision: Option<Decision>,
 }
 
 /// Whose runs.
@@ -57,11 +71,12 @@ pub async fn show(project: &Project, run: &str) -> Result<RunDocument, ProjectEr
     let run = project.store().await?.find_run(run).await?;
     let directory = project.runs_dir()?.join(run.start.id.as_str());
     let last_words = last_words(&run, &directory);
-    Ok(RunDocument { run, directory: project.shown(&directory), last_words })
+    let worker_died = run.end.is_none() && has_died(&run.start.worker, &project.state_dir()?);
+    Ok(RunDocument { run, directory: project.shown(&directory), worker_died, last_words })
 }
 
 /// Why a task, which is named by a unique prefix of its id, is not moving.
-pub async fn why(project: &Project, task: &str) -> Result<Why, ProjectError> {
+pub async fn why(project: &Project, task: &str) -> Result<WhyAnswer, ProjectError> {
     let store = project.store().await?;
     let task = store.find_task(task).await?;
     let (state_dir, limits) = (project.state_dir()?, project.settings()?.limits());
@@ -72,7 +87,8 @@ pub async fn why(project: &Project, task: &str) -> Result<Why, ProjectError> {
         loop_holder: holder.as_deref(),
         state_dir: &state_dir,
     };
-    Ok(rehearsal_engine::why::why(&*store, &task, &around).await?)
+    let why = rehearsal_engine::why::why(&*store, &task, &around).await?;
+    Ok(WhyAnswer { why, decision: last_decision(&*store, &task.id).await? })
 }
 
 fn last_words(run: &Run, directory: &Utf8Path) -> Vec<String> {

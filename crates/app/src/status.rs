@@ -1,8 +1,8 @@
 //! What is going on.
 
 use camino::Utf8Path;
-use rehearsal_core::{Run, Standing, Task, Timestamp};
-use rehearsal_engine::{LeftWork, LeftWorkError, LoopLock, is_in_checkout, left_work};
+use rehearsal_core::{Run, SessionName, Standing, Task, Timestamp};
+use rehearsal_engine::{LeftWork, LeftWorkError, LoopLock, has_died, is_in_checkout, left_work};
 use rehearsal_store::{Counts, Scope, Store};
 use serde::Serialize;
 
@@ -67,6 +67,8 @@ pub struct InWork {
     pub since: Timestamp,
     /// Until when it is the worker's, unless that says again that it is alive.
     pub lease_until: Timestamp,
+    /// Whether the worker has died. The next one on this machine continues its work.
+    pub worker_died: bool,
 }
 
 /// A run under no lease.
@@ -83,6 +85,10 @@ pub struct RunningView {
     pub agent: String,
     /// Since when.
     pub started_at: Timestamp,
+    /// The session of the task.
+    pub session: Option<SessionName>,
+    /// Whether the worker has died. The next one on this machine ends the run.
+    pub worker_died: bool,
 }
 
 /// Uncommitted work of a run.
@@ -113,7 +119,7 @@ pub async fn status(project: &Project) -> Result<Status, ProjectError> {
     let is_leased = |run: &Run| in_work.iter().any(|task| task.run == run.start.id.as_str());
     for run in store.unfinished_runs().await?.into_iter().filter(|run| !is_leased(run)) {
         let title = store.task(&run.start.task).await?.map_or_else(String::new, |task| task.title);
-        running.push(view(&run, title));
+        running.push(view(&run, title, &state_dir));
     }
     let cost = store.cost_of(&Scope::All).await?;
     Ok(Status {
@@ -166,6 +172,7 @@ fn in_work((task, lease_until): &(Task, Timestamp), state_dir: &Utf8Path) -> Opt
         worker: claim.worker.to_string(),
         since: claim.since,
         lease_until: *lease_until,
+        worker_died: has_died(&claim.worker, state_dir),
     })
 }
 
@@ -185,12 +192,14 @@ async fn left(
     Ok(found.into_iter().map(view).collect())
 }
 
-fn view(run: &Run, title: String) -> RunningView {
+fn view(run: &Run, title: String, state_dir: &Utf8Path) -> RunningView {
     RunningView {
         run: run.start.id.to_string(),
         task: run.start.task.to_string(),
         title,
         agent: run.start.agent.to_string(),
         started_at: run.start.started_at,
+        session: run.start.session.clone(),
+        worker_died: has_died(&run.start.worker, state_dir),
     }
 }

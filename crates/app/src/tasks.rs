@@ -2,6 +2,7 @@
 
 mod add;
 mod change;
+mod history;
 mod import;
 mod list;
 #[cfg(test)]
@@ -17,6 +18,8 @@ use crate::sessions::SessionError;
 
 pub use add::{TaskRequest, add};
 pub use change::{Changed, EditRequest, Noted, approve, block, cancel, edit, finish, reject, retry, unblock};
+pub(crate) use history::last_decision;
+pub use history::{Decided, Decision, TaskHistory, history};
 pub use import::{ImportDocument, ImportRequest, import};
 pub use list::{FlowNow, TaskDetails, TaskFilter, TaskList, list, show};
 
@@ -30,6 +33,14 @@ pub struct TaskDocument {
     pub status: String,
     /// Whether the change was only reported, because an agent asked for it.
     pub reported: bool,
+}
+
+/// Tasks as an answer: what a command that changes several prints with `--json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskDocuments {
+    /// In the order in which they were named.
+    pub tasks: Vec<TaskDocument>,
 }
 
 /// What an agent reported of a task that cannot be looked at from inside its run.
@@ -54,6 +65,8 @@ impl TaskDocument {
 pub enum TaskError {
     #[error("a rejection needs a comment: it is all that the next run is told")]
     NoComment,
+    #[error("the answer is empty")]
+    NoAnswer,
     #[error("unknown {what} `{word}`")]
     UnknownWord { what: &'static str, word: String, near: Option<String>, known: Vec<String> },
     #[error("the key `{key}` is used twice")]

@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Approve(commands::decide::ApproveArgs),
     /// Send a task that waits for your decision back, and say why
     Reject(commands::decide::RejectArgs),
+    /// Let blocked tasks continue, and answer what they asked: the same as `task unblock`
+    Unblock(commands::task::change::UnblockArgs),
     /// Give a task up: the same as `task cancel`
     #[command(after_help = "Example: rehearsal cancel k3f")]
     Cancel(commands::task::change::OneTask),
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Promote(commands::promote::PromoteArgs),
     /// Show where everything stands
     Status(commands::status::StatusArgs),
+    /// List workers: whether each is alive, and its tasks
+    Workers(commands::workers::WorkersArgs),
     /// Show what an agent did in a run
     Logs(commands::logs::LogsArgs),
     /// Say why a task is not moving

@@ -34,6 +34,7 @@ pub(crate) mod task;
 pub(crate) mod test;
 pub(crate) mod why;
 pub(crate) mod work;
+pub(crate) mod workers;
 
 use std::pin::Pin;
 
@@ -69,6 +70,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Resume(args) => wait_for(Box::pin(lane::resume(args, &context))),
         Command::Approve(args) => wait_for(Box::pin(decide::approve(args, &context))),
         Command::Reject(args) => wait_for(Box::pin(decide::reject(args, &context))),
+        Command::Unblock(args) => wait_for(Box::pin(task::change::unblock(args, &context))),
         Command::Cancel(args) => wait_for(Box::pin(task::change::cancel(args, &context))),
         Command::Retry(args) => wait_for(Box::pin(task::change::retry(args, &context))),
         Command::Gc(args) => wait_for(Box::pin(gc::run(args, &context))),
@@ -79,6 +81,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Promote(args) => wait_for(Box::pin(promote::run(args, &context))),
         Command::Rehearse(args) => rehearse::run(&args, &context),
         Command::Eval(command) => wait_for(Box::pin(eval::run(command, &context))),
+        Command::Workers(args) => wait_for(Box::pin(workers::run(args, &context))),
         Command::Status(args) => wait_for(Box::pin(status::run(args, &context))),
         Command::Logs(args) => wait_for(Box::pin(logs::run(args, &context))),
         Command::Why(args) => wait_for(Box::pin(why::run(args, &context))),

@@ -1,5 +1,6 @@
 //! What every command has at hand.
 
+use std::io::IsTerminal;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use rehearsal_agent::environment::Variables;
 use rehearsal_app::caller::Caller;
 use rehearsal_app::file::read_input;
 use rehearsal_app::project::Project;
+use rehearsal_core::{Person, Via};
 use rehearsal_engine::SystemClock;
 
 use crate::error::CliError;
@@ -42,6 +44,7 @@ impl Context {
             directory,
             environment: variables(),
             clock: Arc::new(SystemClock),
+            person: person(),
             is_below_agent: rehearsal_process::is_below_agent(),
         };
         Ok(Self { ui, caller })
@@ -51,6 +54,28 @@ impl Context {
     pub(crate) fn project(&self) -> Result<Project, CliError> {
         Ok(Project::open(self)?)
     }
+}
+
+/// Who calls: the account that the kernel knows, not what the environment says.
+fn person() -> Person {
+    let user = rustix::process::getuid().as_raw();
+    let accounts = fs_err::read_to_string("/etc/passwd").unwrap_or_default();
+    let host = fs_err::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let via = if std::io::stdin().is_terminal() { Via::Terminal } else { Via::NoTerminal };
+    Person {
+        name: account_name(&accounts, user).unwrap_or_else(|| format!("uid {user}")),
+        host: host.trim().to_owned(),
+        via,
+    }
+}
+
+/// The name of a user in the system's list, `name:password:uid:…`.
+fn account_name(accounts: &str, user: u32) -> Option<String> {
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, _, id) = (fields.next()?, fields.next()?, fields.next()?);
+        (id.parse() == Ok(user)).then(|| name.to_owned())
+    })
 }
 
 /// The path of this binary.

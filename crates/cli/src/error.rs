@@ -9,6 +9,7 @@ mod work;
 
 use std::fmt::Write as _;
 
+use rehearsal_app::command_line::quote;
 use rehearsal_core::{IdError, SourceError};
 use rehearsal_engine::prompt::PromptError;
 use rehearsal_engine::{LockError, TesterError, WorkError};
@@ -273,10 +274,10 @@ impl From<CommitError> for CliError {
                 this.hint(format!("did you mean `{near}`?"))
             }
             CommitError::UnknownSession { name, .. } => {
-                this.hint(format!("make it with `rehearsal session new {name}`"))
+                this.hint(format!("make it with `rehearsal session new {}`", quote(name.as_str())))
             }
             CommitError::SessionExists { name } => {
-                this.hint(format!("look at it with `rehearsal session show {name}`"))
+                this.hint(format!("look at it with `rehearsal session show {}`", quote(name.as_str())))
             }
             CommitError::Refused { refusal: Refusal::Ended { task, .. }, .. } => {
                 this.hint(format!("`rehearsal task retry {task}` begins it anew"))

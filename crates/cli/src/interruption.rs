@@ -8,7 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::ui::Ui;
+
+/// Prints a line; on a terminal it does not disturb what moves there.
+pub(crate) type Aside = Box<dyn Fn(&str) + Send>;
 
 /// What a command makes of signals.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +54,7 @@ pub(crate) fn signalled() -> std::io::Result<impl Future<Output = Exit>> {
     })
 }
 
-pub(crate) fn listen(stop: StopSwitch, manners: Manners, ui: Ui) -> Result<Interruption, CliError> {
+pub(crate) fn listen(stop: StopSwitch, manners: Manners, aside: Aside) -> Result<Interruption, CliError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -61,10 +63,10 @@ pub(crate) fn listen(stop: StopSwitch, manners: Manners, ui: Ui) -> Result<Inter
     let listener = tokio::spawn(async move {
         loop {
             tokio::select! {
-                _ = interrupt.recv() => stop_gently(&stop, manners, ui),
+                _ = interrupt.recv() => stop_gently(&stop, manners, &aside),
                 _ = terminate.recv() => {
                     flag.store(true, Ordering::SeqCst);
-                    if manners.kill_drains { stop_gently(&stop, manners, ui) } else { stop_now(&stop) }
+                    if manners.kill_drains { stop_gently(&stop, manners, &aside) } else { stop_now(&stop) }
                 }
                 // Whoever watched it is gone, and with it the way to stop it.
                 _ = hangup.recv() => {
@@ -77,11 +79,11 @@ pub(crate) fn listen(stop: StopSwitch, manners: Manners, ui: Ui) -> Result<Inter
     Ok(Interruption { terminated, listener })
 }
 
-fn stop_gently(stop: &StopSwitch, manners: Manners, ui: Ui) {
+fn stop_gently(stop: &StopSwitch, manners: Manners, aside: &Aside) {
     if stop.after_iteration.is_cancelled() {
         return stop.now.cancel();
     }
-    ui.aside(manners.first);
+    aside(manners.first);
     stop.after_iteration.cancel();
 }
 

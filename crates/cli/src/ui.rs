@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 pub(crate) use rehearsal_app::text::{harmless, one_line};
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The version of every `--json` document. It grows when a field changes its meaning or goes away.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -113,6 +115,60 @@ pub(crate) fn raw_err(bytes: &[u8]) {
 /// Text in a style.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// How many columns of a terminal a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// Text in at most this many columns of a terminal, on one line.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    let line = harmless(text.lines().next().unwrap_or_default());
+    if columns(&line) <= width {
+        return line;
+    }
+    let mut used = 0;
+    let kept = line.chars().take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used < width
+    });
+    let kept: String = kept.collect();
+    if width == 0 { String::new() } else { format!("{}…", kept.trim_end()) }
+}
+
+/// A line of a terminal: one that is too wide is cut, and loses its styles.
+pub(crate) fn fit_styled(text: &str, width: usize) -> String {
+    let plain = strip_str(text).to_string();
+    if columns(&plain) <= width { text.to_owned() } else { fit(&plain, width) }
+}
+
+/// Breaks text at words, so that no line is wider than a terminal. The lines after the first are indented.
+pub(crate) fn wrap(text: &str, width: usize) -> String {
+    const INDENT: &str = "    ";
+    let (mut lines, mut used) = (String::new(), 0);
+    for (number, word) in text.split(' ').enumerate() {
+        let needed = columns(&strip_str(word).to_string());
+        if number == 0 {
+            used = needed;
+        } else if used + 1 + needed <= width {
+            lines.push(' ');
+            used += 1 + needed;
+        } else {
+            lines.push('\n');
+            lines.push_str(INDENT);
+            used = INDENT.len() + needed;
+        }
+        lines.push_str(word);
+    }
+    lines
+}
+
+/// The columns and rows of the terminal that standard error is.
+pub(crate) fn terminal_size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    size.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Columns under headings, aligned. Widths count characters, not styles, so cells are plain text.

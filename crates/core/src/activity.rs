@@ -65,6 +65,18 @@ pub enum Activity {
     },
 }
 
+/// A line of a run's log: what the agent did, and when we heard of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ActivityLine {
+    /// When; none in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// What.
+    #[serde(flatten)]
+    pub activity: Activity,
+}
+
 /// Tokens of a run. Unknown is not zero: a driver that is told nothing leaves the whole thing out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

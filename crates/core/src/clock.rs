@@ -35,6 +35,10 @@ impl fmt::Display for Timestamp {
 pub trait Clock: Send + Sync {
     /// The present moment.
     fn now(&self) -> Timestamp;
+    /// The time since a fixed moment, on a clock that nobody sets: durations are measured with it. A virtual clock is never set.
+    fn monotonic(&self) -> Duration {
+        self.now().since(Timestamp(0))
+    }
     /// Returns once `until` is reached; at once when it is past.
     async fn sleep_until(&self, until: Timestamp);
 

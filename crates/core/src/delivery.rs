@@ -78,10 +78,25 @@ pub struct PendingSteps {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Feedback {
-    /// Who says it: a step's name, or `review`.
+    /// Who says it: a step's name, `review`, or a person who answered.
     pub from: String,
     /// What.
     pub text: String,
+}
+
+impl Feedback {
+    /// Who says an answer, as prompts show it.
+    const PERSON: &str = "a person";
+
+    /// A person's answer to what a task waited for.
+    pub fn answer(text: &str) -> Self {
+        Self { from: Self::PERSON.to_owned(), text: text.trim().to_owned() }
+    }
+
+    /// Whether it is such an answer.
+    pub fn is_answer(&self) -> bool {
+        self.from == Self::PERSON
+    }
 }
 
 /// Why a step is not done.

@@ -1,5 +1,7 @@
 //! The one log. Every change of state is one of these, written in the transaction that makes the change.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::transition::TaskInput;
@@ -22,13 +24,48 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// A person who gave a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Person {
+    /// The name of their account.
+    pub name: String,
+    /// The machine.
+    pub host: String,
+    /// How.
+    pub via: Via,
+}
+
+/// How a person gave a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    /// At a terminal.
+    Terminal,
+    /// From a script or another program.
+    NoTerminal,
+}
+
+impl fmt::Display for Person {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let via = match self.via {
+            Via::Terminal => "terminal",
+            Via::NoTerminal => "no terminal",
+        };
+        write!(f, "{}@{} ({via})", self.name, self.host)
+    }
+}
+
 /// Who made something happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
-    /// Someone at a command line.
+    /// Someone of whom nothing more is known: in the log of older versions, and where nobody in particular asked.
     User,
+    /// Someone at a command line.
+    Person(Person),
     /// A process that works through tasks.
     Worker(WorkerId),
     /// An agent, through the report of its run.
@@ -121,5 +158,20 @@ impl EventKind {
             Self::LaneFreed { .. } => "lane_freed",
             Self::TestsRan { .. } => "tests_ran",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_actors_of_older_logs_can_be_read() {
+        let read = |text| serde_json::from_str::<Actor>(text).unwrap();
+        assert_eq!(read(r#""user""#), Actor::User);
+        let person = Person { name: "ada".into(), host: "engine".into(), via: Via::NoTerminal };
+        let written = serde_json::to_string(&Actor::Person(person.clone())).unwrap();
+        assert_eq!(written, r#"{"person":{"name":"ada","host":"engine","via":"no_terminal"}}"#);
+        assert_eq!(read(&written), Actor::Person(person));
     }
 }

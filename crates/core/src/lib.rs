@@ -45,11 +45,13 @@ pub mod transition;
 pub mod vendor;
 pub mod yaml;
 
-pub use activity::{Activity, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape};
+pub use activity::{
+    Activity, ActivityLine, Denial, Tokens, WireEnd, WireError, WireErrorKind, WireReport, WireShape,
+};
 pub use clock::{Clock, Timestamp, Turn, VirtualClock};
 pub use damage::{Damage, FileList};
 pub use delivery::{Delivery, Feedback, PendingSteps, PullRequestRef, RedVerdict, StepFailure};
-pub use event::{Actor, Event, EventKind};
+pub use event::{Actor, Event, EventKind, Person, Via};
 pub use evidence::{
     Commit, Evidence, GitFacts, ReportedDecision, ReportedTask, ResultFile, ResultFileError, ResultOutcome,
     RunReport, Stop, Verdict, judge,

@@ -1,10 +1,12 @@
 //! One execution of an agent for a task.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, Commit, Exit, Fence, Notice, Outcome, Promise, RunId, SessionName, TaskId, Timestamp, Tokens,
-    Verdict, WorkerId,
+    AgentName, Commit, Denial, Exit, Fence, Notice, Outcome, Promise, RunId, SessionName, TaskId, Timestamp,
+    Tokens, Verdict, WorkerId,
 };
 
 /// One attempt: what began it and, once over, how it ended.
@@ -69,6 +71,12 @@ pub struct RunEnd {
     /// What it said last: its beginning and its end, where it is long. Tasks that depend on this one are told it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
+    /// The model that answered, if the agent reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tool calls that its permission rules refused; the first few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
     /// Tries it took, when transient failures were tried again.
     pub tries: u32,
     /// What a person should know of it.
@@ -76,6 +84,9 @@ pub struct RunEnd {
     pub notices: Vec<Notice>,
     /// When it was over.
     pub ended_at: Timestamp,
+    /// How long it took, on a clock that nobody sets; none if the worker that started it died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 impl RunEnd {
@@ -92,10 +103,18 @@ impl RunEnd {
             commits: Vec::new(),
             files_changed: Vec::new(),
             said: String::new(),
+            model: None,
+            denials: Vec::new(),
             tries: 1,
             notices: Vec::new(),
             ended_at,
+            took_ms: None,
         }
+    }
+
+    /// How long the run took that began then. The times of day are the second choice: somebody may have set the clock.
+    pub fn took(&self, started_at: Timestamp) -> Duration {
+        self.took_ms.map_or_else(|| self.ended_at.since(started_at), Duration::from_millis)
     }
 }
 

@@ -124,6 +124,11 @@ pub enum TaskInput {
     },
     /// What it waited for is there.
     Unblock,
+    /// A person answers what it waited for. The next run reads the answer in place of what was said before.
+    Answer {
+        /// The answer.
+        text: String,
+    },
     /// It is done.
     Finish,
     /// It will not be done.
@@ -299,6 +304,7 @@ pub fn transition(task: &Task, input: &TaskInput, flow: &Flow, now: Timestamp) -
                 Standing::Waiting(Wait { wait_for: WaitFor::Human, reason: reason.clone(), until: None });
         }
         TaskInput::Unblock => unblock(&mut next, flow)?,
+        TaskInput::Answer { text } => answer(&mut next, text, flow)?,
         TaskInput::Finish => {
             refuse_ended(task)?;
             release_claim(&mut next);
@@ -526,6 +532,12 @@ fn unblock(task: &mut Task, flow: &Flow) -> Result<(), Refusal> {
             move_to(task, &back, flow);
         }
     }
+    Ok(())
+}
+
+fn answer(task: &mut Task, text: &str, flow: &Flow) -> Result<(), Refusal> {
+    unblock(task, flow)?;
+    task.feedback = Some(Feedback::answer(text));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rehearsal_core::{Clock, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The system's time. The one place of the program that reads it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +18,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp(0).plus(since)
+    }
+
+    fn monotonic(&self) -> Duration {
+        let now = clock_gettime(ClockId::Monotonic);
+        Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
     }
 
     async fn sleep_until(&self, until: Timestamp) {

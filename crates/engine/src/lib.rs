@@ -34,10 +34,10 @@ pub use lock::{LockError, LoopLock};
 pub use stop::StopSwitch;
 
 pub use worker::{
-    Landing, LeftWork, LeftWorkError, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction, Role, Roles,
-    SessionPolicy, SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions, WorkReporter,
-    WorkSummary, Worker, Workspace, forget_dead_workers, is_in_checkout, left_runs, left_work,
-    open_patiently,
+    Landing, LeftWork, LeftWorkError, LocalWorker, Moment, Moments, Outlet, Policy, QueuePolicy, Reaction,
+    Role, Roles, SessionPolicy, SessionStart, Undisturbed, WorkEnd, WorkError, WorkEvent, WorkOptions,
+    WorkReporter, WorkSummary, Worker, Workspace, forget_dead_workers, has_died, is_in_checkout, left_runs,
+    left_work, open_patiently, workers_here,
 };
 
 pub use tester::{ChangedSince, Choice, Tested, TestedProject, Tester, TesterError, Wanted};

@@ -9,6 +9,8 @@ use serde::Serialize;
 use crate::findings::last_words;
 
 const FILE: &str = "outcome.json";
+/// More are in the run's files.
+const DENIALS_KEPT: usize = 20;
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -65,8 +67,11 @@ pub(crate) fn end_of(report: &RunReport, ended_at: Timestamp) -> RunEnd {
         commits: git.commits,
         files_changed: git.files_changed,
         said: last_words(&wire.final_text),
+        model: wire.model.clone(),
+        denials: wire.denials.iter().take(DENIALS_KEPT).cloned().collect(),
         tries: report.tries,
         notices: report.warnings.clone(),
         ended_at,
+        took_ms: None,
     }
 }

@@ -6,7 +6,7 @@ mod check;
 
 use minijinja::value::merge_maps;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
-use rehearsal_core::{Oid, Outcome, ProgressEntry, Session, Task};
+use rehearsal_core::{Feedback, Oid, Outcome, ProgressEntry, Session, Task};
 use serde::Serialize;
 
 use crate::findings::Finding;
@@ -192,6 +192,8 @@ fn view<'a>(task: &'a Task, current: &Task) -> TaskView<'a> {
             .last_outcome
             .as_ref()
             .filter(|outcome| **outcome != Outcome::Done)
+            // The question that a person has answered.
+            .filter(|_| !task.feedback.as_ref().is_some_and(Feedback::is_answer))
             .map(Outcome::to_string),
         current: task.id == current.id,
     }

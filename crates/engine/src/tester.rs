@@ -8,11 +8,12 @@ mod remember;
 pub(crate) use remember::directory as directory_for_output;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::environment::{Variables, tool_environment};
 use rehearsal_core::config::{ProjectAccess, SandboxLevel, SandboxSettings, TestingSettings};
-use rehearsal_core::{BoxFuture, Clock, Timestamp};
+use rehearsal_core::{BoxFuture, Clock};
 use rehearsal_sandbox::{Demand, Network, ProjectMode};
 use rehearsal_store::{Store, StoreError};
 use rehearsal_testing::{
@@ -128,10 +129,10 @@ impl Tester {
             let tree = WorkingTree::read(&self.root).await.ok();
             let Choice { projects: to_run, not_run, mut notes } =
                 self.choose(&request, wanted.affected.as_ref(), tree.as_ref(), cancel).await?;
-            let began = self.clock.now();
+            let (began, began_monotonic) = (self.clock.now(), self.clock.monotonic());
             let spawner = self.spawner();
             let mut run = rehearsal_testing::run_projects(&request, &to_run, &spawner, watcher, cancel).await;
-            self.clock_in(&mut run.projects, began);
+            self.clock_in(&mut run.projects, began_monotonic);
             let ran = Ran { request: &request, projects: &to_run, tree: tree.as_ref(), began };
             self.remember(&run.projects, &ran, &mut notes).await;
             let reports: Vec<TestReport> =
@@ -154,8 +155,9 @@ impl Tester {
     }
 
     /// In a rehearsal no time passes, however long it takes: else its log would be another one each time.
-    fn clock_in(&self, reports: &mut [TestReport], began: Timestamp) {
-        let elapsed = u64::try_from(self.clock.now().since(began).as_millis()).unwrap_or(u64::MAX);
+    fn clock_in(&self, reports: &mut [TestReport], began: Duration) {
+        let elapsed = self.clock.monotonic().saturating_sub(began);
+        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         for report in reports {
             report.duration = report.duration.min(elapsed);
             for test in &mut report.tests {

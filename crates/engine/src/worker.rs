@@ -54,7 +54,7 @@ pub use event::{SessionStart, WorkEnd, WorkEvent, WorkSummary};
 pub use moment::{Moment, Moments, Reaction, Undisturbed};
 pub use options::{Landing, Outlet, Policy, QueuePolicy, SessionPolicy, WorkOptions, Workspace};
 pub use patient::open_patiently;
-pub use recover::{forget_dead_workers, is_in_checkout, left_runs};
+pub use recover::{LocalWorker, forget_dead_workers, has_died, is_in_checkout, left_runs, workers_here};
 
 /// Told of everything that happens in a worker. Must not block.
 pub type WorkReporter = Arc<dyn Fn(WorkEvent) + Send + Sync>;

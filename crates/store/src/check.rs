@@ -29,6 +29,7 @@ pub(crate) fn task_input(input: &TaskInput) -> Result<(), CommitError> {
     match input {
         TaskInput::Edit { edit } => task_edit(edit),
         TaskInput::Block { reason } => length("the reason", reason, LONGEST_LINE),
+        TaskInput::Answer { text } => length("the answer", text, LONGEST_TEXT),
         TaskInput::Decide { comment, .. } => length("the comment", comment, LONGEST_TEXT),
         TaskInput::Claim { .. }
         | TaskInput::TakeOver { .. }

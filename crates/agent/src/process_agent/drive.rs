@@ -2,9 +2,10 @@
 
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rehearsal_core::{Activity, Budget, Notice, Stop, TimeLimit, WireReport};
+use rehearsal_core::{Activity, Budget, Clock, Notice, Stop, TimeLimit, WireReport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
@@ -66,6 +67,7 @@ impl Drive {
         files: RunFiles,
         redactor: Redactor,
         watch: Watch,
+        clock: Arc<dyn Clock>,
         graces: Graces,
     ) -> Self {
         let now = Instant::now();
@@ -74,6 +76,7 @@ impl Drive {
             files,
             redactor,
             watch,
+            clock,
             budget: request.budget,
             over_budget: None,
             calls: Calls::within(request.calls),
@@ -322,6 +325,7 @@ struct Ears {
     files: RunFiles,
     redactor: Redactor,
     watch: Watch,
+    clock: Arc<dyn Clock>,
     budget: Budget,
     over_budget: Option<String>,
     calls: Calls,
@@ -379,7 +383,7 @@ impl Ears {
                 self.told_before -= 1;
                 continue;
             }
-            let written = self.files.activity.activity(&activity);
+            let written = self.files.activity.activity(&activity, self.clock.now());
             self.note(written);
             (self.watch)(activity);
         }
@@ -426,7 +430,7 @@ fn over_budget(budget: Budget, tokens: u64, cost_usd: Option<f64>) -> Option<Str
 
 #[cfg(test)]
 mod tests {
-    use rehearsal_core::{Exit, Outcome};
+    use rehearsal_core::{Exit, Outcome, Timestamp, VirtualClock};
 
     use super::*;
     use crate::process_agent::files::OutputLog;
@@ -461,8 +465,9 @@ mod tests {
         let mut files = RunFiles::create(&run_dir, "", &redactor).unwrap();
         files.stdout = OutputLog::on_full_disk(&redactor);
         let (request, graces) = (crate::request::tests::request(), Graces::default());
-        let watch: Watch = std::sync::Arc::new(|_| {});
-        let mut drive = Drive::new(&request, Box::new(Silent), files, redactor, watch, graces);
+        let watch: Watch = Arc::new(|_| {});
+        let clock = Arc::new(VirtualClock::starting_at(Timestamp(0)));
+        let mut drive = Drive::new(&request, Box::new(Silent), files, redactor, watch, clock, graces);
         drive.hear(Ear::Stdout, b"hello\n");
         let path = "/dev/full".to_owned();
         assert_eq!(drive.stop, Some(Stop::Hindered(Outcome::DiskFull { path: path.clone() })));

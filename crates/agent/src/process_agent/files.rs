@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rehearsal_core::{Activity, Notice};
+use rehearsal_core::{Activity, ActivityLine, Notice, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::hindrance::{Hindrance, is_disk_full};
@@ -267,15 +267,12 @@ impl LogFile {
     }
 
     /// Appends an activity as a line. What a tool was called with stands in the agent's output already.
-    pub(super) fn activity(&mut self, activity: &Activity) -> Result<(), LogTrouble> {
-        let line = match activity {
-            Activity::ToolCalled { tool, detail, arguments: Some(_) } => {
-                let (tool, detail) = (tool.clone(), detail.clone());
-                serde_json::to_vec(&Activity::ToolCalled { tool, detail, arguments: None })
-            }
-            activity => serde_json::to_vec(activity),
-        };
-        let Ok(mut line) = line else {
+    pub(super) fn activity(&mut self, activity: &Activity, at: Timestamp) -> Result<(), LogTrouble> {
+        let mut activity = activity.clone();
+        if let Activity::ToolCalled { arguments, .. } = &mut activity {
+            *arguments = None;
+        }
+        let Ok(mut line) = serde_json::to_vec(&ActivityLine { at: Some(at), activity }) else {
             return Ok(());
         };
         line.push(b'\n');

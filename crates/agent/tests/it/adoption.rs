@@ -105,9 +105,8 @@ async fn the_next_worker_hears_every_line_once_and_all_that_the_agent_did() {
     lines.push("half of a line".to_owned());
     lines.extend((1..=1000).map(|n| format!("after {n}")));
     assert_eq!(bench.file("stdout.log").lines().collect::<Vec<_>>(), lines);
-    let activities: Vec<String> =
-        lines.iter().map(|line| format!(r#"{{"type":"text","text":"{line}"}}"#)).collect();
-    assert_eq!(bench.file("activity.jsonl").lines().collect::<Vec<_>>(), activities);
+    let activities: Vec<Activity> = lines.iter().map(|line| Activity::Text { text: line.clone() }).collect();
+    assert_eq!(bench.logged(), activities);
     assert_eq!(bench.told(), lines[1000..], "what was told before is not told again");
     let text = &report.evidence.wire.final_text;
     assert_eq!(text.lines().collect::<Vec<_>>(), lines, "the report has all of it");

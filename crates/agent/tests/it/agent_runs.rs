@@ -29,7 +29,7 @@ async fn a_run_is_written_down_from_prompt_to_outcome() {
     assert_eq!(bench.file("prompt.md"), "do it");
     assert_eq!(bench.file("stdout.log"), "got: do it\n<promise>COMPLETE</promise>\n");
     assert_eq!(bench.file("stderr.log"), "oops\n");
-    assert_eq!(bench.file("activity.jsonl").lines().next(), Some(r#"{"type":"text","text":"got: do it"}"#));
+    assert_eq!(bench.logged().first(), Some(&text("got: do it")));
     assert_eq!(*bench.seen.lock().unwrap(), [text("got: do it"), text("<promise>COMPLETE</promise>")]);
     let mut files: Vec<String> = std::fs::read_dir(&bench.request.run_dir)
         .unwrap()

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rehearsal_agent::{
     Agent, Confinement, Containment, Graces, Permission, ProcessAgent, RunReport, RunRequest, Watch,
 };
-use rehearsal_core::{Activity, Budget, RunId, TaskId, Timestamp, VirtualClock};
+use rehearsal_core::{Activity, ActivityLine, Budget, RunId, TaskId, Timestamp, VirtualClock};
 use rehearsal_process::{Launcher, ProcessId, RUN_ID_VARIABLE, SHIM_ARGUMENT, SpawnSpec};
 use tokio_util::sync::CancellationToken;
 
@@ -93,6 +93,13 @@ impl Bench {
         let graces = Graces { terminate: FOR_EVER, linger: FOR_EVER };
         let (cancel, seen) = (CancellationToken::new(), Arc::default());
         Self { _dir: dir, root, run, request, ours, graces, confinement: None, cancel, seen }
+    }
+
+    /// What is in the run's log of activities.
+    pub(crate) fn logged(&self) -> Vec<Activity> {
+        let text = self.file("activity.jsonl");
+        let line = |line| serde_json::from_str::<ActivityLine>(line).unwrap().activity;
+        text.lines().map(line).collect()
     }
 
     pub(crate) fn file(&self, name: &str) -> String {

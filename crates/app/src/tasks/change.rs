@@ -3,7 +3,7 @@
 use rehearsal_agent::result_file::ReportLine;
 use rehearsal_core::transition::TaskInput;
 use rehearsal_core::{Budget, Lane, Priority, RunId, Standing, Task, TaskEdit, Wait, WaitFor};
-use rehearsal_store::{Change, RunQuery, Scope, Store, StoreError};
+use rehearsal_store::{Change, Committed, RunQuery, Scope, Store, StoreError};
 
 use super::add::whole_ids;
 use super::{TaskDocument, TaskError, TaskReport, only_task};
@@ -64,15 +64,32 @@ pub async fn block(caller: &Caller, task: &str, reason: String) -> Result<Noted,
     report_or_change(caller, task, &line, TaskInput::Block { reason }).await
 }
 
-/// Lets a blocked task continue.
-pub async fn unblock(project: &Project, task: &str) -> Result<Changed, TaskError> {
-    let store = project.store().await?;
-    let resume = vendor_limit(&*store, &store.find_task(task).await?).await?;
-    let changed = change(project, task, TaskInput::Unblock).await?;
-    if let Some(lane) = resume {
-        project.commit(vec![Change::FreeLane { lane }]).await?;
+/// Lets blocked tasks continue, all or none; an answer goes into their next prompts.
+pub async fn unblock(
+    project: &Project,
+    tasks: &[String],
+    answer: Option<String>,
+) -> Result<Vec<Changed>, TaskError> {
+    project.caller.may_decide()?;
+    if answer.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(TaskError::NoAnswer);
     }
-    Ok(changed)
+    let store = project.store().await?;
+    let mut changes = Vec::new();
+    let mut before: Vec<Task> = Vec::new();
+    for prefix in tasks {
+        let task = store.find_task(prefix).await?;
+        if before.iter().any(|named| named.id == task.id) {
+            continue;
+        }
+        let input = answer.clone().map_or(TaskInput::Unblock, |text| TaskInput::Answer { text });
+        changes.push(Change::ChangeTask { id: task.id.clone(), input });
+        let lane = vendor_limit(&*store, &task).await?.map(|lane| Change::FreeLane { lane });
+        changes.extend(lane.filter(|free| !changes.contains(free)));
+        before.push(task);
+    }
+    let committed = project.commit(changes).await?.into_iter().filter_map(Committed::task);
+    Ok(before.into_iter().zip(committed).map(|(before, after)| Changed::of(before, after)).collect())
 }
 
 /// The agent that is paused because this task met a limit of its vendor: who lets the task continue wants it to be tried.
@@ -168,9 +185,15 @@ async fn change(project: &Project, task: &str, input: TaskInput) -> Result<Chang
     let before = project.store().await?.find_task(task).await?;
     let change = Change::ChangeTask { id: before.id.clone(), input };
     let task = only_task(project.commit(vec![change]).await?)?;
-    let superseded = match before.standing {
-        Standing::Claimed(claim) if task.fence != before.fence => Some(claim.run),
-        _ => None,
-    };
-    Ok(Changed { document: TaskDocument::new(task), superseded })
+    Ok(Changed::of(before, task))
+}
+
+impl Changed {
+    fn of(before: Task, after: Task) -> Self {
+        let superseded = match before.standing {
+            Standing::Claimed(claim) if after.fence != before.fence => Some(claim.run),
+            _ => None,
+        };
+        Self { document: TaskDocument::new(after), superseded }
+    }
 }

@@ -10,6 +10,7 @@ use rehearsal_store::{RunQuery, Scope, StatusFilter, Store, TaskQuery};
 use serde::Serialize;
 
 use super::TaskError;
+use super::history::{Decision, last_decision};
 use crate::project::{Project, ProjectError};
 
 /// Which tasks to list.
@@ -55,6 +56,8 @@ pub struct TaskDetails {
     pub lease_until: Option<Timestamp>,
     /// Its runs, newest first.
     pub runs: Vec<Run>,
+    /// What a person decided last.
+    pub decision: Option<Decision>,
     /// The flow, as it was when the task was added.
     #[serde(skip)]
     pub flow: Arc<Flow>,
@@ -146,6 +149,7 @@ pub async fn show(project: &Project, task: &str) -> Result<TaskDetails, ProjectE
         status: task.status().to_owned(),
         lease_until: lease_of(&task, &*store, project).await?,
         runs: store.runs(&query).await?,
+        decision: last_decision(&*store, &task.id).await?,
         flow: store.flow(&task.flow_version).await?,
         flow_now: flow_now(&task, project),
         task,

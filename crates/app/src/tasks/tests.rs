@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use rehearsal_agent::environment::Variables;
 use rehearsal_agent::result_file::read_report;
-use rehearsal_core::{NewSession, SessionName, Timestamp, VirtualClock};
+use rehearsal_core::{NewSession, Person, SessionName, Timestamp, Via, VirtualClock};
 
 use super::*;
 use crate::caller::Caller;
@@ -28,7 +28,13 @@ impl Scene {
         let clock = Arc::new(VirtualClock::starting_at(Timestamp(1_000)));
         let data = ("XDG_DATA_HOME".to_owned(), root.join("data").into_string());
         let environment = Variables::from([data]);
-        let person = Caller { directory: root, environment, clock, is_below_agent: false };
+        let person = Caller {
+            directory: root,
+            environment,
+            clock,
+            person: Person { name: "ada".into(), host: "engine".into(), via: Via::NoTerminal },
+            is_below_agent: false,
+        };
         Self { person, _directory: directory }
     }
 
@@ -72,7 +78,7 @@ async fn an_agent_cannot_decide_for_a_person() {
     for refused in [
         approve(&project, &task, String::new()).await,
         reject(&project, &task, "no".into()).await,
-        unblock(&project, &task).await,
+        unblock(&project, std::slice::from_ref(&task), None).await.map(|mut tasks| tasks.remove(0)),
         cancel(&project, &task).await,
         retry(&project, &task).await,
         edit(&project, &task, EditRequest::default()).await,

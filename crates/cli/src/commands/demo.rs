@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
+use rehearsal_app::command_line::quote;
 use rehearsal_app::places::scratch;
 use rehearsal_app::project::Project;
 use rehearsal_app::session_loop::LoopRequest;
@@ -213,7 +214,8 @@ async fn show(
     ui.say("  rehearsal run work");
     match &args.keep {
         Some(directory) => ui.say(format!(
-            "\nThe scratch repository is in {directory}: try `rehearsal --repo {directory} runs list` there."
+            "\nThe scratch repository is in {directory}: try `rehearsal --repo {} runs list` there.",
+            quote(directory.as_str()),
         )),
         None => ui.say("\n`rehearsal demo --keep DIR` keeps the scratch repository to look around in."),
     }

@@ -1,6 +1,7 @@
 //! `pause` and `resume`: lanes that stand still.
 
 use clap::Args;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::lanes;
 use rehearsal_core::config::HumanDuration;
 use rehearsal_core::{Lane, Timestamp};
@@ -79,7 +80,7 @@ fn in_words(lane: &Lane) -> String {
 }
 
 fn argument(lane: &Lane) -> String {
-    if *lane == Lane::All { String::new() } else { format!(" {lane}") }
+    if *lane == Lane::All { String::new() } else { format!(" {}", quote(&lane.to_string())) }
 }
 
 /// From now on for so long, or a moment: with a zone, or in the user's.

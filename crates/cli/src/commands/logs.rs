@@ -1,4 +1,4 @@
-//! `logs RUN [--follow]`.
+//! `logs RUN|TASK [--follow]`.
 
 use clap::Args;
 use rehearsal_app::logs::{self, LOOK_EVERY, LogKind, LogLine};
@@ -8,15 +8,18 @@ use super::Done;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::ui::{BOLD, DIM, ODD, Ui, harmless, one_line, styled};
+use crate::words;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   rehearsal logs 7qm
+  rehearsal logs k3f            # the newest run of task k3f
   rehearsal logs 7qm --follow
   rehearsal logs 7qm --raw | less")]
 pub(crate) struct LogsArgs {
-    /// The run's id, or a unique prefix of it
-    run: String,
+    /// A run, or a task for its newest run; a unique prefix of the id is enough
+    #[arg(value_name = "RUN|TASK")]
+    id: String,
     /// Go on until the run is over
     #[arg(long, short)]
     follow: bool,
@@ -34,11 +37,11 @@ pub(crate) async fn run(args: LogsArgs, context: &Context) -> Done {
         (_, true) => LogKind::Stderr,
         _ => LogKind::Activity,
     };
-    let mut log = logs::open(&context.project()?, &args.run, kind, args.follow).await?;
+    let mut log = logs::open(&context.project()?, &args.id, kind, args.follow).await?;
     loop {
         let over = !args.follow || log.is_over().await?;
         match kind {
-            LogKind::Activity => log.activities(|activity| show(activity, context.ui))?,
+            LogKind::Activity => log.activities(|line| show(line, context.ui))?,
             LogKind::Stdout | LogKind::Stderr => log.copy(&mut std::io::stdout().lock())?,
         }
         if over {
@@ -54,9 +57,13 @@ pub(crate) async fn run(args: LogsArgs, context: &Context) -> Done {
     }
 }
 
-fn show(activity: Activity, ui: Ui) {
-    ui.say(in_words(&activity));
-    ui.document(LogLine { activity });
+fn show(line: LogLine, ui: Ui) {
+    let text = in_words(&line.activity);
+    match line.at {
+        Some(at) => ui.say(format!("{} {text}", styled(DIM, words::clock(at)))),
+        None => ui.say(text),
+    }
+    ui.document(line);
 }
 
 /// An activity in a line.

@@ -4,6 +4,7 @@ mod approval;
 
 use camino::Utf8PathBuf;
 use clap::Args;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::file::{FileError, read_text};
 use rehearsal_app::plan::{self, AddedTask, Planner};
 use rehearsal_app::project::Project;
@@ -150,7 +151,9 @@ async fn add_and_work(
         let (worked, end) = work::until_idle(&added.session, project, context).await?;
         (document.work, exit) = (Some(worked), end);
     } else {
-        context.ui.say(format!("next: rehearsal work --session {} --until-idle", added.session));
+        context
+            .ui
+            .say(format!("next: rehearsal work --session {} --until-idle", quote(added.session.as_str())));
     }
     context.ui.document(document);
     Ok(exit)
@@ -207,7 +210,10 @@ fn shown(plan: &Plan) -> String {
 
 /// The command that approves a kept plan.
 fn approve(kept: &str, args: &PlanArgs) -> String {
-    let session = args.session.as_ref().map_or_else(String::new, |session| format!(" --session {session}"));
+    let session = args
+        .session
+        .as_ref()
+        .map_or_else(String::new, |session| format!(" --session {}", quote(session.as_str())));
     let work = if args.work { " --work" } else { "" };
-    format!("rehearsal plan --from {kept} --yes{session}{work}")
+    format!("rehearsal plan --from {} --yes{session}{work}", quote(kept))
 }

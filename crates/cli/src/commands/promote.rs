@@ -1,6 +1,7 @@
 //! `promote RUN`: a run that was real becomes a scenario: its task, its commits, its outcome.
 
 use clap::Args;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::scenarios;
 
 use super::Done;
@@ -20,7 +21,7 @@ pub(crate) struct PromoteArgs {
 pub(crate) async fn run(args: PromoteArgs, context: &Context) -> Done {
     let document = scenarios::promote(&context.project()?, &args.run, args.name).await?;
     context.ui.say(format!("{} is written", document.scenario));
-    context.ui.say(format!("next: rehearsal rehearse --filter {} --trace", document.name));
+    context.ui.say(format!("next: rehearsal rehearse --filter {} --trace", quote(&document.name)));
     context.ui.document(document);
     Ok(Exit::Ok)
 }

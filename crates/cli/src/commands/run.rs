@@ -18,6 +18,7 @@ use rehearsal_engine::{StopSwitch, Undisturbed, WorkEnd, WorkSummary};
 use serde::Serialize;
 
 use super::Done;
+use super::work::{Watch, watch};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -119,16 +120,16 @@ pub(crate) async fn run_loop(
     project: &Project,
     context: &Context,
 ) -> Result<(WorkSummary, Exit), CliError> {
-    let control = control(follow, context);
+    let watch = watch(follow, context);
+    let control = control(&watch);
     let stop = control.stop.clone();
     let prepared = prepare(request, project, control).await?;
-    let interruption = interruption::listen(stop, MANNERS, context.ui)?;
+    let interruption = interruption::listen(stop, MANNERS, watch.aside(context))?;
     Ok((prepared.run().await?, interruption.exit()))
 }
 
-fn control(follow: bool, context: &Context) -> Control {
-    let reporter = super::work::reporter(follow, context);
-    Control { reporter, stop: StopSwitch::default(), moments: Arc::new(Undisturbed) }
+fn control(watch: &Watch) -> Control {
+    Control { reporter: watch.reporter(), stop: StopSwitch::default(), moments: Arc::new(Undisturbed) }
 }
 
 const MANNERS: Manners = Manners {
@@ -151,7 +152,7 @@ fn overrides(args: &RunArgs) -> Overrides {
 }
 
 async fn dry_run(request: LoopRequest, project: &Project, context: &Context) -> Done {
-    let prepared = prepare(request, project, control(false, context)).await?;
+    let prepared = prepare(request, project, control(&watch(false, context))).await?;
     let Preview { task, command, bounds, warnings, prompt } = prepared.preview().await?;
     let quoted: Vec<String> = command.iter().map(|word| quote(word)).collect();
     let warnings: Vec<String> = warnings.iter().map(words::notice).collect();

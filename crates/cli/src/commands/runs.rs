@@ -68,7 +68,8 @@ async fn list(args: ListArgs, context: &Context) -> Done {
 /// Runs in columns.
 pub(crate) fn table_of(runs: &[Run], now: Timestamp) -> String {
     let row = |run: &Run| {
-        let took = run.end.as_ref().map_or(now, |end| end.ended_at).since(run.start.started_at);
+        let started = run.start.started_at;
+        let took = run.end.as_ref().map_or_else(|| now.since(started), |end| end.took(started));
         vec![
             run.start.id.to_string(),
             run.start.task.to_string(),
@@ -101,15 +102,23 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
         words::relative(start.started_at, context.now())
     ));
     match &document.run.end {
-        None => {
-            ui.say("running, or its worker died; the next `rehearsal run` or `rehearsal work` sees to that")
+        None if document.worker_died => {
+            ui.say("its worker died; the next `rehearsal run` or `rehearsal work` puts it in order");
         }
+        None => ui.say("running"),
         Some(end) => {
             ui.say(format!(
-                "took {}, cost {}, tokens {}",
-                words::duration(end.ended_at.since(start.started_at)),
+                "took {}, cost {}, tokens {}, turns {}",
+                words::duration(end.took(start.started_at)),
                 words::cost(end.cost_usd),
-                words::tokens(end.tokens)
+                words::tokens(end.tokens),
+                end.turns.map_or_else(|| "unknown".to_owned(), |turns| turns.to_string()),
+            ));
+            let model = end.model.as_ref().or(start.model.as_ref());
+            ui.say(format!(
+                "model {}, agent session {}",
+                model.map_or_else(|| "unknown".to_owned(), |model| one_line(model, 80)),
+                end.agent_session.as_ref().map_or_else(|| "unknown".to_owned(), |id| one_line(id, 80)),
             ));
             ui.say(format!("\n{}", styled(BOLD, harmless(&end.verdict.outcome.to_string()))));
             for reason in &end.verdict.because {
@@ -127,6 +136,12 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
             }
         }
     }
+    if let Some(end) = document.run.end.as_ref().filter(|end| !end.said.is_empty()) {
+        ui.say("\nfinal message:");
+        for line in final_message(&end.said) {
+            ui.say(format!("  {line}"));
+        }
+    }
     if !document.last_words.is_empty() {
         ui.say("\nlast on its standard error:");
     }
@@ -136,4 +151,15 @@ async fn show(args: ShowArgs, context: &Context) -> Done {
     ui.say(format!("\nfiles: {}", document.directory));
     ui.document(document);
     Ok(Exit::Ok)
+}
+
+/// The first lines of what an agent said last. All of it is in the document, and in the run's files.
+fn final_message(said: &str) -> Vec<String> {
+    const LINES: usize = 20;
+    let mut lines: Vec<String> = said.lines().take(LINES).map(|line| one_line(line, 160)).collect();
+    let hidden = said.lines().count().saturating_sub(LINES);
+    if hidden > 0 {
+        lines.push(format!("… {} more", words::count(hidden as u64, "line")));
+    }
+    lines
 }

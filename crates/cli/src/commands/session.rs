@@ -1,6 +1,7 @@
 //! `session new|list|show|context|progress`.
 
 use clap::{Args, Subcommand};
+use rehearsal_app::command_line::quote;
 use rehearsal_app::sessions::{self, SessionDocument, SessionView};
 use rehearsal_core::{NewSession, SessionEdit, SessionName};
 
@@ -94,7 +95,9 @@ async fn new(args: NewArgs, context: &Context) -> Done {
     let session = NewSession { name: name.clone(), description, context: told, criteria };
     let document = sessions::create(&context.project()?, session).await?;
     context.ui.say(format!("session `{name}` is made"));
-    context.ui.say(format!("add tasks with `rehearsal task add \"title\" --session {name}`"));
+    context
+        .ui
+        .say(format!("add tasks with `rehearsal task add \"title\" --session {}`", quote(name.as_str())));
     context.ui.document(document);
     Ok(Exit::Ok)
 }

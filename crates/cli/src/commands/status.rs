@@ -1,16 +1,19 @@
 //! `status [--watch]`.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::Args;
 use rehearsal_app::command_line;
-use rehearsal_app::status::{SessionStatus, Status, status};
-use rehearsal_core::{FileList, NextAction};
+use rehearsal_app::lanes::HeldLane;
+use rehearsal_app::project::Project;
+use rehearsal_app::status::{InWork, LeftWorkView, RunningView, SessionStatus, Status, status};
+use rehearsal_core::{FileList, NextAction, Timestamp};
 
 use super::Done;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::ui::{BOLD, DIM, harmless, one_line, styled, table};
+use crate::ui::{BOLD, fit_styled, harmless, one_line, raw_out, styled, table, terminal_size};
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -28,13 +31,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
     let project = context.project()?;
-    let mut shown = status(&project).await?;
-    show(&shown, context);
-    context.ui.document(&shown);
-    if !args.watch {
-        return Ok(Exit::Ok);
+    if args.watch {
+        return watch(&project, context).await;
     }
+    let status = status(&project).await?;
+    context.ui.say(in_words(&status, context.now()));
+    context.ui.document(&status);
+    Ok(Exit::Ok)
+}
+
+/// A terminal always shows the present moment. A log or a program gets what has changed.
+async fn watch(project: &Project, context: &Context) -> Done {
+    let is_screen = !context.ui.json && std::io::stdout().is_terminal();
+    let mut shown = None;
     loop {
+        let now = status(project).await?;
+        if is_screen {
+            raw_out(screen(&in_words(&now, context.now()), context.now()).as_bytes());
+        } else if shown.as_ref() != Some(&now) {
+            context.ui.say(in_words(&now, context.now()));
+            context.ui.document(&now);
+        }
+        shown = Some(now);
         tokio::select! {
             result = tokio::signal::ctrl_c() => {
                 result?;
@@ -42,78 +60,85 @@ pub(crate) async fn run(args: StatusArgs, context: &Context) -> Done {
             }
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        let now = status(&project).await?;
-        if now != shown {
-            if context.ui.is_live() {
-                // Home, and clear to the end of the screen.
-                context.ui.say("\u{1b}[H\u{1b}[J");
-            }
-            show(&now, context);
-            context.ui.document(&now);
-            shown = now;
-        }
     }
 }
 
-fn show(status: &Status, context: &Context) {
-    let ui = context.ui;
+/// A whole screen: each line is written over the one that was there, which does not flicker.
+fn screen(text: &str, now: Timestamp) -> String {
+    let (width, height) = terminal_size();
+    let time = words::moment(now);
+    let lines = [time.as_str(), ""].into_iter().chain(text.lines()).take(height.saturating_sub(1));
+    let lines: String = lines.map(|line| format!("{}\u{1b}[K\r\n", fit_styled(line, width))).collect();
+    // Home; and below the last line everything is cleared.
+    format!("\u{1b}[H{lines}\u{1b}[J")
+}
+
+fn in_words(status: &Status, now: Timestamp) -> String {
+    let mut lines = Vec::new();
     match &status.loop_process {
-        Some(process) => ui.say(format!("a loop is running (process {process})")),
-        None if status.in_work.is_empty() => ui.say("nothing is in work"),
+        Some(process) => lines.push(format!("a loop is running (process {process})")),
+        None if status.in_work.is_empty() && status.running.is_empty() => {
+            lines.push("nothing is in work".to_owned());
+        }
         None => {}
     }
-    for task in &status.in_work {
-        let who = task.agent.as_deref().unwrap_or("steps");
-        let time = words::duration(context.now().since(task.since));
-        let lease = words::ends(task.lease_until, context.now());
-        ui.say(format!(
-            "{} {}: {who} in {} (run {}, for {time}, lease {lease})",
-            task.task,
-            one_line(&task.title, 60),
-            task.state,
-            task.run
-        ));
-    }
-    for lane in &status.held {
-        let until = lane.hold.until.map_or_else(
-            || format!("until `{}`", command_line::line(&NextAction::Resume { lane: lane.lane.clone() })),
-            |until| format!("until {} ({})", words::moment(until), words::relative(until, context.now())),
-        );
-        ui.say(format!("{} is held {until}: {}", lane.lane, harmless(&lane.hold.reason)));
-    }
-    for run in &status.running {
-        let since = words::relative(run.started_at, context.now());
-        ui.say(format!(
-            "run {} on {} {} ({}, started {since})",
-            run.run,
-            run.task,
-            one_line(&run.title, 60),
-            run.agent
-        ));
-    }
-    for left in &status.left {
-        ui.say(format!(
-            "uncommitted work on task {}, left by run {}: {}",
-            left.task,
-            left.run,
-            harmless(&FileList::of(&left.files).to_string())
-        ));
-    }
+    lines.extend(status.in_work.iter().map(|task| task_in_work(task, now)));
+    lines.extend(status.held.iter().map(|lane| held(lane, now)));
+    lines.extend(status.running.iter().map(|run| running(run, now)));
+    lines.extend(status.left.iter().map(left));
     if status.sessions.is_empty() && status.without_session.is_none() {
-        ui.say("no sessions yet; make one with `rehearsal session new NAME`");
+        lines.push("no sessions yet; make one with `rehearsal session new NAME`".to_owned());
     } else {
-        let row = |session: &SessionStatus| {
-            let words: Vec<String> =
-                session.by_status.iter().map(|(status, count)| format!("{count} {status}")).collect();
-            vec![session.name.clone(), session.open.to_string(), session.done.to_string(), words.join(", ")]
-        };
         let rows: Vec<Vec<String>> = status.sessions.iter().chain(&status.without_session).map(row).collect();
-        ui.say(format!("\n{}", table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)));
+        lines.push(format!("\n{}", table(&["SESSION", "OPEN", "DONE", "TASKS"], &rows)));
     }
     if status.cost_usd.is_some() {
-        ui.say(format!("\n{} {}", styled(BOLD, "cost so far"), words::cost(status.cost_usd)));
+        lines.push(format!("\n{} {}", styled(BOLD, "cost so far"), words::cost(status.cost_usd)));
     }
-    if ui.is_live() {
-        ui.say(styled(DIM, words::moment(context.now())));
+    lines.join("\n")
+}
+
+fn task_in_work(task: &InWork, now: Timestamp) -> String {
+    let who = task.agent.as_deref().unwrap_or("steps");
+    let (id, title, state, run) = (&task.task, one_line(&task.title, 60), &task.state, &task.run);
+    if task.worker_died {
+        let next = command_line::line(&NextAction::Work);
+        return format!(
+            "{id} {title}: {who} in {state} (run {run}), but its worker died; `{next}` continues"
+        );
     }
+    let time = words::duration(now.since(task.since));
+    let lease = words::ends(task.lease_until, now);
+    format!("{id} {title}: {who} in {state} (run {run}, for {time}, lease {lease})")
+}
+
+fn held(lane: &HeldLane, now: Timestamp) -> String {
+    let until = lane.hold.until.map_or_else(
+        || format!("until `{}`", command_line::line(&NextAction::Resume { lane: lane.lane.clone() })),
+        |until| format!("until {} ({})", words::moment(until), words::relative(until, now)),
+    );
+    format!("{} is held {until}: {}", lane.lane, harmless(&lane.hold.reason))
+}
+
+fn running(run: &RunningView, now: Timestamp) -> String {
+    let since = words::relative(run.started_at, now);
+    let (id, task, title, agent) = (&run.run, &run.task, one_line(&run.title, 60), &run.agent);
+    if run.worker_died {
+        let next = command_line::line(&NextAction::Run { session: run.session.clone() });
+        return format!(
+            "run {id} on {task} {title} ({agent}) was started {since} and killed; `{next}` continues"
+        );
+    }
+    format!("run {id} on {task} {title} ({agent}, started {since})")
+}
+
+fn left(work: &LeftWorkView) -> String {
+    let (task, run, files) = (&work.task, &work.run, FileList::of(&work.files).to_string());
+    format!("uncommitted work on task {task}, left by run {run}: {}", harmless(&files))
+}
+
+fn row(session: &SessionStatus) -> Vec<String> {
+    let words: Vec<String> =
+        session.by_status.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    vec![session.name.clone(), session.open.to_string(), session.done.to_string(), words.join(", ")]
 }

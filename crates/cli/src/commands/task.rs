@@ -2,6 +2,7 @@
 
 mod add;
 pub(crate) mod change;
+mod history;
 mod import;
 mod list;
 
@@ -23,15 +24,16 @@ pub(crate) enum TaskCommand {
     List(list::ListArgs),
     /// Show a task and its runs
     Show(list::ShowArgs),
+    /// Show what happened to a task, and who decided it
+    History(history::HistoryArgs),
     /// Change a task; also while a loop runs
     Edit(change::EditArgs),
     /// Mark a task as done
     Done(change::DoneArgs),
     /// Mark a task as needing a human
     Block(change::BlockArgs),
-    /// Let a blocked task go on
-    #[command(after_help = "Example: rehearsal task unblock k3f")]
-    Unblock(change::OneTask),
+    /// Let blocked tasks continue, and answer what they asked
+    Unblock(change::UnblockArgs),
     /// Give a task up
     #[command(after_help = "Example: rehearsal task cancel k3f")]
     Cancel(change::OneTask),
@@ -47,6 +49,7 @@ pub(crate) async fn run(command: TaskCommand, context: &Context) -> Done {
         TaskCommand::Add(args) => add::run(args, context).await,
         TaskCommand::List(args) => list::list(args, context).await,
         TaskCommand::Show(args) => list::show(args, context).await,
+        TaskCommand::History(args) => history::run(args, context).await,
         TaskCommand::Edit(args) => change::edit(args, context).await,
         TaskCommand::Done(args) => change::done(args, context).await,
         TaskCommand::Block(args) => change::block(args, context).await,

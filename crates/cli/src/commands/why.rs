@@ -2,8 +2,7 @@
 
 use clap::Args;
 use rehearsal_app::command_line;
-use rehearsal_app::runs;
-use rehearsal_engine::why::Why;
+use rehearsal_app::runs::{self, WhyAnswer};
 use serde::Serialize;
 
 use super::Done;
@@ -27,13 +26,14 @@ pub(crate) struct WhyArgs {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct WhyDocument {
     #[serde(flatten)]
-    why: Why,
+    answer: WhyAnswer,
     /// What to do, as commands.
     next: Vec<String>,
 }
 
 pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
-    let why = runs::why(&context.project()?, &args.task).await?;
+    let answer = runs::why(&context.project()?, &args.task).await?;
+    let why = &answer.why;
     let now = context.now();
     let ui = context.ui;
     ui.say(format!("{}  {} is {}", styled(BOLD, &why.task), harmless(&why.title), why.status));
@@ -52,10 +52,13 @@ pub(crate) async fn run(args: WhyArgs, context: &Context) -> Done {
         let when = if until > now { words::relative(until, now) } else { "now".to_owned() };
         ui.say(format!("- it may go on {when} ({})", words::moment(until)));
     }
+    if let Some(decision) = &answer.decision {
+        ui.say(format!("- {}", words::decision(decision, now)));
+    }
     let next: Vec<String> = why.next.iter().map(command_line::line).collect();
     for command in &next {
         ui.say(format!("next: {command}"));
     }
-    ui.document(WhyDocument { why, next });
+    ui.document(WhyDocument { answer, next });
     Ok(Exit::Ok)
 }

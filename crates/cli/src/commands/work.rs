@@ -1,6 +1,8 @@
 //! `work`: claims tasks of any flow and takes each from a worktree to its next state.
 
 mod die_at;
+mod foot;
+mod lines;
 mod summary;
 mod view;
 
@@ -17,13 +19,13 @@ use super::Done;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::interruption::{self, Manners};
+use crate::interruption::{self, Aside, Manners};
 use crate::ui::{Document, emit};
 use crate::words;
 use die_at::DieAt;
 
 pub(crate) use summary::{exit_of, shown as shown_pull_request};
-pub(crate) use view::live;
+use view::Live;
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -85,7 +87,7 @@ const MANNERS: Manners = Manners {
 
 pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
     let project = context.project()?;
-    let reporter = reporter(args.follow, context);
+    let watch = watch(args.follow, context);
     let request = WorkRequest {
         workers: args.workers,
         agents: args.agents,
@@ -95,7 +97,7 @@ pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
         max_cost: args.max_cost,
         trust: args.trust,
     };
-    let (document, exit) = shown(request, reporter, &project, context).await?;
+    let (document, exit) = shown(request, watch, &project, context).await?;
     context.ui.document(document);
     Ok(exit)
 }
@@ -103,13 +105,13 @@ pub(crate) async fn run(args: WorkArgs, context: &Context) -> Done {
 /// The worker alone, for whoever shows what it came to in another way; and the exit code for whoever stopped it.
 pub(crate) async fn work(
     request: WorkRequest,
-    reporter: WorkReporter,
+    watch: Watch,
     project: &Project,
     context: &Context,
 ) -> Result<(Worked, Exit), CliError> {
     let stop = StopSwitch::default();
-    let interruption = interruption::listen(stop.clone(), MANNERS, context.ui)?;
-    let control = Control { reporter, stop: stop.clone(), moments: moments(context)? };
+    let interruption = interruption::listen(stop.clone(), MANNERS, watch.aside(context))?;
+    let control = Control { reporter: watch.reporter(), stop: stop.clone(), moments: moments(context)? };
     let worked = rehearsal_app::work::work(request, project, control).await;
     let worked = worked.map_err(|error| match error {
         WorkerError::Project(error) if stop.is_thrown() => CliError::from(error).exiting(interruption.exit()),
@@ -137,33 +139,54 @@ pub(crate) struct EventDocument {
     message: Option<String>,
 }
 
-/// Prints every event as a document.
-fn follow() -> WorkReporter {
-    Arc::new(|event| {
-        let message = match &event {
-            WorkEvent::Warning { notice } => Some(words::notice(notice)),
-            _ => None,
-        };
-        emit(&Document::new(EventDocument { event, message }));
-    })
+/// How a worker is watched.
+pub(crate) enum Watch {
+    /// Every event is a document.
+    Follow,
+    /// For people.
+    Live(Live),
 }
 
-/// Every event as a line, or for people.
-pub(crate) fn reporter(follow_events: bool, context: &Context) -> WorkReporter {
-    if follow_events {
-        return follow();
+pub(crate) fn watch(follow_events: bool, context: &Context) -> Watch {
+    if follow_events { Watch::Follow } else { Watch::Live(Live::new(context)) }
+}
+
+impl Watch {
+    /// Receives what happens.
+    pub(crate) fn reporter(&self) -> WorkReporter {
+        match self {
+            Self::Follow => Arc::new(follow),
+            Self::Live(live) => live.reporter(),
+        }
     }
-    live(context)
+
+    /// Prints what is no event.
+    pub(crate) fn aside(&self, context: &Context) -> Aside {
+        let ui = context.ui;
+        match self {
+            Self::Follow => Box::new(move |text| ui.aside(text)),
+            Self::Live(live) => Box::new(live.aside()),
+        }
+    }
+}
+
+/// Prints an event as a document.
+fn follow(event: WorkEvent) {
+    let message = match &event {
+        WorkEvent::Warning { notice } => Some(words::notice(notice)),
+        _ => None,
+    };
+    emit(&Document::new(EventDocument { event, message }));
 }
 
 /// Works, and shows what came of it.
 async fn shown(
     request: WorkRequest,
-    reporter: WorkReporter,
+    watch: Watch,
     project: &Project,
     context: &Context,
 ) -> Result<(WorkDocument, Exit), CliError> {
-    let (worked, interrupted) = work(request, reporter, project, context).await?;
+    let (worked, interrupted) = work(request, watch, project, context).await?;
     let document = worked.document().await?;
     summary::show(&document, context);
     let exit = exit_of(&document, interrupted);
@@ -177,5 +200,5 @@ pub(crate) async fn until_idle(
     context: &Context,
 ) -> Result<(WorkDocument, Exit), CliError> {
     let request = WorkRequest { session: Some(session.clone()), until_idle: true, ..WorkRequest::default() };
-    shown(request, live(context), project, context).await
+    shown(request, watch(false, context), project, context).await
 }

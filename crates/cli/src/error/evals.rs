@@ -1,5 +1,6 @@
 //! Why evals cannot be run or read, and what to do about it.
 
+use rehearsal_app::command_line::quote;
 use rehearsal_app::evals::{EvalsError, ImportError};
 use rehearsal_eval::run::{FindRunError, Obstacle, TrialError};
 
@@ -38,7 +39,8 @@ impl From<EvalsError> for CliError {
             EvalsError::NothingInCommon => this.hint("`rehearsal eval show RUN` lists them"),
             EvalsError::NoCommit(error) => Self::of(Exit::Git, &error).hint("commit something first"),
             EvalsError::NoRecording { name, .. } => this.hint(format!(
-                "record it with `rehearsal eval record --name {name} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
+                "record it with `rehearsal eval record --name {} --task TEXT`; `rehearsal replay NAME -- COMMAND` plays a recording of any command",
+                quote(name.as_str()),
             )),
             EvalsError::BrokenTask { file, error } => Self::of(Exit::Usage, &error).at(&file),
             EvalsError::Trial(TrialError::Skipped(reason)) => Self::usage(reason),

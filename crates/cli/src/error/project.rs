@@ -112,7 +112,7 @@ impl From<TaskError> for CliError {
             }
             TaskError::NothingToImport { .. } => this
                 .hint("in Markdown a task is a line `- [ ] title`; in JSON lines an object with a `title`"),
-            TaskError::NoComment | TaskError::KeyUsedTwice { .. } => this,
+            TaskError::NoComment | TaskError::NoAnswer | TaskError::KeyUsedTwice { .. } => this,
             TaskError::NoTask => this.exiting(Exit::Internal),
             TaskError::Session(error) => error.into(),
             TaskError::Report(error) => error.into(),
@@ -126,6 +126,10 @@ impl From<LogError> for CliError {
         match error {
             LogError::NoLog { ref run } => {
                 let hint = format!("`rehearsal runs show {run}` says how it ended");
+                Self::usage(error.to_string()).hint(hint)
+            }
+            LogError::NoRuns { ref task } => {
+                let hint = format!("`rehearsal why {task}` says what it waits for");
                 Self::usage(error.to_string()).hint(hint)
             }
             LogError::Project(error) => error.into(),

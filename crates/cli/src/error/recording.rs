@@ -1,6 +1,7 @@
 //! Why a recording or a run cannot be used again, and what to do about it.
 
 use rehearsal_app::cassettes::CassetteError;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::scenarios::{PromoteError, RehearseError};
 use rehearsal_app::stage::StageError;
 use rehearsal_llm::cassette::ReadError;
@@ -20,9 +21,10 @@ impl From<CassetteError> for CliError {
                 let this = Self::of(Exit::Usage, &error);
                 match error {
                     ReadError::Open { .. } => this.hint("record it with `rehearsal record NAME -- COMMAND…`"),
-                    ReadError::Secret(_) => this
-                        .at(path.as_str())
-                        .hint(format!("take it out with `rehearsal cassette redact {name}`")),
+                    ReadError::Secret(_) => this.at(path.as_str()).hint(format!(
+                        "take it out with `rehearsal cassette redact {}`",
+                        quote(name.as_str())
+                    )),
                     ReadError::Incomplete => this
                         .at(path.as_str())
                         .hint("record it again; a recording that was broken off cannot be played"),

@@ -2,6 +2,7 @@
 
 use rehearsal_agent::cli_of;
 use rehearsal_app::agents::CheckError;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::work::WorkerError;
 use rehearsal_core::config::DriverKind;
 use rehearsal_engine::SetupError;
@@ -19,9 +20,10 @@ impl From<WorkerError> for CliError {
                 .hint("`rehearsal pause` lets nothing more be claimed, and `rehearsal resume` lets it go on"),
             WorkerError::NoIterations(_) => this.hint("set it to 1 or more"),
             WorkerError::NoModel(_) => this.hint("name a model, or leave it out: then the agent chooses"),
-            WorkerError::NoTask(session) => {
-                this.hint(format!("`rehearsal task list --session {session}` shows what there is"))
-            }
+            WorkerError::NoTask(session) => this.hint(format!(
+                "`rehearsal task list --session {}` shows what there is",
+                quote(session.as_str())
+            )),
             WorkerError::Template { file, error } => {
                 Self::in_template(&error, &file).hint("mend it, or remove it: then the shipped one is used")
             }

@@ -80,7 +80,7 @@ fn an_agent_that_hides_its_run_still_cannot_decide() {
     let env = TestEnv::new().session("greet").task("Say hello").agent_script(script);
     env.must(&["run", "--iterations", "1"]);
     assert_snapshot!(env.read("../agent/said"), @r"
-    error: an agent cannot do this
+    error: an agent cannot do this: it started this process
     hint: `rehearsal task done ID`, `rehearsal task block ID --reason …` and `rehearsal session progress TEXT` report
     ");
     assert_eq!(env.json(&["status"])["held"], serde_json::json!([]));

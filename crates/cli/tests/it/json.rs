@@ -35,6 +35,16 @@ impl Calls {
         self.call_with_input(name, args, "")
     }
 
+    /// What a person does about a task that waits for an answer.
+    fn of_answers(&mut self, task: &str) {
+        for unblock in [&["task", "unblock", task][..], &["unblock", task, "--answer", "because"]] {
+            self.call("task", &["task", "block", task, "--reason", "why"]);
+            self.call("tasks", unblock);
+        }
+        self.call("task-history", &["task", "history", task]);
+        self.call("workers", &["workers"]);
+    }
+
     /// What is about workers; the task is over.
     fn of_workers(&mut self, task: &str) {
         self.call("demo", &["demo"]);
@@ -129,8 +139,7 @@ fn every_command_answers_with_one_document_of_its_schema() {
     calls.call("session-progress", &["session", "progress", "--session", "greet"]);
     calls.call("task", &["task", "add", "Third", "--session", "greet"]);
     calls.call("task", &["task", "edit", &two, "--priority", "low"]);
-    calls.call("task", &["task", "block", &two, "--reason", "why"]);
-    calls.call("task", &["task", "unblock", &two]);
+    calls.of_answers(&two);
     calls.call("task", &["task", "done", &two]);
     calls.call("task", &["task", "retry", &two]);
     calls.call("task", &["task", "cancel", &two]);

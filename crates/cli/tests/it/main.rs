@@ -5,6 +5,7 @@
 mod action;
 mod affected;
 mod agents;
+mod answers;
 mod browser;
 mod cassettes;
 mod check;

@@ -135,21 +135,21 @@ fn logs_are_followed_to_the_end_of_the_run() {
     env.let_the_agent_go_on();
     run.finish().ends_with(0);
     let followed = logs.finish();
-    assert_snapshot!(followed, @r"
-    started with claude-opus-5-5
-    I begin.
-    tokens 0 in, 1 out, cost unknown
-    Bash echo $$ > ../agent/pid; touch ../agent/ready; until [ -e ../agent/go ]; do sleep 0.02; done
-    Bash ok
-    Read README.md
-    tokens 0 in, 2 out, cost unknown
-    Read ok
-    Bash rehearsal task done [TASK-1]
-    tokens 0 in, 3 out, cost unknown
-    Bash ok
-    The greeting is there.
-    tokens 0 in, 4 out, cost unknown
-    tokens 1.2k in, 340 out, cost $0.05
+    assert_snapshot!(followed, @"
+    [CLOCK] started with claude-opus-5-5
+    [CLOCK] I begin.
+    [CLOCK] tokens 0 in, 1 out, cost unknown
+    [CLOCK] Bash echo $$ > ../agent/pid; touch ../agent/ready; until [ -e ../agent/go ]; do sleep 0.02; done
+    [CLOCK] Bash ok
+    [CLOCK] Read README.md
+    [CLOCK] tokens 0 in, 2 out, cost unknown
+    [CLOCK] Read ok
+    [CLOCK] Bash rehearsal task done [TASK-1]
+    [CLOCK] tokens 0 in, 3 out, cost unknown
+    [CLOCK] Bash ok
+    [CLOCK] The greeting is there.
+    [CLOCK] tokens 0 in, 4 out, cost unknown
+    [CLOCK] tokens 1.2k in, 340 out, cost $0.05
     ");
     assert_eq!(env.run(&["logs", &id]).stdout, followed.stdout);
     assert!(env.run(&["logs", &id, "--raw"]).stdout.contains(r#""type":"result""#));

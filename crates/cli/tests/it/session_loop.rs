@@ -172,16 +172,20 @@ fn an_agent_that_is_blocked_ends_the_loop_with_its_reason() {
     [RUN-01]  [TASK-1]  implementer  blocked     0        [TIME]  $0.00  [TIME] ago
     [RUN-02]  [TASK-1]  implementer  no_changes  0        [TIME]  $0.00  [TIME] ago
     ");
-    assert_snapshot!(env.run(&["runs", "show", &env.runs()[1]]), @r"
+    assert_snapshot!(env.run(&["runs", "show", &env.runs()[1]]), @"
     [RUN-01]  task [TASK-1], agent implementer (claude)
     started [MOMENT] ([TIME] ago)
-    took [TIME], cost $0.00, tokens 0 in, 0 out
+    took [TIME], cost $0.00, tokens 0 in, 0 out, turns 1
+    model claude-opus-5-5, agent session [UUID]
 
     blocked: npm not found
     - the structured output ends with success
     - exit status 0
     - the final text says BLOCKED
     - git: 0 new commits, 0 files changed
+
+    final message:
+      <promise>BLOCKED: npm not found</promise>
 
     files: [STATE]/runs/[RUN-01]
     ");
@@ -415,10 +419,11 @@ fn a_stand_in_that_is_asked_for_more_than_it_was_told_is_loud() {
         crashed: exit status 3: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told in [TIME], 0 commits, 0 changed files, cost unknown
     [exit 6]
     ");
-    assert_snapshot!(env.run(&["runs", "show", &env.runs()[1]]), @r"
+    assert_snapshot!(env.run(&["runs", "show", &env.runs()[1]]), @"
     [RUN-01]  task [TASK-1], agent implementer (claude)
     started [MOMENT] ([TIME] ago)
-    took [TIME], cost unknown, tokens unknown
+    took [TIME], cost unknown, tokens unknown, turns unknown
+    model unknown, agent session unknown
 
     crashed: exit status 3: mock-agent: [SCRATCH]/agent/script.yaml has 1 runs, and this is call 2 (counted in [SCRATCH]/agent/calls): it was asked for more than it was told
     - exit status 3

@@ -99,9 +99,8 @@ fn when_the_program_is_killed_its_agent_goes_with_it_and_the_next_run_puts_thing
     - but no loop is running here: its worker has died
     next: rehearsal run greet
     ");
-    assert_snapshot!(env.run(&["status"]), @r"
-    nothing is in work
-    run [RUN-01] on [TASK-1] Say hello (implementer, started [TIME] ago)
+    assert_snapshot!(env.run(&["status"]), @"
+    run [RUN-01] on [TASK-1] Say hello (implementer) was started [TIME] ago and killed; `rehearsal run greet` continues
 
     SESSION  OPEN  DONE  TASKS
     greet    2     0     1 todo, 1 working

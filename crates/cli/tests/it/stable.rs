@@ -23,6 +23,8 @@ static REPLACED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"(?m)^(commit )[0-9a-f]{10}\b", "$1[SHA]"),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[UUID]"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "[MOMENT]"),
+        (r"(\buid \d+|[\w-]+)@[\w.-]+ \((no )?terminal\)", "[PERSON]"),
+        (r"(?m)^\d\d:\d\d:\d\d ", "[CLOCK] "),
         (r"\b\d+ d \d+ h\b", "[TIME]"),
         (r"\b\d+ h \d+ min\b", "[TIME]"),
         (r"\b\d+ min \d+ s\b", "[TIME]"),

@@ -51,17 +51,18 @@ fn a_task_goes_through_all_that_a_person_can_do_with_it() {
     ");
     assert_snapshot!(env.run(&["task", "edit", &id, "--title", "Say hello, world", "--priority", "urgent"]), @"[TASK-1] is changed: Say hello, world");
     assert_snapshot!(env.run(&["task", "block", &id, "--reason", "needs a translator"]), @"[TASK-1] waits for a human: Say hello, world");
-    assert_snapshot!(env.run(&["task", "show", &id]), @r"
+    assert_snapshot!(env.run(&["task", "show", &id]), @"
     [TASK-1]  Say hello, world
     blocked: needs a translator, urgent priority, 0 attempts
     session greet, flow loop, added [TIME] ago
+    blocked by [PERSON] [TIME] ago
     labels: api
     a run may cost $2.00
     - it is polite
 
     In three languages.
     ");
-    assert_snapshot!(env.run(&["task", "unblock", &id]), @"[TASK-1] goes on: Say hello, world");
+    assert_snapshot!(env.run(&["task", "unblock", &id]), @"[TASK-1] continues: Say hello, world");
     assert_snapshot!(env.run(&["task", "done", &id]), @"[TASK-1] is done: Say hello, world");
     assert_snapshot!(env.run(&["task", "done", &id]), @r"
     [stderr]

@@ -36,10 +36,11 @@ fn a_task_that_depends_on_another_names_it() {
 fn a_blocked_task_names_what_it_needs() {
     let env = TestEnv::new().session("greet").task("Say hello");
     env.must(&["task", "block", &env.task_id(1), "--reason", "which language?"]);
-    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @r"
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Say hello is blocked
     - which language?
     - it waits for a human
+    - blocked by [PERSON] [TIME] ago
     next: rehearsal task unblock [TASK-1]
     ");
 }
@@ -49,13 +50,15 @@ fn a_task_that_is_over_says_how() {
     let env = TestEnv::new().session("greet").task("Done").task("Cancelled");
     env.must(&["task", "done", &env.task_id(1)]);
     env.must(&["task", "cancel", &env.task_id(2)]);
-    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @r"
+    assert_snapshot!(env.run(&["why", &env.task_id(1)]), @"
     [TASK-1]  Done is done
     - it is done
+    - finished by [PERSON] [TIME] ago
     ");
-    assert_snapshot!(env.run(&["why", &env.task_id(2)]), @r"
+    assert_snapshot!(env.run(&["why", &env.task_id(2)]), @"
     [TASK-2]  Cancelled is cancelled
     - it was cancelled
+    - cancelled by [PERSON] [TIME] ago
     next: rehearsal task retry [TASK-2]
     ");
 }

@@ -80,7 +80,7 @@ fn is_legal(before: &Task, after: &Task, input: &TaskInput, flow: &Flow) -> bool
         return true;
     }
     match input {
-        TaskInput::Finish | TaskInput::Retry | TaskInput::Unblock => true,
+        TaskInput::Finish | TaskInput::Retry | TaskInput::Unblock | TaskInput::Answer { .. } => true,
         TaskInput::Lose { .. } | TaskInput::TakeOver { .. } => {
             matches!(flow.states.get(&after.state), Some(State::End(End::Failure)))
         }

@@ -1,6 +1,7 @@
 //! One run of a task's agent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_agent::{Permission, RunReport, RunRequest, Watch};
@@ -54,7 +55,7 @@ impl Slot<'_> {
         self.reach(Moment::RunEnded).await
     }
 
-    async fn start(&self, name: AgentName, role: Option<&Role>) -> Result<RunStart, ClaimExit> {
+    async fn start(&mut self, name: AgentName, role: Option<&Role>) -> Result<RunStart, ClaimExit> {
         let state = self.state;
         let (driver, model) = match role {
             Some(role) => (role.agent.driver().to_owned(), role.profile.model.clone()),
@@ -72,6 +73,7 @@ impl Slot<'_> {
             iteration: self.iteration.unwrap_or(self.task.attempts + self.task.continuations + 1),
             started_at: state.now(),
         };
+        self.run_began = Some(state.worker.clock.monotonic());
         fs_err::create_dir_all(state.run_dir(&start.id))?;
         // The store knows of the run before there is a process: and it says whether the claim still holds.
         state.commit(vec![Change::StartRun(start.clone())]).await?;
@@ -238,7 +240,8 @@ impl Slot<'_> {
                 state.tally(|tally| tally.note(Notice::LastWords { run, lines }));
             }
         }
-        let end = end_of(report, state.now());
+        let took = self.run_began.map(|began| state.worker.clock.monotonic().saturating_sub(began));
+        let end = RunEnd { took_ms: took.map(milliseconds), ..end_of(report, state.now()) };
         let warn = |notice| state.warn(notice);
         let ledger = Ledger { store: &*state.worker.store, now: state.now(), warn: &warn };
         let meaning = match state.worker.options.policy {
@@ -270,7 +273,7 @@ impl Slot<'_> {
             commits: end.commits.len(),
             files_changed: end.files_changed.len(),
             cost_usd: end.cost_usd,
-            duration_ms: u64::try_from(end.ended_at.since(start.started_at).as_millis()).unwrap_or(u64::MAX),
+            duration_ms: milliseconds(end.took(start.started_at)),
         });
         for task in written.reported {
             state.tally(|tally| tally.touch(&task.id));
@@ -310,6 +313,10 @@ impl WorkerState {
             self.warn(Notice::CostUnknown { run: start.id.clone(), limit_usd });
         }
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a failure before the agent could start means for its run.

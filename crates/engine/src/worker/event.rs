@@ -270,9 +270,9 @@ pub struct WorkSummary {
     pub runs: Vec<RunId>,
     /// The tasks that its runs were for or reported on, as they are now, in the order in which they were first touched.
     pub tasks: Vec<Task>,
-    /// So many are done in the session, or in all.
+    /// How many of these tasks are done.
     pub done_tasks: u64,
-    /// So many are open.
+    /// How many tasks are open, in the session or in all.
     pub open_tasks: u64,
     /// What its runs cost; none if no run told.
     pub cost_usd: Option<f64>,

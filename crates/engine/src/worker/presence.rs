@@ -106,6 +106,15 @@ impl Presence {
         Self::traces(state_dir).into_iter().filter(gone).collect()
     }
 
+    /// The workers that leave their traces here: what each does, and whether it is alive.
+    pub(crate) fn all(state_dir: &Utf8Path) -> Vec<(WorkerId, WorkerKind, Alive)> {
+        let known = |worker: WorkerId| {
+            let (kind, alive) = (Self::kind_of(state_dir, &worker), Self::of(state_dir, &worker));
+            (worker, kind, alive)
+        };
+        Self::traces(state_dir).into_iter().map(known).collect()
+    }
+
     fn traces(state_dir: &Utf8Path) -> Vec<WorkerId> {
         let Ok(entries) = state_dir.join("workers").read_dir_utf8() else { return Vec::new() };
         entries.flatten().filter_map(|entry| WorkerId::new(entry.file_name()).ok()).collect()

@@ -245,6 +245,32 @@ impl WorkerState {
     }
 }
 
+/// A worker that left its trace on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalWorker {
+    /// Which.
+    pub id: WorkerId,
+    /// Whether it works through a session in the user's checkout.
+    pub is_loop: bool,
+    /// Whether it has died.
+    pub has_died: bool,
+}
+
+/// The workers of this machine that are alive, or whose work nobody has put in order yet.
+pub fn workers_here(state_dir: &Utf8Path) -> Vec<LocalWorker> {
+    let local = |(id, kind, alive)| LocalWorker {
+        id,
+        is_loop: kind == WorkerKind::Run,
+        has_died: alive == Alive::No,
+    };
+    Presence::all(state_dir).into_iter().map(local).collect()
+}
+
+/// Whether a worker of this machine has died.
+pub fn has_died(worker: &WorkerId, state_dir: &Utf8Path) -> bool {
+    Presence::of(state_dir, worker) == Alive::No
+}
+
 /// Whether a claim is that of a `run` of this machine: an agent in the user's checkout.
 pub fn is_in_checkout(claim: &Claim, state_dir: &Utf8Path) -> bool {
     Presence::kind_of(state_dir, &claim.worker) == WorkerKind::Run

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use camino::Utf8Path;
 use rehearsal_core::flow::{Flow, Step};
@@ -41,6 +42,8 @@ pub(super) struct Slot<'a> {
     pub(super) was_capped: bool,
     /// How the agent's run ended.
     pub(super) finished: Option<Finished>,
+    /// When the run began on the monotonic clock; none: another process began it.
+    pub(super) run_began: Option<Duration>,
 }
 
 /// How a run ended, for whoever decides what comes next.
@@ -182,6 +185,7 @@ impl<'a> Slot<'a> {
             iteration: None,
             was_capped: false,
             finished: None,
+            run_began: None,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rehearsal_core::{Actor, Notice, RunId, Task, TaskId, Timestamp, WorkerId};
@@ -37,6 +38,8 @@ pub(crate) struct WorkerState {
     /// Runs of dead workers that go on here, as soon as there is a slot for them.
     pub(super) adopted: Mutex<Vec<Adopted>>,
     pub(super) began: Timestamp,
+    /// The same on the monotonic clock.
+    began_monotonic: Duration,
     tally: Mutex<Tally>,
     iterations: Mutex<Iterations>,
 }
@@ -47,7 +50,7 @@ impl WorkerState {
         worker.store = Arc::new(Patient::new(worker.store, stop, reporter));
         let seed = worker.options.seed;
         let draws = seed.map_or_else(Draws::random, Draws::of_seed);
-        let began = worker.clock.now();
+        let (began, began_monotonic) = (worker.clock.now(), worker.clock.monotonic());
         let mut state = Self {
             worker,
             id: crate::worker_id(uuid::Uuid::now_v7()),
@@ -60,6 +63,7 @@ impl WorkerState {
             nothing_tested: AtomicBool::new(false),
             adopted: Mutex::default(),
             began,
+            began_monotonic,
             tally: Mutex::default(),
             iterations: Mutex::default(),
         };
@@ -133,14 +137,15 @@ impl WorkerState {
             Policy::Session(policy) => self.is_all_spent(policy).await?,
             Policy::Queue(_) => false,
         };
+        let took = self.worker.clock.monotonic().saturating_sub(self.began_monotonic);
         Ok(self.tally(|tally| WorkSummary {
             worker: self.id.clone(),
             session: options.session().cloned(),
             end,
             iterations,
             runs: tally.runs.clone(),
+            done_tasks: tasks.iter().filter(|task| task.is_done()).count() as u64,
             tasks,
-            done_tasks: counts.done,
             open_tasks: counts.open,
             cost_usd: tally.cost_usd,
             runs_without_cost: tally.runs_without_cost,
@@ -150,7 +155,7 @@ impl WorkerState {
             is_spent,
             notices: tally.notices.clone(),
             held: situation.holds.into_iter().filter(|(_, hold)| hold.holds_at(now)).collect(),
-            duration_ms: u64::try_from(now.since(self.began).as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         }))
     }
 

@@ -3,6 +3,7 @@
 
 mod completion;
 mod dependencies;
+mod durations;
 mod failures;
 mod money;
 mod people;

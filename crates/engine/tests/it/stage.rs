@@ -227,6 +227,10 @@ impl Clock for Stopped {
         self.0.now()
     }
 
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic()
+    }
+
     async fn sleep_until(&self, until: Timestamp) {
         if until.since(self.now()) >= LEASE / 3 {
             return std::future::pending().await;

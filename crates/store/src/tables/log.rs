@@ -30,7 +30,7 @@ pub(crate) struct Trace {
 pub(crate) fn run_of(actor: &Actor) -> Option<&RunId> {
     match actor {
         Actor::Run(run) => Some(run),
-        Actor::User | Actor::Worker(_) => None,
+        Actor::User | Actor::Person(_) | Actor::Worker(_) => None,
     }
 }
 

@@ -119,9 +119,12 @@ pub(crate) fn how_it_ended(outcome: Outcome, at: Timestamp) -> RunEnd {
         commits: Vec::new(),
         files_changed: Vec::new(),
         said: String::new(),
+        model: None,
+        denials: Vec::new(),
         tries: 1,
         notices: Vec::new(),
         ended_at: at,
+        took_ms: None,
     }
 }
 

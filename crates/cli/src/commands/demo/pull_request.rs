@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use rehearsal_app::command_line::quote;
 use rehearsal_app::project::Project;
 use rehearsal_app::tasks::{self, TaskRequest};
 use rehearsal_app::work::{WorkDocument, WorkRequest, Worked};
@@ -14,7 +15,7 @@ use serde::Serialize;
 use super::timeline::{Moment, timeline};
 use super::{GREET, TestResult, in_words, run_tests};
 use crate::commands::Done;
-use crate::commands::work::{exit_of, live, work};
+use crate::commands::work::{exit_of, watch, work};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -53,7 +54,7 @@ pub(super) async fn run(directory: &Utf8Path, keep: bool, context: &Context) -> 
     let store = project.store().await?;
     add_task(&project).await?;
     let request = WorkRequest { until_idle: true, ..WorkRequest::default() };
-    let (worked, interrupted) = work(request, live(context), &project, context).await?;
+    let (worked, interrupted) = work(request, watch(false, context), &project, context).await?;
     let landed = landed(&project).await?;
     let after = run_tests(&project.root).await?;
     let demo = PullRequestDemo {
@@ -162,7 +163,7 @@ fn show(demo: &PullRequestDemo, worked: &Worked, project: &Project, context: &Co
     match &demo.kept {
         Some(directory) => ui.say(format!(
             "\nIt is all in {directory}: try `rehearsal --repo {} task list --all` there.",
-            project.root
+            quote(project.root.as_str()),
         )),
         None => ui.say("\n`rehearsal demo --flow pull-request --keep DIR` keeps it to look around in."),
     }

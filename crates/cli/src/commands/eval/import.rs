@@ -5,6 +5,7 @@ mod history;
 use camino::Utf8PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rehearsal_app::command_line::quote;
 use rehearsal_app::evals::{Evals, ImportDocument, ImportFile, ImportOutput, ImportTo, import};
 use rehearsal_app::file::read_all;
 use rehearsal_core::config::HumanDuration;
@@ -113,7 +114,7 @@ fn show(document: &ImportDocument, context: &Context) {
     }
     if let Some(file) = &document.file {
         ui.say(format!("{file} is written: {}", words::count(document.cases as u64, "case")));
-        ui.say(format!("next: rehearsal eval run {}", document.eval));
+        ui.say(format!("next: rehearsal eval run {}", quote(&document.eval)));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use rehearsal_app::command_line::quote;
 use rehearsal_app::file::read_text;
 use rehearsal_app::plan;
 use rehearsal_app::project::Project;
@@ -99,7 +100,7 @@ fn edit(plan: &Plan, members: &[Member], project: &Project) -> Result<Plan, CliE
     let edited = plan::read(&text, members).map_err(|error| {
         CliError::from(error)
             .at(&shown)
-            .hint(format!("it is kept: mend it, then `rehearsal plan --from {shown}`"))
+            .hint(format!("it is kept: mend it, then `rehearsal plan --from {}`", quote(&shown)))
     })?;
     // It is in the store, or kept anew.
     let _ = fs_err::remove_file(&path);

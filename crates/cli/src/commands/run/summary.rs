@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rehearsal_app::command_line::quote;
 use rehearsal_core::{Outcome, OutcomeName, SessionName};
 use rehearsal_engine::{WorkEnd, WorkSummary};
 
@@ -90,7 +91,7 @@ fn what_happened(end: &WorkEnd, summary: &WorkSummary, context: &Context) -> Str
 }
 
 fn what_to_do(end: &WorkEnd, summary: &WorkSummary) -> Vec<String> {
-    let session = session_of(summary);
+    let session = quote(session_of(summary));
     let next = |command: String| vec![format!("next: {command}")];
     match end {
         WorkEnd::NothingToDo | WorkEnd::Idle | WorkEnd::Once => {

@@ -11,7 +11,7 @@ use rehearsal_app::{
 use rehearsal_core::config::{Settings, TestingFile};
 use rehearsal_core::flow::FlowFile;
 use rehearsal_core::import::ImportedTask;
-use rehearsal_core::{Activity, Event, ResultFile};
+use rehearsal_core::{ActivityLine, Event, ResultFile};
 use rehearsal_crew::RoleFile;
 use rehearsal_crew::plan::PlanFile;
 use rehearsal_engine::WorkSummary;
@@ -45,7 +45,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("stage-script", || schema_for!(StageScriptFile)),
     ("import", || schema_for!(ImportedTask)),
     ("result", || schema_for!(ResultFile)),
-    ("activity", || schema_for!(Activity)),
+    ("activity", || schema_for!(ActivityLine)),
     ("event", || schema_for!(Event)),
     ("error", document::<ErrorDocument>),
     ("init", document::<init::InitDocument>),
@@ -57,6 +57,8 @@ const DERIVED: &[(&str, Derive)] = &[
     ("session-list", document::<sessions::SessionList>),
     ("session-progress", document::<sessions::ProgressDocument>),
     ("task", document::<tasks::TaskDocument>),
+    ("tasks", document::<tasks::TaskDocuments>),
+    ("task-history", document::<tasks::TaskHistory>),
     ("task-report", document::<tasks::TaskReport>),
     ("task-list", document::<tasks::TaskList>),
     ("task-show", document::<tasks::TaskDetails>),
@@ -99,6 +101,7 @@ const DERIVED: &[(&str, Derive)] = &[
     ("eval-import", document::<rehearsal_app::evals::ImportDocument>),
     ("eval-mutate", document::<rehearsal_eval::mutation_test::MutateDocument>),
     ("status", document::<status::Status>),
+    ("workers", document::<rehearsal_app::workers::WorkerList>),
     ("logs", document::<logs::LogLine>),
     ("why", document::<why::WhyDocument>),
     ("runs", document::<runs::RunList>),

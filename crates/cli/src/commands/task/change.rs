@@ -1,7 +1,7 @@
 //! The commands that change one task.
 
 use clap::Args;
-use rehearsal_app::tasks::{self, Changed, EditRequest, Noted};
+use rehearsal_app::tasks::{self, Changed, EditRequest, Noted, TaskDocuments};
 
 use super::Done;
 use super::add::PriorityArg;
@@ -13,6 +13,19 @@ use crate::ui::harmless;
 pub(crate) struct OneTask {
     /// The task's id, or a unique prefix of it
     task: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  rehearsal task unblock k3f
+  rehearsal unblock k3f m81 --answer 'use the staging database'")]
+pub(crate) struct UnblockArgs {
+    /// The tasks' ids, or unique prefixes of them
+    #[arg(required = true, value_name = "TASK")]
+    tasks: Vec<String>,
+    /// Answer what the agent asked: goes into the next prompt; `-` reads it from standard input
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
+    answer: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -76,8 +89,16 @@ pub(super) async fn block(args: BlockArgs, context: &Context) -> Done {
     Ok(note(tasks::block(context, &args.task, args.reason).await?, "waits for a human", context))
 }
 
-pub(super) async fn unblock(args: OneTask, context: &Context) -> Done {
-    Ok(changed(tasks::unblock(&context.project()?, &args.task).await?, "goes on", context))
+pub(crate) async fn unblock(args: UnblockArgs, context: &Context) -> Done {
+    let answer = args.answer.map(text_of).transpose()?;
+    let what = if answer.is_some() { "is answered and continues" } else { "continues" };
+    let unblocked = tasks::unblock(&context.project()?, &args.tasks, answer).await?;
+    for task in &unblocked {
+        say_changed(task, what, context);
+    }
+    let tasks = unblocked.into_iter().map(|task| task.document).collect();
+    context.ui.document(TaskDocuments { tasks });
+    Ok(Exit::Ok)
 }
 
 pub(crate) async fn cancel(args: OneTask, context: &Context) -> Done {
@@ -122,6 +143,12 @@ fn note(noted: Noted, what: &str, context: &Context) -> Exit {
 
 /// Says what became of a task.
 pub(crate) fn changed(changed: Changed, what: &str, context: &Context) -> Exit {
+    say_changed(&changed, what, context);
+    context.ui.document(changed.document);
+    Exit::Ok
+}
+
+fn say_changed(changed: &Changed, what: &str, context: &Context) {
     let task = &changed.document.task;
     context.ui.say(format!("{} {what}: {}", task.id, harmless(&task.title)));
     if let Some(run) = &changed.superseded {
@@ -129,6 +156,4 @@ pub(crate) fn changed(changed: Changed, what: &str, context: &Context) -> Exit {
             .ui
             .say(format!("its run {run} counts no more: `rehearsal work` stops it, a loop lets it end"));
     }
-    context.ui.document(changed.document);
-    Exit::Ok
 }

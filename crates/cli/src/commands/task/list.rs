@@ -113,6 +113,9 @@ pub(super) async fn show(args: ShowArgs, context: &Context) -> Done {
     for line in whereabouts(task, &details.flow, details.lease_until, context.now()) {
         ui.say(harmless(&line));
     }
+    if let Some(decision) = &details.decision {
+        ui.say(words::decision(decision, context.now()));
+    }
     if !task.labels.is_empty() {
         ui.say(format!("labels: {}", harmless(&task.labels.join(", "))));
     }

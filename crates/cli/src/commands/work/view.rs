@@ -1,125 +1,214 @@
-//! A worker, live: a line for each task in work on a terminal, a line an event elsewhere.
+//! A worker, live: moving lines for the tasks in work on a terminal, a line an event elsewhere.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use rehearsal_app::command_line;
-use rehearsal_core::{Activity, Blame, NextAction, Outcome, StepFailure, TaskId, Timestamp};
+use rehearsal_core::{
+    Activity, Blame, Clock, Hold, Lane, NextAction, Outcome, StepFailure, TaskId, Timestamp,
+};
 use rehearsal_engine::why::gist;
 use rehearsal_engine::{WorkEvent, WorkReporter};
 
+use super::foot::Foot;
+use super::lines::{FRAME, InWork, Lines, Now, Until, Wait};
 use crate::commands::run;
 use crate::context::Context;
-use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Ui, harmless, one_line, styled};
+use crate::ui::{BAD, BOLD, DIM, GOOD, ODD, Ui, fit_styled, harmless, one_line, styled, terminal_size, wrap};
 use crate::words;
 
-/// Tells people what happens, on standard error.
-pub(crate) fn live(context: &Context) -> WorkReporter {
-    let view = Mutex::new(View::new(context.ui));
-    let clock = Arc::clone(&context.clock);
-    Arc::new(move |event| {
-        if let Ok(mut view) = view.lock() {
-            view.show(&event, clock.now());
+/// Shows what a worker does, on standard error. Its moving lines are gone once it is dropped.
+pub(crate) struct Live {
+    view: Arc<Mutex<View>>,
+    /// Draws the moving lines again and again, until its sender is dropped.
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Live {
+    pub(crate) fn new(context: &Context) -> Self {
+        let foot = context.ui.is_live().then(Foot::default);
+        let is_live = foot.is_some();
+        let (ui, clock) = (context.ui, Arc::clone(&context.clock));
+        let view = View { ui, clock, foot, lines: Lines::default(), iterations: None };
+        let view = Arc::new(Mutex::new(view));
+        let ticker = is_live.then(|| ticker(Arc::clone(&view)));
+        Self { view, ticker }
+    }
+
+    /// Receives what happens.
+    pub(crate) fn reporter(&self) -> WorkReporter {
+        let view = Arc::clone(&self.view);
+        Arc::new(move |event| locked(&view).show(&event))
+    }
+
+    /// Prints a line above the moving ones.
+    pub(crate) fn aside(&self) -> impl Fn(&str) + Send + 'static {
+        let view = Arc::clone(&self.view);
+        move |text| {
+            let view = &mut *locked(&view);
+            let text = if view.foot.is_some() { wrap(text, terminal_size().0) } else { text.to_owned() };
+            view.print(&text);
         }
-    })
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.ticker.take() {
+            drop(sender);
+            // It can only have panicked, which it has printed.
+            let _ = thread.join();
+        }
+        if let Some(mut foot) = locked(&self.view).foot.take() {
+            foot.erase(terminal_size().0);
+        }
+    }
+}
+
+fn locked(view: &Mutex<View>) -> MutexGuard<'_, View> {
+    view.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A thread, because the runtime has only one, which may be busy.
+fn ticker(view: Arc<Mutex<View>>) -> (Sender<()>, JoinHandle<()>) {
+    let (sender, receiver) = channel();
+    let thread = std::thread::spawn(move || {
+        while receiver.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
+            locked(&view).draw();
+        }
+    });
+    (sender, thread)
 }
 
 struct View {
     ui: Ui,
-    /// On a terminal.
-    bars: Option<MultiProgress>,
-    in_work: BTreeMap<TaskId, InWork>,
+    clock: Arc<dyn Clock>,
+    /// On a terminal: where the moving lines are drawn.
+    foot: Option<Foot>,
+    lines: Lines,
     /// How many iterations there are, in the loop of a session.
     iterations: Option<u32>,
 }
 
-/// A task in work, as its line shows it.
-struct InWork {
-    title: String,
-    /// Its tokens and its cost.
-    usage: String,
-    bar: Option<ProgressBar>,
-}
-
 const TITLE_WIDTH: usize = 50;
-const REDRAW: Duration = Duration::from_millis(120);
 
 impl View {
-    fn new(ui: Ui) -> Self {
-        let bars = ui.is_live().then(MultiProgress::new);
-        Self { ui, bars, in_work: BTreeMap::new(), iterations: None }
-    }
-
-    fn show(&mut self, event: &WorkEvent, now: Timestamp) {
-        match event {
-            WorkEvent::WorkStarted { session: Some(session), .. } => {
-                self.iterations = Some(session.iterations);
-            }
-            WorkEvent::Claimed { task, title, .. } | WorkEvent::Adopted { task, title, .. } => {
-                let bar = self.bars.as_ref().map(|bars| bars.add(spinner()));
-                let title = format!("{} {}", styled(BOLD, task), one_line(title, TITLE_WIDTH));
-                self.in_work.insert(task.clone(), InWork { title, usage: String::new(), bar });
-            }
-            WorkEvent::AgentActed { task, activity: Activity::Usage { tokens, cost_usd }, .. } => {
-                if let Some(task) = self.in_work.get_mut(task) {
-                    let cost =
-                        cost_usd.map_or_else(String::new, |cost| format!(" · {}", words::cost(Some(cost))));
-                    task.usage = format!(" · {}{cost}", words::tokens(Some(*tokens)));
-                }
-            }
-            _ => {}
+    fn show(&mut self, event: &WorkEvent) {
+        if let WorkEvent::WorkStarted { session: Some(session), .. } = event {
+            self.iterations = Some(session.iterations);
         }
-        self.redraw(event);
+        let now = self.now();
+        self.lines.apply(event, now);
         let text = match self.iterations {
-            Some(iterations) => run::view::in_words(event, iterations, now),
-            None => in_words(event, now),
+            Some(iterations) => run::view::in_words(event, iterations, now.wall),
+            None => in_words(event, now.wall),
         };
-        if let Some(text) = text {
-            self.line(&text);
-        }
-        if let WorkEvent::Moved { task, .. } | WorkEvent::Lost { task, .. } = event
-            && let Some(InWork { bar: Some(bar), .. }) = self.in_work.remove(task)
-        {
-            bar.finish_and_clear();
+        match text {
+            // The moving lines count down.
+            Some(_) if self.foot.is_some() && matches!(event, WorkEvent::Waiting { .. }) => {}
+            Some(text) if self.foot.is_none() => self.print(&text),
+            Some(text) if gives_a_reason(event) => self.print(&wrap(&text, terminal_size().0)),
+            Some(text) => self.print(&fit_styled(&text, terminal_size().0)),
+            None => {}
         }
     }
 
-    /// What the line of the task that it is about shows now.
-    fn redraw(&self, event: &WorkEvent) {
-        let (task, doing) = match event {
-            WorkEvent::Claimed { task, state, .. } | WorkEvent::Adopted { task, state, .. } => {
-                (task, state.to_string())
-            }
-            WorkEvent::Prepared { task, .. } => (task, "starting".to_owned()),
-            WorkEvent::StepStarted { task, step } => (task, one_line(step, 60)),
-            WorkEvent::AgentActed { task, activity, .. } => match doing(activity) {
-                Some(doing) => (task, doing),
-                None => return,
-            },
-            _ => return,
-        };
-        if let Some(InWork { title, usage, bar: Some(bar) }) = self.in_work.get(task) {
-            bar.set_message(format!("{title} · {doing}{}", styled(DIM, usage)));
+    fn print(&mut self, text: &str) {
+        if let Some(foot) = &mut self.foot {
+            foot.erase(terminal_size().0);
+        }
+        self.ui.aside(text);
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        let now = self.now();
+        if let Some(foot) = &mut self.foot {
+            let (width, height) = terminal_size();
+            foot.draw(self.lines.shown(width, height, now), width);
         }
     }
 
-    fn line(&self, text: &str) {
-        match &self.bars {
-            Some(bars) => bars.suspend(|| self.ui.aside(text)),
-            None => self.ui.aside(text),
-        }
+    fn now(&self) -> Now {
+        Now { monotonic: self.clock.monotonic(), wall: self.clock.now() }
     }
 }
 
-impl Drop for View {
-    fn drop(&mut self) {
-        if let Some(bars) = &self.bars {
-            // Nothing is left to be drawn over.
-            let _ = bars.clear();
+/// What is lost when such a line is cut is nowhere else on the screen.
+fn gives_a_reason(event: &WorkEvent) -> bool {
+    matches!(
+        event,
+        WorkEvent::Warning { .. }
+            | WorkEvent::RunEnded { .. }
+            | WorkEvent::StepFailed { .. }
+            | WorkEvent::Moved { .. }
+            | WorkEvent::Held { .. }
+            | WorkEvent::Recovered { .. }
+    )
+}
+
+impl Lines {
+    fn apply(&mut self, event: &WorkEvent, now: Now) {
+        match event {
+            WorkEvent::Claimed { task, title, state, .. } | WorkEvent::Adopted { task, title, state, .. } => {
+                let doing = state.to_string();
+                let (title, since) = (title.clone(), now.monotonic);
+                self.tasks.insert(task.clone(), InWork { title, doing, since, ..InWork::default() });
+            }
+            WorkEvent::Moved { task, .. } | WorkEvent::Lost { task, .. } => {
+                self.tasks.remove(task);
+            }
+            WorkEvent::Prepared { task, .. } => self.doing(task, "starting".to_owned()),
+            WorkEvent::StepStarted { task, step } => self.doing(task, step.clone()),
+            WorkEvent::AgentActed { task, activity: Activity::Usage { tokens, cost_usd }, .. } => {
+                if let Some(task) = self.tasks.get_mut(task) {
+                    (task.tokens, task.cost_usd) = (Some(*tokens), cost_usd.or(task.cost_usd));
+                }
+            }
+            WorkEvent::AgentActed { task, activity, .. } => {
+                if let Some(doing) = doing(activity) {
+                    self.doing(task, doing);
+                }
+            }
+            WorkEvent::RunEnded { task, cost_usd, .. } => {
+                if let Some(task) = self.tasks.get_mut(task) {
+                    task.cost_usd = cost_usd.or(task.cost_usd);
+                }
+            }
+            WorkEvent::Held { lane, hold } => self.pause(lane, hold, now),
+            WorkEvent::Waiting { until, reason } => self.wait = Some(wait(*until, reason.as_deref(), now)),
+            _ => {}
         }
     }
+
+    fn doing(&mut self, task: &TaskId, doing: String) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.doing = doing;
+        }
+    }
+
+    fn pause(&mut self, lane: &Lane, hold: &Hold, now: Now) {
+        let what = format!("{lane} is paused: {}", harmless(&hold.reason));
+        match hold.until {
+            Some(at) => self.pauses.insert(lane.to_string(), Wait { what, until: Some(until(at, now)) }),
+            None => self.pauses.remove(&lane.to_string()),
+        };
+    }
+}
+
+fn wait(at: Option<Timestamp>, reason: Option<&str>, now: Now) -> Wait {
+    let what = match (reason, at) {
+        (Some(reason), _) => format!("waiting: {}", harmless(reason)),
+        (None, Some(_)) => "waiting".to_owned(),
+        (None, None) => "waiting for tasks; Ctrl-C stops".to_owned(),
+    };
+    Wait { what, until: at.map(|at| until(at, now)) }
+}
+
+fn until(at: Timestamp, now: Now) -> Until {
+    Until { at, shown: words::time_of_day(at, now.wall) }
 }
 
 /// The line for an event; none for what only the moving lines show.
@@ -196,15 +285,6 @@ fn in_words(event: &WorkEvent, now: Timestamp) -> Option<String> {
         WorkEvent::Waiting { until, .. } => waiting_in_words(*until, now),
         WorkEvent::Warning { notice } => styled(ODD, format!("note: {}", harmless(&words::notice(notice)))),
     })
-}
-
-fn spinner() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(REDRAW);
-    bar
 }
 
 fn doing(activity: &Activity) -> Option<String> {

@@ -105,7 +105,7 @@ async fn a_server_of_a_role_that_may_not_write_changes_nothing_whatever_it_says_
 
 #[tokio::test]
 async fn a_server_reaches_the_network_only_if_its_role_or_its_entry_says_so() {
-    let network = r#"readlink /proc/self/ns/net"#;
+    let network = "readlink /proc/self/ns/net";
     let here = std::fs::read_link("/proc/self/ns/net").unwrap().display().to_string();
     let script = SERVER.replace(r#"text "looked" false"#, &format!(r#"text "$({network})" false"#));
     for allow_network in [false, true] {

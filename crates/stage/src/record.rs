@@ -22,7 +22,7 @@ pub struct Exchange {
     /// What the user said last, at most its last 200 bytes.
     pub said: String,
     /// What the tools returned that were called last, at most the last 200 bytes.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub returned: String,
     /// What was answered.
     pub answered: Answered,

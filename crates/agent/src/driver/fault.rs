@@ -47,7 +47,7 @@ impl Fault<'_> {
     }
 
     fn kind(&self, status: Option<u16>) -> WireErrorKind {
-        let message = cut(self.message, MESSAGE);
+        let message = without_quotations(&cut(self.message, MESSAGE));
         if let Some(kind) = WireErrorKind::of_vendor(status, self.code, &message) {
             return kind;
         }
@@ -63,7 +63,14 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
     (WireErrorKind::Interrupted, &["interrupted (ctrl-c)", "request interrupted by user", "turn aborted"]),
     (
         WireErrorKind::RateLimit { until: None },
-        &["rate limit", "rate_limit", "too many requests", "resource_exhausted", "to increase your limits"],
+        &[
+            "rate limit",
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "too many requests",
+            "resource_exhausted",
+            "to increase your limits",
+        ],
     ),
     (WireErrorKind::Quota { until: None }, &["exceeded your current quota", "quota exceeded"]),
     (
@@ -156,6 +163,11 @@ const MEANINGS: &[(WireErrorKind, &[&str])] = &[
     (WireErrorKind::Sandbox, &["landlock", "seccomp", "codex-linux-sandbox"]),
 ];
 
+/// What a message says itself: what stands in backticks are names, such as those of options.
+fn without_quotations(message: &str) -> String {
+    message.split('`').step_by(2).collect()
+}
+
 /// What stands before an HTTP status in the messages of agents.
 const BEFORE_STATUS: &[&str] = &[
     "unexpected status ",
@@ -225,6 +237,8 @@ mod tests {
     )]
     #[case("stream disconnected before completion: idle timeout waiting for SSE", WireErrorKind::Unreachable)]
     #[case("Missing environment variable: `SOME_KEY`.", WireErrorKind::Auth)]
+    #[case("unknown variant `wirte`, expected one of `write`, `rate limit`, `timeout`", WireErrorKind::Other)]
+    #[case("script.yaml:3:5: unknown variant `wirte`, expected one of say, write, rate_limit", WireErrorKind::Other)]
     #[case("Incomplete JSON segment at the end", WireErrorKind::BadAnswer)]
     #[case("401 invalid x-api-key", WireErrorKind::Auth)]
     #[case("getaddrinfo ENOTFOUND api.example.com", WireErrorKind::Unreachable)]

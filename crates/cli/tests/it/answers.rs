@@ -152,6 +152,6 @@ fn a_run_shows_what_its_agent_was_denied() {
     let script = "run: [{ tool: { name: Read, input: { file_path: secret }, end: refused } }, { say: hm }]";
     let env = TestEnv::new().session("greet").task("Say hello").agent_script(script);
     env.run(&["run", "-n", "1", "--max-wait", "0s"]);
-    env.run(&["runs", "show", &env.runs()[0]]).says("denied Read");
+    env.run(&["runs", "show", &env.runs()[0]]).says("`Read` was denied");
     assert_eq!(env.json(&["runs", "show", &env.runs()[0]])["run"]["end"]["denials"][0]["tool"], "Read");
 }

@@ -98,7 +98,8 @@ fn broken_json_is_a_broken_protocol_and_the_raw_output_is_kept() {
     assert_snapshot!(env.run(&["runs", "show", run]), @r#"
     [RUN-01]  task [TASK-1], agent implementer (claude)
     started [MOMENT] ([TIME] ago)
-    took [TIME], cost unknown, tokens 0 in, 1 out
+    took [TIME], cost unknown, tokens 0 in, 1 out, turns unknown
+    model claude-opus-5-5, agent session [UUID]
 
     protocol_error: the JSON is cut off after column 276: `{"message":{"content":[{"text":"Only half of this is said.",…`
     - exit status 0
@@ -134,15 +135,19 @@ fn a_result_counts_also_when_the_exit_status_is_not_zero() {
     let run = env.json(&["runs", "show", &env.runs()[0]]);
     assert_eq!(run["run"]["end"]["cost_usd"], 0.25);
     assert_eq!(run["run"]["end"]["exit"], serde_json::json!({ "code": 1 }));
-    assert_snapshot!(env.run(&["runs", "show", &env.runs()[0]]), @r"
+    assert_snapshot!(env.run(&["runs", "show", &env.runs()[0]]), @"
     [RUN-01]  task [TASK-1], agent implementer (claude)
     started [MOMENT] ([TIME] ago)
-    took [TIME], cost $0.25, tokens 10 in, 5 out
+    took [TIME], cost $0.25, tokens 10 in, 5 out, turns 1
+    model claude-opus-5-5, agent session [UUID]
 
     crashed: exit status 1: its output ends with success
     - the structured output ends with success
     - exit status 1
     - git: 0 new commits, 0 files changed
+
+    final message:
+      Half of it is there.
 
     files: [STATE]/runs/[RUN-01]
     ");

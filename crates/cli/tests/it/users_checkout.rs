@@ -164,7 +164,8 @@ fn a_run_that_may_only_read_changes_nothing() {
     assert_eq!(env.git(&["rev-parse", "HEAD"]), before);
     assert_eq!(env.git(&["status", "--porcelain"]), " M README.md");
     assert_eq!(env.task_now(1)["status"], "todo");
-    // Whoever wants to have it all the same can.
+    // Whoever wants to have it all the same can; it has the user's own edit as well.
+    env.git(&["stash"]);
     env.git(&["cherry-pick", &format!("HEAD..refs/rehearsal/left/{}/work", env.runs()[0])]);
     assert_eq!((env.read("hello.txt"), env.read("more.txt")), ("hi\n".to_owned(), "more\n".to_owned()));
 }

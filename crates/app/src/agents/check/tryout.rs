@@ -13,7 +13,8 @@ use rehearsal_core::config::{Profile, QualitySettings, TestingSettings};
 use rehearsal_core::flow::parse;
 use rehearsal_core::guard::Limits;
 use rehearsal_core::{
-    Actor, AgentName, Blame, NewTask, Outcome, OutcomeName, Priority, Promise, RunEnd, RunId, Task, TaskId,
+    Actor, AgentName, Blame, Exit, NewTask, Outcome, OutcomeName, Priority, Promise, RunEnd, RunId, Task,
+    TaskId,
 };
 use rehearsal_engine::{
     AgentSetup, Policy, QueuePolicy, Reach, Role, Roles, SetupError, StopSwitch, Undisturbed, WorkEvent,
@@ -294,6 +295,12 @@ impl Found {
         match outcome {
             Outcome::Cancelled if self.is_late => self.too_long(),
             Outcome::TimedOut { after_ms, .. } => Seen::TooLong { limit_ms: *after_ms },
+            // A reviewer that ended well and gave no decision has said something else.
+            Outcome::ProtocolError { .. }
+                if end.exit.is_some_and(Exit::is_success) && !end.said.is_empty() =>
+            {
+                Seen::NotDone { said: end.said.clone() }
+            }
             _ if outcome.blame() == Blame::Nobody => Seen::NotDone { said: end.said.clone() },
             _ => Seen::Failed { outcome: outcome.to_string() },
         }

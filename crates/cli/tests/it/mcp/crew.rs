@@ -27,7 +27,7 @@ fn workplace(env: &TestEnv) -> Workplace {
     Workplace {
         role: "qa".into(),
         tools: Vec::new(),
-        permissions: Permissions { read: true, execute: true, ..Permissions::default() },
+        permissions: Permissions { read: true, write: true, execute: true, ..Permissions::default() },
         worktree: env.repo.clone(),
         task: TaskId::new("task1").unwrap(),
         run: RunId::new("run1").unwrap(),

@@ -12,8 +12,8 @@ use crate::env::{PROGRAM, TestEnv};
 fn workplace(env: &TestEnv) -> Workplace {
     let command = env.command(PROGRAM);
     let text = |text: &std::ffi::OsStr| text.to_str().unwrap().to_owned();
-    // The sandbox of a role has its own temporary directory.
-    let passes = |name: &std::ffi::OsStr| name != "TMPDIR";
+    // The sandbox of a role has its own temporary directory, where the programs of other tests are not.
+    let passes = |name: &std::ffi::OsStr| name != "TMPDIR" && name != "PATH";
     let variables = command.get_envs().filter(|(name, _)| passes(name));
     let variables = variables.filter_map(|(name, value)| Some((text(name), text(value?)))).collect();
     let server = McpServer {

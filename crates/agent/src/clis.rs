@@ -45,7 +45,7 @@ pub struct AgentCli {
     pub flags: &'static [Requirement],
     /// Builds the command line for a run.
     pub command: fn(Offer<'_>, &RunRequest) -> CommandLine,
-    /// A reader for one run's output. Time and place anchor waits that are told as durations and times of day.
+    /// A reader for one run's output. Time and place anchor waits that are given as durations and times of day.
     pub parser: fn(Here) -> Box<dyn WireParser>,
     /// What it does with sessions.
     pub sessions: Sessions,

@@ -110,7 +110,7 @@ fn object_in(text: &str, here: &Here) -> Option<(String, WireEnd)> {
 
 /// The fields in which programs tell an error, whatever else an object has.
 #[derive(Deserialize)]
-struct Told<'a> {
+struct ErrorFields<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -127,22 +127,22 @@ struct Told<'a> {
 
 /// The error that an object tells: its message, and the end that it stands for.
 fn error_of(object: &RawValue, here: &Here) -> Option<(String, WireEnd)> {
-    let told: Told<'_> = json::read(Some(object))?;
-    match told.error {
+    let fields: ErrorFields<'_> = json::read(Some(object))?;
+    match fields.error {
         Some(error) if error.get().starts_with('{') => {
-            let inner: Told<'_> = json::read(Some(error))?;
+            let inner: ErrorFields<'_> = json::read(Some(error))?;
             Some(inner.end(here))
         }
         Some(error) => {
             let message = json::text(Some(error))?;
             Some((cut(&message, MESSAGE), fault(&message).end(here)))
         }
-        None if json::text(told.kind).as_deref() == Some("error") => Some(told.end(here)),
+        None if json::text(fields.kind).as_deref() == Some("error") => Some(fields.end(here)),
         None => None,
     }
 }
 
-impl Told<'_> {
+impl ErrorFields<'_> {
     fn end(&self, here: &Here) -> (String, WireEnd) {
         let message = json::text(self.message).unwrap_or_default();
         let by_code = json::read(self.code).filter(|code| (400..600).contains(code));
@@ -202,7 +202,7 @@ fn exception_of(line: &str) -> Option<&str> {
     (is_path && is_exception).then_some(name)
 }
 
-/// A text of at most so many lines, as one message; or the first line, if a program explained its usage after it.
+/// A text of at most this many lines, as one message; or the first line, if a program explained its usage after it.
 fn all_of(text: &str, most: usize) -> Option<String> {
     let is_warning = |line: &str| line.is_empty() || line.to_lowercase().starts_with("warning:");
     let lines: Vec<String> = text.lines().map(undecorated).filter(|line| !is_warning(line)).collect();

@@ -43,7 +43,7 @@ impl Fault<'_> {
     }
 
     fn until(&self, here: &Here) -> Option<Timestamp> {
-        self.until.or_else(|| wait::told(self.message, here))
+        self.until.or_else(|| wait::reset_time(self.message, here))
     }
 
     fn kind(&self, status: Option<u16>) -> WireErrorKind {
@@ -238,7 +238,10 @@ mod tests {
     #[case("stream disconnected before completion: idle timeout waiting for SSE", WireErrorKind::Unreachable)]
     #[case("Missing environment variable: `SOME_KEY`.", WireErrorKind::Auth)]
     #[case("unknown variant `wirte`, expected one of `write`, `rate limit`, `timeout`", WireErrorKind::Other)]
-    #[case("script.yaml:3:5: unknown variant `wirte`, expected one of say, write, rate_limit", WireErrorKind::Other)]
+    #[case(
+        "script.yaml:3:5: unknown variant `wirte`, expected one of say, write, rate_limit",
+        WireErrorKind::Other
+    )]
     #[case("Incomplete JSON segment at the end", WireErrorKind::BadAnswer)]
     #[case("401 invalid x-api-key", WireErrorKind::Auth)]
     #[case("getaddrinfo ENOTFOUND api.example.com", WireErrorKind::Unreachable)]

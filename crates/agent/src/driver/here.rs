@@ -1,4 +1,4 @@
-//! When and where a run is: what anchors waits that are told as durations or as times of day.
+//! When and where a run is: what anchors waits that are given as durations or as times of day.
 
 use std::sync::Arc;
 

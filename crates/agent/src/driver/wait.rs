@@ -1,6 +1,6 @@
 //! When a vendor says that it may go on.
 //!
-//! It is told as seconds, as a date of HTTP, as `8h36m13s`, as "try again in 2 hours 13 minutes", and as a time
+//! It is given as seconds, as a date of HTTP, as `8h36m13s`, as "try again in 2 hours 13 minutes", and as a time
 //! of day: "try again at 9:30 PM" (codex, in the machine's time zone), "resets 3pm (Europe/Berlin)" (claude).
 
 use jiff::civil::{Date, DateTime, Time, Weekday};
@@ -20,7 +20,7 @@ pub(crate) fn epoch(seconds: i64, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// The moment that an error's message names.
-pub(crate) fn told(message: &str, here: &Here) -> Option<Timestamp> {
+pub(crate) fn reset_time(message: &str, here: &Here) -> Option<Timestamp> {
     let now = here.now();
     let message = message.to_ascii_lowercase();
     for opening in ["try again in ", "retry in ", "reset after ", "resets in ", "reset in ", "retry after "] {
@@ -167,11 +167,11 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_772_800_000);
 
     fn minutes_until(message: &str) -> Option<i64> {
-        told(message, &Here::at(NOW)).map(|until| (until.0 - NOW.0) / 60_000)
+        reset_time(message, &Here::at(NOW)).map(|until| (until.0 - NOW.0) / 60_000)
     }
 
     #[test]
-    fn a_duration_is_told_in_many_ways() {
+    fn a_duration_is_given_in_many_ways() {
         assert_eq!(minutes_until("or try again in 3 days 3 hours."), Some(75 * 60));
         assert_eq!(minutes_until("Please try again in 2 hours 13 minutes."), Some(133));
         assert_eq!(minutes_until("Your quota will reset after 8h36m13s."), Some(8 * 60 + 36));
@@ -200,7 +200,7 @@ mod tests {
         let in_zone = |name: &str, message: &str| {
             let clock = std::sync::Arc::new(rehearsal_core::VirtualClock::starting_at(NOW));
             let here = Here::of(clock, &[("TZ".to_owned(), name.to_owned())].into());
-            told(message, &here).map(|until| (until.0 - NOW.0) / 60_000)
+            reset_time(message, &here).map(|until| (until.0 - NOW.0) / 60_000)
         };
         // In Tokyo it is five in the morning, in Berlin nine in the evening, in New York three in the afternoon.
         assert_eq!(in_zone("Asia/Tokyo", "5-hour limit reached ∙ resets 7am"), Some(120));
@@ -218,7 +218,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_message_panics(message in "(try again (at|in)|resets|[0-9:.]{1,12}|pm|mar|th|é| |\\(|days|[|]){0,12}") {
-            let _ = told(&message, &Here::at(NOW));
+            let _ = reset_time(&message, &Here::at(NOW));
         }
     }
 }

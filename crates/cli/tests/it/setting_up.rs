@@ -41,7 +41,7 @@ fn init_looks_around_and_writes_a_configuration_once() {
         # permission: accept_edits    # plan: only look; everything only with `run --trust`
         # timeout: 1h                 # the longest a run may take
         # idle_timeout: 15m           # the longest it may be silent
-        # repeated_calls: 25          # the same tool call so often in a row ends the run
+        # repeated_calls: 25          # identical tool calls in a row that end the run
         # budget: { usd: 5, turns: 100 }
         # pass_env: [MY_API_KEY]      # variables it may see beyond its own keys
 

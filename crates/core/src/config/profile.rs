@@ -32,10 +32,10 @@ settings! {
         /// The longest it may be silent.
         // Agents are silent while a long test suite runs inside a tool call.
         idle_timeout: HumanDuration = HumanDuration::from_secs(15 * 60);
-        /// So many calls of the same tool with the same input in a row end a run; 0: any number.
+        /// Maximum identical tool calls (same tool, same input) in a row before the run ends; 0 means no limit.
         // An agent that waits asks the same a few times. After 25 the next answer tells it nothing new.
         repeated_calls: u32 = 25;
-        /// So many calls of tools end a run; 0: any number.
+        /// Maximum tool calls before the run ends; 0 means no limit.
         // An hour of hard work has a few hundred.
         tool_calls: u32 = 2000;
         /// What one run may use.

@@ -16,12 +16,12 @@ use crate::driver::{Here, json};
 #[derive(Default)]
 pub(super) struct Events {
     any: bool,
-    error: Option<Told>,
+    error: Option<ErrorText>,
     retrying: Option<String>,
 }
 
-/// An error as an event told it.
-struct Told {
+/// An error as an event has it.
+struct ErrorText {
     status: Option<u16>,
     code: String,
     message: String,
@@ -70,14 +70,14 @@ impl Events {
         let Some(kind) = json::text(event.kind) else { return false };
         self.any = true;
         if kind.contains("retry") && !kind.contains("end") {
-            let why = event.told().map_or_else(String::new, |told| format!(": {}", told.message));
+            let why = event.error_text().map_or_else(String::new, |error| format!(": {}", error.message));
             let message = one_line(&format!("{kind}{why}"), DETAIL);
             self.retrying = Some(message.clone());
             out.push(Activity::Retrying { message });
             return true;
         }
-        if let Some(told) = event.failure(&kind) {
-            self.error = Some(told);
+        if let Some(error) = event.failure(&kind) {
+            self.error = Some(error);
         } else if event.is_answer(&kind) {
             self.error = None;
             self.retrying = None;
@@ -88,7 +88,7 @@ impl Events {
     /// Fills in how the output ended.
     pub(super) fn complete(self, report: &mut WireReport, close: &Close, here: &Here) {
         let ended = matches!(close.exit, Some(Exit::Code(_)));
-        if let Some(Told { status, code, message }) = self.error.filter(|_| ended) {
+        if let Some(ErrorText { status, code, message }) = self.error.filter(|_| ended) {
             report.end = Some(Fault { status, code: &code, message: &message, until: None }.end(here));
             return;
         }
@@ -101,47 +101,47 @@ impl Events {
 
 impl Event<'_> {
     /// The error that the event is, or that is in the message or the data that it carries.
-    fn failure(&self, kind: &str) -> Option<Told> {
+    fn failure(&self, kind: &str) -> Option<ErrorText> {
         // A tool that failed is the model's business.
         if kind.starts_with("tool") {
             return None;
         }
-        if let Some(told) = self.told() {
-            return Some(told);
+        if let Some(error) = self.error_text() {
+            return Some(error);
         }
         let tells_error = kind.ends_with("error") || kind.ends_with("failure");
         let in_data = json::read::<Event<'_>>(self.data).and_then(|data| {
             if tells_error {
-                Some(data.as_error()).filter(|told| !told.message.is_empty())
+                Some(data.as_error()).filter(|error| !error.message.is_empty())
             } else {
-                data.told()
+                data.error_text()
             }
         });
-        in_data.or_else(|| json::read::<Event<'_>>(self.message)?.told()).or_else(|| {
+        in_data.or_else(|| json::read::<Event<'_>>(self.message)?.error_text()).or_else(|| {
             (tells_error || json::read(self.is_error) == Some(true))
                 .then(|| self.as_error())
-                .filter(|told| !told.message.is_empty())
+                .filter(|error| !error.message.is_empty())
         })
     }
 
     /// What its own fields tell.
-    fn told(&self) -> Option<Told> {
+    fn error_text(&self) -> Option<ErrorText> {
         if let Some(error) = self.error {
             if let Some(message) = json::text(Some(error)) {
-                return Some(Told { message: cut(&message, MESSAGE), ..self.as_error() });
+                return Some(ErrorText { message: cut(&message, MESSAGE), ..self.as_error() });
             }
             return json::read::<Event<'_>>(Some(error)).map(|error| error.as_error());
         }
         let message = json::text(self.error_message)?;
-        Some(Told { message: cut(&message, MESSAGE), ..self.as_error() })
+        Some(ErrorText { message: cut(&message, MESSAGE), ..self.as_error() })
     }
 
     /// The event as the error itself.
-    fn as_error(&self) -> Told {
+    fn as_error(&self) -> ErrorText {
         let message = json::text(self.message).or_else(|| json::text(self.error_message)).unwrap_or_default();
         let code = [self.code, self.name, self.kind].into_iter().find_map(json::text).unwrap_or_default();
         let by_code = || json::read(self.code).filter(|code| (400..600).contains(code));
-        Told {
+        ErrorText {
             status: json::read(self.status).or_else(by_code),
             code: one_line(&code, DETAIL),
             message: cut(&message, MESSAGE),

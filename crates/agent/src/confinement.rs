@@ -243,6 +243,9 @@ impl Confinement {
             policy.readable.extend(git.written);
         }
         let own = self.cli.map(|cli| (cli.places)(env)).unwrap_or_default();
+        for (path, content) in &own.written_at_first_start {
+            write_missing(&below(policy.home.as_deref(), path), content);
+        }
         policy.own.extend(own.kept.into_iter().chain(own.known));
         policy.protected.extend(own.obeyed);
         // git's identity; as a file of a directory that is known for secrets.
@@ -251,6 +254,14 @@ impl Confinement {
             policy.protected.push(file.into());
         }
         policy
+    }
+}
+
+/// Writes a file into a directory that exists. Where that fails, the CLI itself says what it misses.
+fn write_missing(path: &Utf8Path, content: &str) {
+    use std::io::Write;
+    if let Ok(mut file) = fs_err::OpenOptions::new().write(true).create_new(true).open(path) {
+        let _is_incomplete = file.write_all(content.as_bytes());
     }
 }
 
@@ -284,6 +295,8 @@ pub struct OwnPlaces {
     pub known: Vec<Utf8PathBuf>,
     /// What of it can name commands, which would be executed outside by the next agent that nobody confines.
     pub obeyed: Vec<Utf8PathBuf>,
+    /// Files that it writes at its first start where it may not write in the sandbox, with their content. They are written before.
+    pub written_at_first_start: Vec<(Utf8PathBuf, &'static str)>,
 }
 
 impl OwnPlaces {

@@ -173,7 +173,7 @@ fn places(env: &Variables) -> OwnPlaces {
     let settings = ["settings.json", "settings.local.json", "plugins", "hooks", "agents", "commands"];
     let mut obeyed: Vec<_> = settings.iter().map(|name| home.join(name)).collect();
     obeyed.push(".claude.json".into());
-    OwnPlaces { kept: vec![home], known: vec![".claude.json".into()], obeyed }
+    OwnPlaces { kept: vec![home], known: vec![".claude.json".into()], obeyed, ..OwnPlaces::default() }
 }
 
 fn stage(endpoint: &Endpoint<'_>) -> StageSetup {

@@ -143,7 +143,7 @@ fn toml_text(text: &str) -> String {
 fn places(env: &Variables) -> OwnPlaces {
     let home = OwnPlaces::directory(env, "CODEX_HOME", ".codex");
     let obeyed = vec![home.join("config.toml"), home.join("prompts")];
-    OwnPlaces { obeyed, kept: vec![home], known: vec![] }
+    OwnPlaces { obeyed, kept: vec![home], ..OwnPlaces::default() }
 }
 
 /// It takes no address from the environment.

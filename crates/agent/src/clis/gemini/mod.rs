@@ -115,7 +115,7 @@ fn command(mut offer: Offer<'_>, request: &RunRequest) -> CommandLine {
 fn places(_: &Variables) -> OwnPlaces {
     let home = Utf8PathBuf::from(".gemini");
     let obeyed = ["settings.json", "extensions", "commands"].iter().map(|name| home.join(name)).collect();
-    OwnPlaces { obeyed, kept: vec![home], known: vec![] }
+    OwnPlaces { obeyed, kept: vec![home], ..OwnPlaces::default() }
 }
 
 /// With another address it refuses to guess how to log in, so a file has to say it.

@@ -118,7 +118,13 @@ fn places(env: &Variables) -> OwnPlaces {
     let below = |variable, default| OwnPlaces::directory(env, variable, default).join("opencode");
     let settings: Utf8PathBuf = below("XDG_CONFIG_HOME", ".config");
     let kept = vec![below("XDG_DATA_HOME", ".local/share")];
-    OwnPlaces { kept, known: vec![settings.clone()], obeyed: vec![settings] }
+    let ignored = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore";
+    OwnPlaces {
+        kept,
+        known: vec![settings.clone()],
+        written_at_first_start: vec![(settings.join(".gitignore"), ignored)],
+        obeyed: vec![settings],
+    }
 }
 
 fn stage(endpoint: &Endpoint<'_>) -> StageSetup {
